@@ -1,0 +1,155 @@
+"""What mergeplan asks of a Spark: about a dozen verbs, and the data they speak in.
+
+Names are `schema.object`, already validated. SQL texts are Spark SQL over physical names. Nothing here is
+overwritten in place: a verb that replaces rows writes them aside and then points the table (or exactly the
+partitions of one interval) at the new files, so that a reader never fails and a killed job loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from planner.intervals import Interval
+from planner.model import Column
+
+Value = object  # what Spark hands back in a row: str, int, Decimal, date, datetime (aware, in UTC), None...
+
+HIDDEN_COLUMN = "mergeplan_period"
+DAY = 86_400  # seconds; longer units are cut by the day
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Which Spark to use: none named means a local one with the embedded catalog.
+
+    `remote` is a Spark Connect address, `master` a cluster's, `conf` are Spark settings, `config_dir` holds
+    `hive-site.xml`, `spark-defaults.conf` and the like, `catalog` is the catalog to work in.
+    """
+
+    conf: tuple[tuple[str, str], ...] = ()
+    master: str | None = None
+    remote: str | None = None
+    catalog: str | None = None
+    config_dir: str | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The answer to a query: column names and rows, in Spark's order."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one write did."""
+
+    rows: int
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How a time-ranged table is cut: `expression` (Spark SQL over the model's columns) gives the partition's value.
+
+    `column` is a column of the model when the time column can serve as it is (a DATE), otherwise a hidden one
+    that views leave out. A value is the start of its unit (at most a day) in UTC, as the text that Spark lists; it sorts
+    like the time.
+    """
+
+    column: str
+    type: str
+    expression: str
+    hidden: bool
+    unit_seconds: int
+
+    def bounds(self, interval: Interval) -> tuple[str, str]:
+        """The first value that an interval covers and the first one after it; an interval that cuts a unit is our defect."""
+        for at in (interval.start, interval.end):
+            if int(at.timestamp()) % min(self.unit_seconds, DAY):
+                raise ValueError(f"{at} does not start a unit of {self.unit_seconds} seconds")
+        form = "%Y-%m-%d" if self.unit_seconds >= DAY else "%Y-%m-%d %H:%M:%S"
+        return interval.start.strftime(form), interval.end.strftime(form)
+
+
+def time_partitioning(columns: tuple[Column, ...], time_column: str, time_format: str, unit_seconds: int) -> Partitioning:
+    """How to cut a table by its time column: by the column itself when it is a DATE, else by a hidden column.
+
+    A text or a number is read with `time_format`. A table needs a column beside the one it is cut by, and a DATE
+    cannot tell hours apart: both get the hidden column too.
+    """
+    kind = next(column.type for column in columns if column.name == time_column)
+    quoted = f"`{time_column}`"
+    if kind == "date" and len(columns) > 1 and unit_seconds >= DAY:
+        return Partitioning(time_column, "date", quoted, hidden=False, unit_seconds=unit_seconds)
+    if kind in ("date", "timestamp", "timestamp_ntz"):
+        at = f"cast({quoted} as timestamp)"
+    else:
+        pattern = (time_format or "yyyy-MM-dd").replace("\\", "\\\\").replace("'", "\\'")
+        at = f"to_timestamp(cast({quoted} as string), '{pattern}')"
+    if unit_seconds >= DAY:
+        expression = f"date_format({at}, 'yyyy-MM-dd')"
+    else:
+        seconds = f"unix_seconds({at})"
+        start = f"timestamp_seconds({seconds} - pmod({seconds}, {unit_seconds}))"
+        expression = f"date_format({start}, 'yyyy-MM-dd HH:mm:ss')"
+    return Partitioning(HIDDEN_COLUMN, "string", expression, hidden=True, unit_seconds=unit_seconds)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A physical table to create: its columns in the model's order, and its partitioning if it has one."""
+
+    name: str
+    columns: tuple[Column, ...]
+    partitioning: Partitioning | None = None
+    comment: str = ""
+
+
+class Engine(Protocol):
+    """A Spark that holds the tables. Every verb raises QueryError (Spark said no) or Cancelled."""
+
+    def schema(self, sql: str) -> tuple[Column, ...]:
+        """The columns a query would return; nothing is run."""
+
+    def create_table(self, table: Table) -> None:
+        """Create the schema and the empty table; existing ones stay as they are."""
+
+    def replace_table(self, table: Table, sql: str) -> Written:
+        """Put the query's rows in place of all rows of an unpartitioned table, by pointer."""
+
+    def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
+        """Put the query's rows in place of exactly the interval's partitions, by pointer; days without rows end empty."""
+
+    def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
+        """Put rows of text (a seed) in place of all rows, each cell cast to its column's type; a bad cell is a QueryError."""
+
+    def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
+        """Point the view at the query, creating it and its schema if need be; False when it already was so."""
+
+    def drop_view(self, name: str) -> None:
+        """Drop the view if it exists."""
+
+    def drop_table(self, name: str) -> None:
+        """Drop the table and its files if it exists (a view of that name is dropped as a view)."""
+
+    def drop_schema_if_empty(self, name: str) -> None:
+        """Drop a schema that holds nothing any more."""
+
+    def objects(self, schema: str) -> frozenset[str]:
+        """Names of the tables and views in a schema; empty when there is no such schema."""
+
+    def fetch(self, sql: str, limit: int | None = None) -> Rows:
+        """Run a query and bring its rows here."""
+
+    def jobs(self) -> int:
+        """How many Spark jobs this session has started so far, counted by Spark itself."""
+
+    def cancel(self) -> None:
+        """End what runs now; the verbs under way raise Cancelled."""
+
+    def close(self) -> None:
+        """Let go of the session and of the embedded catalog."""

@@ -1,0 +1,110 @@
+"""What can go wrong, as one tree; every error says the thing, where it is, and what to do.
+
+MergeplanError                exit code 1
+├── ProjectError              a file of the project is wrong: file and line
+├── RequestError              the request is wrong: an argument, a name, a date
+├── QueryError                Spark refused a query: the model's file and line
+├── Refused                   exit code 4: a rule forbids it now, and the text says which
+│   ├── AuditFailed           a blocking audit found rows
+│   ├── PlanMoved             what the plan was built on is no longer so
+│   └── LeaseHeld             somebody else is changing this environment
+└── Cancelled                 exit code 130: the person or a newer push ended the run
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in the project: a path relative to its root, 1-based line and column (0 = unknown)."""
+
+    path: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+class MergeplanError(Exception):
+    """An expected failure: `message` is one sentence for a person, `hint` is what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.message}" + (f" {self.hint}" if self.hint else "")
+
+
+class ProjectError(MergeplanError):
+    """A file of the project is wrong."""
+
+
+class ProjectErrors(ProjectError):
+    """Several files of the project are wrong; all are told at once."""
+
+    def __init__(self, errors: tuple[ProjectError, ...]) -> None:
+        first = errors[0]
+        super().__init__(first.message, place=first.place, hint=first.hint)
+        self.errors = errors
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+class RequestError(MergeplanError):
+    """The request itself is wrong: an argument, a name, a date."""
+
+
+class QueryError(MergeplanError):
+    """Spark refused a query, or a query failed while it ran.
+
+    `condition` is Spark's error class; `line` and `column` are 1-based in the query's text, 0 when not known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: Place | None = None,
+        hint: str = "",
+        condition: str | None = None,
+        line: int = 0,
+        column: int = 0,
+    ) -> None:
+        super().__init__(message, place=place, hint=hint)
+        self.condition = condition
+        self.line = line
+        self.column = column
+
+
+class Refused(MergeplanError):
+    """A rule forbids this now."""
+
+    exit_code = 4
+
+
+class AuditFailed(Refused):
+    """A blocking audit found rows."""
+
+
+class PlanMoved(Refused):
+    """What the plan was built on has changed since."""
+
+
+class LeaseHeld(Refused):
+    """Another process is changing this environment."""
+
+
+class Cancelled(MergeplanError):
+    """The run was ended from outside."""
+
+    exit_code = 130

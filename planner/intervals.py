@@ -1,0 +1,155 @@
+"""Half-open stretches of time, [start, end) in UTC, and the cron beats that cut them.
+
+Everything a plan says about time is said here: which stretches are loaded, which are missing, how they are cut into
+batches. An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+
+from cronsim import CronSim, CronSimError
+
+NAMED = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+UNITS = {"year": 31_536_000, "month": 2_592_000, "day": 86_400, "hour": 3_600, "half_hour": 1_800,
+         "quarter_hour": 900, "five_minute": 300}  # fmt: skip
+
+
+@dataclass(frozen=True, order=True)
+class Interval:
+    """The time from `start` up to but not including `end`, both aware and in UTC."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise ValueError(f"an interval must end after it starts: {self.start} .. {self.end}")
+
+    def __str__(self) -> str:
+        """As people write it: `2020-01-01 - 2020-01-07` with the last day inside, times only when they matter."""
+        last = self.end - timedelta(seconds=1)
+        if self.start.time() == self.end.time() == datetime.min.time():
+            return f"{self.start:%Y-%m-%d} - {last:%Y-%m-%d}"
+        return f"{self.start:%Y-%m-%d %H:%M:%S} - {last:%Y-%m-%d %H:%M:%S}"
+
+
+Timeline = tuple[Interval, ...]
+
+
+@dataclass(frozen=True)
+class Cron:
+    """When a model is due: a cron expression or `@daily` and its like, in UTC."""
+
+    text: str
+
+    def floor(self, at: datetime) -> datetime:
+        """The last beat at or before `at`."""
+        return _floor(self.text, at)
+
+    def after(self, at: datetime) -> datetime:
+        """The first beat after `at`."""
+        return next(CronSim(NAMED.get(self.text, self.text), at))
+
+    def beats(self, interval: Interval) -> Iterator[datetime]:
+        """Every beat in [start, end)."""
+        at = self.floor(interval.start)
+        while at < interval.end:
+            if at >= interval.start:
+                yield at
+            at = self.after(at)
+
+    @property
+    def unit(self) -> str:
+        """The largest named unit that fits between two beats: what the model's table is cut by."""
+        at, shortest = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=3650)
+        for _ in range(8):
+            following = self.after(at)
+            shortest, at = min(shortest, following - at), following
+        return next(
+            (unit for unit, seconds in UNITS.items() if shortest.total_seconds() >= seconds * 0.9), "five_minute"
+        )
+
+
+def cron_error(text: str) -> str | None:
+    """Why a cron expression cannot be read, or None when it can."""
+    try:
+        next(CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC)))
+    except (CronSimError, StopIteration) as error:
+        return str(error) or "it never comes"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _floor(text: str, at: datetime) -> datetime:
+    return next(CronSim(NAMED.get(text, text), at + timedelta(seconds=1), reverse=True))
+
+
+def merge(intervals: Iterable[Interval]) -> Timeline:
+    """The same time in as few intervals as possible, sorted; neighbours that touch become one."""
+    merged: list[Interval] = []
+    for interval in sorted(intervals):
+        if merged and interval.start <= merged[-1].end:
+            merged[-1] = Interval(merged[-1].start, max(merged[-1].end, interval.end))
+        else:
+            merged.append(interval)
+    return tuple(merged)
+
+
+def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
+    """What of `whole` lies in none of `taken`."""
+    left = list(merge(whole))
+    for hole in merge(taken):
+        pieces: list[Interval] = []
+        for interval in left:
+            if hole.end <= interval.start or interval.end <= hole.start:
+                pieces.append(interval)
+                continue
+            if interval.start < hole.start:
+                pieces.append(Interval(interval.start, hole.start))
+            if hole.end < interval.end:
+                pieces.append(Interval(hole.end, interval.end))
+        left = pieces
+    return tuple(left)
+
+
+def between(start: datetime, end: datetime) -> Timeline:
+    """[start, end) as a timeline; nothing when it would be empty."""
+    return (Interval(start, end),) if start < end else ()
+
+
+def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval, ...]:
+    """The timeline cut into batches of at most `size` beats (None: one batch per interval), in order of time."""
+    if size is None:
+        return timeline
+    cut: list[Interval] = []
+    for interval in timeline:
+        beats = [beat for beat in cron.beats(interval) if beat > interval.start]
+        edges = [interval.start, *beats[size - 1 :: size], interval.end]
+        cut += [Interval(start, end) for start, end in pairwise(edges) if start < end]
+    return tuple(cut)
+
+
+def with_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetime) -> Timeline:
+    """Each missing interval reaches back `lookback` beats, for rows that came late, but never before `earliest`."""
+    if not lookback:
+        return missing
+    reached: list[Interval] = []
+    for interval in missing:
+        start = interval.start
+        for _ in range(lookback):
+            start = cron.floor(start - timedelta(seconds=1))
+        reached.append(Interval(min(interval.start, max(start, earliest)), interval.end))
+    return merge(reached)

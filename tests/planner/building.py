@@ -1,0 +1,67 @@
+"""Models, environments and plans in a line each, for the tests of the pure part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlglot
+
+from planner.change import Category, Change
+from planner.columns import tables_of
+from planner.environment import Environment
+from planner.model import Column, Kind, Model
+from planner.plan import Plan, Request, build_plan
+from planner.schedule import Loaded, Window
+
+NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
+
+
+def day(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def model(name: str, sql: str = "", kind: Kind = Kind.FULL, **fields: Any) -> Model:
+    if "columns" in fields:
+        fields["columns"] = tuple(Column(column, "string") for column in fields["columns"].split())
+    reads = tuple(sorted(tables_of(sqlglot.parse_one(sql, dialect="spark")))) if sql else ()
+    source = fields.pop("source", f"MODEL ();\n{sql}")
+    return Model(name, kind, f"models/{name}.sql", 1, source, sql, depends_on=reads, **fields)
+
+
+def external(name: str, columns: str) -> Model:
+    return model(name, kind=Kind.EXTERNAL, columns=columns)
+
+
+def project(*models: Model) -> dict[str, Model]:
+    return {m.name: m for m in models}
+
+
+def promoted(models: Mapping[str, Model], name: str = "prod") -> tuple[Environment, Loaded]:
+    """An environment that shows these models, with everything loaded."""
+    plan = planned(models, target=Environment(name), base=Environment("prod"))
+    timelines = {c.new.table: c.needed for c in plan.changes if c.new}
+    environment = Environment(name, plan.new.snapshots, plan.new.views, 1, plan.id, NOW)
+    return environment, Loaded(timelines, frozenset(timelines))
+
+
+def planned(
+    models: Mapping[str, Model],
+    target: Environment | None = None,
+    base: Environment | None = None,
+    loaded: Loaded | None = None,
+    **request: Any,
+) -> Plan:
+    base = base or Environment("prod")
+    window = request.pop("window", Window(NOW))
+    words = request.pop("words", ())
+    return build_plan(models, target or base, base, loaded or Loaded({}), Request(window, **request), words)
+
+
+def change_of(before: Mapping[str, Model], after: Mapping[str, Model], **categories: Category) -> dict[str, Change]:
+    """Name -> change of a plan for `dev` that turns prod with `before` into `after`."""
+    prod, loaded = promoted(before)
+    wanted = {name.replace("__", "."): category for name, category in categories.items()}
+    plan = planned(after, Environment("dev"), prod, loaded, categories=wanted)
+    return {change.name: change for change in plan.changes}

@@ -1,0 +1,86 @@
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.intervals import Cron, Interval, batches, cron_error, merge, subtract, with_lookback
+
+from .building import day
+
+HOURS = st.integers(0, 200)
+INTERVALS = st.lists(
+    st.tuples(HOURS, st.integers(1, 40)).map(
+        lambda pair: Interval(
+            datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=pair[0]),
+            datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=pair[0] + pair[1]),
+        )
+    ),
+    max_size=8,
+)
+
+
+def hours(timeline: object) -> set[datetime]:
+    return {
+        interval.start + timedelta(hours=n)
+        for interval in timeline  # type: ignore[attr-defined]
+        for n in range(int((interval.end - interval.start).total_seconds() // 3600))
+    }
+
+
+@given(INTERVALS)
+def test_merging_keeps_the_same_time_in_intervals_that_do_not_touch(intervals: list[Interval]) -> None:
+    merged = merge(intervals)
+
+    assert hours(merged) == hours(intervals)
+    assert all(left.end < right.start for left, right in pairwise(merged))
+
+
+@given(INTERVALS, INTERVALS)
+def test_what_is_left_after_subtracting_lies_in_the_whole_and_not_in_what_was_taken(
+    whole: list[Interval], taken: list[Interval]
+) -> None:
+    assert hours(subtract(whole, taken)) == hours(whole) - hours(taken)
+
+
+@given(INTERVALS, st.integers(1, 5))
+def test_batches_cover_the_timeline_without_overlap(intervals: list[Interval], size: int) -> None:
+    timeline = merge(intervals)
+
+    cut = batches(Cron("@hourly"), timeline, size)
+
+    assert merge(cut) == timeline
+    assert sum(len(hours([batch])) for batch in cut) == len(hours(timeline))
+    assert all(len(hours([batch])) <= size for batch in cut)
+
+
+def test_without_a_batch_size_each_interval_is_one_batch() -> None:
+    timeline = (Interval(day("2026-01-01"), day("2026-03-01")),)
+
+    assert batches(Cron("@daily"), timeline, None) == timeline
+
+
+def test_an_interval_reads_with_its_last_day_inside() -> None:
+    assert str(Interval(day("2020-01-01"), day("2020-01-08"))) == "2020-01-01 - 2020-01-07"
+
+
+def test_a_lookback_reaches_back_but_not_before_the_start() -> None:
+    missing = (Interval(day("2026-01-05"), day("2026-01-06")),)
+
+    assert with_lookback(Cron("@daily"), missing, 2, day("2026-01-04"))[0].start == day("2026-01-04")
+    assert with_lookback(Cron("@daily"), missing, 2, day("2026-01-01"))[0].start == day("2026-01-03")
+
+
+def test_a_monthly_beat_falls_on_the_first() -> None:
+    assert Cron("@monthly").floor(day("2024-02-29")) == day("2024-02-01")
+    assert Cron("@monthly").after(day("2024-02-01")) == day("2024-03-01")
+
+
+def test_a_beat_is_its_own_floor() -> None:
+    assert Cron("@daily").floor(day("2026-01-10")) == day("2026-01-10")
+
+
+def test_a_cron_that_cannot_be_read_says_why() -> None:
+    assert cron_error("@daily") is None
+    assert cron_error("0 0 31 2 *")
+    assert cron_error("every day")
