@@ -1,0 +1,91 @@
+"""One model's change in a plan: how it came, its category and why, the columns it touches, the table it will have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from planner.errors import Place
+from planner.intervals import Timeline
+from planner.model import Kind
+from planner.snapshot import Snapshot
+
+
+class ChangeKind(StrEnum):
+    """How a model came into the plan."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    DIRECT = "direct"
+    INDIRECT = "indirect"
+    METADATA = "metadata"
+
+
+class Category(StrEnum):
+    """What a change does to tables; see docs/categories.md."""
+
+    BREAKING = "breaking"
+    NON_BREAKING = "non_breaking"
+    FORWARD_ONLY = "forward_only"
+    METADATA = "metadata"
+    EQUIVALENT = "equivalent"
+    INDIRECT_BREAKING = "indirect_breaking"
+    INDIRECT_NON_BREAKING = "indirect_non_breaking"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which output columns a change touches; `every` when it touches rows, and so all of them."""
+
+    added: frozenset[str] = frozenset()
+    altered: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    every: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    """A person's category for one change of one model: kept while both fingerprints stay what they are."""
+
+    model: str
+    category: Category
+    old: str  # Fingerprint.text in the base environment, '' when the model is not there
+    new: str  # Fingerprint.text of the change it is about
+    who: str = ""
+    at: datetime | None = None  # UTC
+
+
+@dataclass(frozen=True)
+class Change:
+    """One model of a plan: what happened to it, why, and which table it will have."""
+
+    name: str
+    change: ChangeKind
+    category: Category | None  # None: added or removed
+    rule: str
+    reason: str
+    columns: Columns
+    old: Snapshot | None
+    new: Snapshot | None
+    recomputed: bool
+    shares: str | None = None  # the environment whose table it keeps, or None when the table is its own
+    needed: Timeline = ()  # what its table must hold before views may show it
+    missing: Timeline = ()  # what of that is not there yet
+    word: Word | None = None  # the person's word that overrode the rule
+    diff: str = ""  # unified diff of the model's text
+
+    @property
+    def kind(self) -> Kind:
+        snapshot = self.new or self.old
+        assert snapshot is not None
+        return snapshot.kind
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """What forbids the plan's promotion; a person must change the project or the request."""
+
+    message: str
+    place: Place | None = None

@@ -1,0 +1,260 @@
+"""From models to changes: walk the graph once, parents first, and decide each model by its edit and by its parents."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
+from planner.columns import Schemas, Shape, shape_of
+from planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from planner.graph import Graph
+from planner.impact import (
+    EVERY,
+    UNTOUCHED,
+    Verdict,
+    carried,
+    direct,
+    fingerprint_of,
+    is_edited,
+    recomputed_effect,
+    united,
+)
+from planner.model import Model
+from planner.snapshot import Snapshot, version_of
+
+REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
+
+
+@dataclass
+class Decisions:
+    """What the walk has decided so far: the snapshot of each model, its effect on readers, and the changes."""
+
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    effects: dict[str, Columns] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
+    errors: list[ProjectError] = field(default_factory=list)
+    used_words: list[Word] = field(default_factory=list)
+
+
+def decide(graph: Graph, base: Mapping[str, Snapshot], words: Iterable[Word], base_name: str) -> Decisions:
+    """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
+    decided = Decisions()
+    spoken = {word.model: word for word in words}
+    for name in graph.order:
+        _decide_model(graph, name, base, spoken.get(name), base_name, decided)
+    for name in sorted(base.keys() - graph.models.keys()):
+        decided.changes.append(_removal(base[name]))
+    decided.blockers += _readers_of_removed(graph, base)
+    if decided.errors:
+        raise ProjectErrors(tuple(decided.errors))
+    return decided
+
+
+def words_for(changes: Iterable[Change], wanted: Mapping[str, Category]) -> tuple[Word, ...]:
+    """A person's categories as words about these very changes.
+
+    RequestError unless each names a directly changed model and says breaking or non-breaking.
+    """
+    by_name = {change.name: change for change in changes}
+    direct_names = [name for name, change in by_name.items() if change.change is ChangeKind.DIRECT]
+    words = []
+    for name, category in wanted.items():
+        if category not in (Category.BREAKING, Category.NON_BREAKING):
+            raise RequestError(
+                f"`{category}` cannot be chosen for `{name}`.", hint="Choose `breaking` or `non-breaking`."
+            )
+        if name not in direct_names:
+            choices = ", ".join(f"`{n}`" for n in direct_names) or "none in this plan"
+            raise RequestError(
+                f"`{name}` is not directly changed here.", hint=f"Models that can be categorized: {choices}."
+            )
+        change = by_name[name]
+        assert change.old is not None
+        assert change.new is not None
+        words.append(Word(name, category, change.old.fingerprint.text, change.new.fingerprint.text))
+    return tuple(words)
+
+
+def _decide_model(
+    graph: Graph, name: str, base: Mapping[str, Snapshot], word: Word | None, base_name: str, decided: Decisions
+) -> None:
+    model, old = graph.models[name], base.get(name)
+    after = _shape(model, {p: decided.snapshots[p].columns for p in graph.parents[name]})
+    read = {p: decided.snapshots[p].fingerprint for p in graph.parents[name]}
+    fingerprint = fingerprint_of(model, after, read)
+    _check_columns(graph, model, after, decided)
+    if old is not None and fingerprint == old.fingerprint and not is_edited(old.model, model):
+        decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
+        return
+    versions = {p: decided.snapshots[p].version for p in graph.parents[name]}
+    fresh = Snapshot(model, fingerprint, version_of(model, fingerprint.data, versions), _columns(model, after))
+    if old is None:
+        decided.snapshots[name], decided.effects[name] = fresh, EVERY
+        reason = f"`{name}` is not in `{base_name}` yet."
+        change = Change(name, ChangeKind.ADDED, None, "added", reason, UNTOUCHED, None, fresh, model.kind.is_stored)
+        decided.changes.append(replace(change, diff=_diff(None, model)))
+        return
+    before = _shape(old.model, {p: base[p].columns if p in base else None for p in old.model.depends_on})
+    _decide_change(old, fresh, (before, after), word, base_name, decided)
+
+
+def _decide_change(
+    old: Snapshot,
+    fresh: Snapshot,
+    shapes: tuple[Shape | None, Shape | None],
+    word: Word | None,
+    base_name: str,
+    decided: Decisions,
+) -> None:
+    name, model = fresh.name, fresh.model
+    edited = is_edited(old.model, model)
+    verdict = _verdict(old, fresh, shapes, edited, decided.effects)
+    applies = word is not None and (word.old, word.new) == (old.fingerprint.text, fresh.fingerprint.text) and edited
+    if word is not None and applies:
+        verdict = _overruled(verdict, word)
+        decided.used_words.append(word)
+    rebuilt = verdict.category in REBUILT
+    # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
+    keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
+    forced = any(decided.snapshots[p].forced for p in model.depends_on if p in decided.snapshots)
+    snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced or applies)
+    decided.snapshots[name] = snapshot
+    hushed = applies and verdict.category is Category.NON_BREAKING
+    decided.effects[name] = (
+        UNTOUCHED if hushed else recomputed_effect(verdict.columns, shapes[1]) if rebuilt else UNTOUCHED
+    )
+    decided.changes.append(
+        Change(
+            name=name,
+            change=_change_kind(verdict, edited),
+            category=verdict.category,
+            rule=verdict.rule,
+            reason=verdict.reason,
+            columns=verdict.columns,
+            old=old,
+            new=snapshot,
+            recomputed=rebuilt and model.kind.is_stored,
+            shares=base_name if keeps else None,
+            word=word if applies else None,
+            diff=_diff(old.model, model) if edited else "",
+        )
+    )
+
+
+def _verdict(
+    old: Snapshot,
+    fresh: Snapshot,
+    shapes: tuple[Shape | None, Shape | None],
+    edited: bool,
+    effects: Mapping[str, Columns],
+) -> Verdict:
+    """The model's own edit and its parents' changes together; the more conservative of the two speaks."""
+    before, after = shapes
+    read = {p: effects[p] for p in fresh.model.depends_on if p in effects}
+    if after is None or before is None:
+        return direct(old.model, fresh.model, before, after)
+    if not edited:
+        return carried(fresh.name, before, after, read)
+    own = direct(old.model, fresh.model, before, after)
+    if own.category is Category.METADATA or own.category is Category.EQUIVALENT:
+        from_parents = carried(fresh.name, before, after, read)
+        return from_parents if from_parents.category is Category.INDIRECT_BREAKING else own
+    from_parents = carried(fresh.name, after, after, read)
+    if from_parents.category is not Category.INDIRECT_BREAKING:
+        return own
+    category = own.category if own.category is Category.UNDECIDED else Category.BREAKING
+    return Verdict(
+        category, own.rule, f"{own.reason} {from_parents.reason}", united([own.columns, from_parents.columns])
+    )
+
+
+def _overruled(verdict: Verdict, word: Word) -> Verdict:
+    who = f"@{word.who}" if word.who else "Somebody"
+    said = "breaking" if word.category is Category.BREAKING else "non-breaking"
+    reason = f"{who} categorized it as {said}; the rule `{verdict.rule}` had said: {verdict.reason}"
+    columns = EVERY if word.category is Category.BREAKING else verdict.columns
+    return Verdict(word.category, "categorized", reason, columns)
+
+
+def _change_kind(verdict: Verdict, edited: bool) -> ChangeKind:
+    if verdict.category is Category.METADATA:
+        return ChangeKind.METADATA
+    return ChangeKind.DIRECT if edited else ChangeKind.INDIRECT
+
+
+def _shape(model: Model, parents: Schemas) -> Shape | None:
+    return shape_of(model.sql, parents) if model.sql else None
+
+
+def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
+    if shape is not None and shape.columns is not None:
+        return shape.columns
+    if model.columns:
+        return tuple(column.name for column in model.columns)
+    return model.seed.header if model.seed else None
+
+
+def _removal(old: Snapshot) -> Change:
+    reason = f"`{old.name}` is no longer in the project."
+    return Change(
+        old.name, ChangeKind.REMOVED, None, "removed", reason, EVERY, old, None, False, diff=_diff(old.model, None)
+    )
+
+
+def _check_columns(graph: Graph, model: Model, shape: Shape | None, decided: Decisions) -> None:
+    """A column that no parent has is an error; one that a parent has lost in this very change blocks it."""
+    if shape is None or shape.unresolved is None:
+        return
+    column = shape.unresolved
+    place = line_of(model, column)
+    culprit = next((p for p in graph.parents[model.name] if column in decided.effects[p].removed), None)
+    if culprit:
+        message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."
+        decided.blockers.append(Blocker(message, place))
+        return
+    parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
+    decided.errors.append(
+        ProjectError(
+            f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
+            place=place,
+            hint="Name a column that is there.",
+        )
+    )
+
+
+def _readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
+    removed = base.keys() - graph.models.keys()
+    return [
+        Blocker(
+            f"`{name}` still reads `{gone}`, which this change removes.",
+            line_of(graph.models[name], gone.split(".")[1]),
+        )
+        for name in graph.order
+        for gone in graph.models[name].depends_on
+        if gone in removed
+    ]
+
+
+def line_of(model: Model, identifier: str) -> Place:
+    """The first place in the model's text, outside comments and strings, where the identifier stands."""
+    text = re.sub(
+        r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'", lambda m: re.sub(r"[^\n]", " ", m.group()), model.source, flags=re.S
+    )
+    body = text.find(";", text.upper().find("MODEL"))  # past the MODEL block
+    found = re.compile(rf"\b{re.escape(identifier)}\b", re.IGNORECASE).search(text, max(body, 0))
+    if found is None:
+        return model.place
+    start = found.start()
+    return Place(model.path, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
+
+
+def _diff(old: Model | None, new: Model | None) -> str:
+    before = old.source.strip().splitlines() if old else []
+    after = new.source.strip().splitlines() if new else []
+    path = (new or old).path if (new or old) else ""  # type: ignore[union-attr]  # one of the two is there
+    lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=3)
+    return "\n".join(lines)

@@ -1,0 +1,144 @@
+"""A plan: what changed, who is affected, which days of which tables must be computed, what the views will show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.change import Blocker as Blocker
+from planner.change import Category as Category
+from planner.change import Change as Change
+from planner.change import ChangeKind as ChangeKind
+from planner.change import Columns as Columns
+from planner.change import Word as Word
+from planner.decisions import decide, words_for
+from planner.environment import PROD, Environment, ViewChanges, view_changes
+from planner.fingerprint import digest
+from planner.graph import graph_of
+from planner.model import Model
+from planner.schedule import Loaded, Window, scheduled
+from planner.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole decision. `id` names it; `promise` is the same for two plans that put the same tables in place of the
+    same tables, in whatever environment, and so tells at the merge whether anything moved."""
+
+    id: str
+    promise: str
+    environment: str
+    base: str
+    old: Environment  # the environment as it is
+    new: Environment  # the environment as it will be
+    changes: tuple[Change, ...]  # in graph order
+    views: ViewChanges
+    blockers: tuple[Blocker, ...] = ()
+    words: tuple[Word, ...] = ()  # people's categories that overruled a rule
+    unused_words: tuple[Word, ...] = ()  # said earlier, about a change that is no longer this one
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
+
+    @property
+    def backfills(self) -> tuple[Change, ...]:
+        """The changes whose tables lack rows."""
+        return tuple(change for change in self.changes if change.missing)
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the environment already is what the project says: nothing to compute, nothing to show anew."""
+        same = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
+            n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
+        }
+        return self.old.exists and same and self.is_virtual and self.views == ViewChanges()
+
+    @property
+    def is_virtual(self) -> bool:
+        """True when applying it computes nothing: only views are re-pointed."""
+        return not self.backfills
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks of a plan besides the project: time, categories, whether to leave tables empty."""
+
+    window: Window
+    categories: Mapping[str, Category] = field(default_factory=dict)
+    skip_backfill: bool = False
+
+
+def build_plan(
+    models: Mapping[str, Model],
+    target: Environment,
+    base: Environment,
+    loaded: Loaded,
+    request: Request,
+    words: Iterable[Word] = (),
+    owners: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan that makes `target` show these models, decided against `base` (prod).
+
+    Pure: the same arguments give the same plan. `words` are categories said earlier, `owners` tells of a physical
+    table in which environment it stands already. Raises ProjectError(s) for what cannot be planned and RequestError
+    for a category that cannot be given.
+    """
+    graph = graph_of(models)
+    said = tuple(words)
+    decided = decide(graph, base.snapshots, said, base.name)
+    if request.categories:
+        fresh = words_for(decided.changes, request.categories)
+        said = (*(word for word in said if word.model not in request.categories), *fresh)
+        decided = decide(graph, base.snapshots, said, base.name)
+    changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
+    if request.skip_backfill:
+        changes = tuple(replace(change, missing=()) for change in changes)
+    changes = tuple(_with_owner(change, owners or {}) for change in changes)
+    new = replace(target, snapshots=decided.snapshots, views=_views(target.name, models, changes))
+    promise = _promise(changes)
+    return Plan(
+        id=_identity(promise, target.name, base.name, changes, request),
+        promise=promise,
+        environment=target.name,
+        base=base.name,
+        old=target,
+        new=new,
+        changes=changes,
+        views=view_changes(target, new),
+        blockers=tuple(decided.blockers),
+        words=tuple(decided.used_words),
+        unused_words=tuple(word for word in said if word not in decided.used_words),
+        parents=graph.parents,
+    )
+
+
+def _views(environment: str, models: Mapping[str, Model], changes: tuple[Change, ...]) -> frozenset[str]:
+    """Prod shows every model; any other environment only those that differ from prod."""
+    names = models.keys() if environment == PROD else {change.name for change in changes if change.new}
+    return frozenset(name for name in names if models[name].kind.has_view)
+
+
+def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
+    if change.shares is not None or change.new is None:
+        return change
+    return replace(change, shares=owners.get(change.new.table))
+
+
+def _promise(changes: tuple[Change, ...]) -> str:
+    """What is put in place of what, whatever the environment."""
+    swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.new)}" for c in sorted(changes, key=_name)]
+    return digest(*swaps)[:16]
+
+
+def _identity(promise: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
+    time = [
+        f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
+    ]
+    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}"
+    return digest(promise, environment, base, asked, *time)[:12]
+
+
+def _mark(snapshot: Snapshot | None) -> str:
+    return f"{snapshot.fingerprint.text}@{snapshot.version}" if snapshot else "-"
+
+
+def _name(change: Change) -> str:
+    return change.name

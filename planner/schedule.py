@@ -1,0 +1,133 @@
+"""Which stretch of time each table of a plan must hold, and which of it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from planner.change import Change, ChangeKind
+from planner.graph import Graph
+from planner.intervals import Timeline, between, subtract, with_lookback
+from planner.model import Kind, Model
+from planner.snapshot import Snapshot
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ONCE = between(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time a request allows: `start` and `end` in UTC, or None for what models and clocks say; `now` in UTC.
+
+    Without `end` a plan asks of a new version no more time than the version it replaces has, so that a merge, days
+    later, finds nothing to compute; the days since are for a run to fill.
+    """
+
+    now: datetime
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows."""
+
+    timelines: Mapping[str, Timeline]
+    complete: frozenset[str] = frozenset()
+
+    def of(self, snapshot: Snapshot) -> Timeline:
+        return self.timelines.get(snapshot.table, ())
+
+    def end(self, snapshot: Snapshot) -> datetime | None:
+        timeline = self.of(snapshot)
+        return timeline[-1].end if timeline else None
+
+
+def scheduled(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded, window: Window
+) -> tuple[Change, ...]:
+    """The changes with the time their tables need and lack.
+
+    No table is filled past what the tables it reads hold: a day computed from a parent that lacks it would stay
+    empty for ever. A parent that holds all its own cron asks for sets no bound.
+    """
+    by_name = {change.name: change for change in changes}
+    frontier: dict[str, datetime | None] = {}
+    for name in graph.order:
+        snapshot, change = snapshots[name], by_name.get(name)
+        bound = _least(frontier[p] for p in graph.parents[name])
+        builds = change is not None and change.shares is None
+        needed: Timeline = ()
+        if snapshot.kind is Kind.SEED:
+            frontier[name], needed = None, ONCE
+        elif not snapshot.kind.is_stored:
+            frontier[name] = bound
+        else:
+            end = _end(snapshot, change, loaded, window, bound)
+            needed = _needed(graph, snapshot.model, end, window)
+            held = end if builds else loaded.end(snapshot) or EPOCH
+            frontier[name] = held if held < snapshot.model.cron.floor(window.now) else None
+        if change is not None and builds:
+            by_name[name] = replace(
+                change, needed=needed, missing=_missing(snapshot.model, needed, loaded.of(snapshot))
+            )
+    return tuple(by_name[change.name] for change in changes)
+
+
+def caught_up(
+    graph: Graph, snapshots: Mapping[str, Snapshot], loaded: Loaded, window: Window
+) -> Mapping[str, tuple[Timeline, Timeline]]:
+    """For a run: name -> (needed, missing) of every stored table that has not come to its last beat."""
+    behind: dict[str, tuple[Timeline, Timeline]] = {}
+    frontier: dict[str, datetime | None] = {}
+    for name in graph.order:
+        snapshot = snapshots[name]
+        bound = _least(frontier[p] for p in graph.parents[name])
+        frontier[name] = bound
+        if snapshot.kind is Kind.SEED or not snapshot.kind.is_stored:
+            continue
+        end = _least([window.end or snapshot.model.cron.floor(window.now), snapshot.model.end, bound])
+        assert end is not None
+        needed = _needed(graph, snapshot.model, snapshot.model.cron.floor(end), window)
+        missing = _missing(snapshot.model, needed, loaded.of(snapshot))
+        frontier[name] = end if end < snapshot.model.cron.floor(window.now) else None
+        if missing:
+            behind[name] = (needed, missing)
+    return behind
+
+
+def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Window, bound: datetime | None) -> datetime:
+    model = snapshot.model
+    latest = _least([window.end or model.cron.floor(window.now), model.end, bound])
+    assert latest is not None
+    if change is None or window.end:
+        return model.cron.floor(latest)
+    replaced = loaded.end(change.old) if change.old and change.old.kind.is_stored else None
+    if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in loaded.complete:
+        replaced = loaded.end(snapshot)
+    return model.cron.floor(min(latest, replaced) if replaced else latest)
+
+
+def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return between(EPOCH, end)  # all of it, as of `end`
+    start = model.start or _inherited_start(graph, model) or model.cron.floor(window.now - timedelta(days=1))
+    return between(model.cron.floor(max(start, window.start) if window.start else start), end)
+
+
+def _inherited_start(graph: Graph, model: Model) -> datetime | None:
+    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].start)]
+    return min(starts, default=None)
+
+
+def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
+    missing = subtract(needed, held)
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return needed if missing else ()
+    return with_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
+
+
+def _least(moments: Iterable[datetime | None]) -> datetime | None:
+    known = [moment for moment in moments if moment is not None]
+    return min(known, default=None)

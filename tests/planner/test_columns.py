@@ -1,0 +1,97 @@
+import json
+from pathlib import Path
+
+import pytest
+import sqlglot
+
+from planner.columns import shape_of
+from planner.functions import folds_rows, is_stranger
+
+PARENTS = {"s.a": ("id", "x", "d"), "s.b": ("id", "y")}
+
+
+def test_a_query_reads_columns_for_its_rows_and_for_its_outputs() -> None:
+    reads = shape_of("SELECT id, x + 1 AS more FROM s.a WHERE d > '2020-01-01'", PARENTS).reads["s.a"]
+
+    assert reads.rows == {"d"}
+    assert reads.outputs == {"id": {"id"}, "more": {"x"}}
+    assert not reads.every
+
+
+def test_counting_rows_reads_no_column() -> None:
+    reads = shape_of("SELECT COUNT(*) AS n FROM s.a", PARENTS).reads["s.a"]
+
+    assert (reads.rows, reads.outputs, reads.every) == (frozenset(), {}, False)
+
+
+@pytest.mark.parametrize("call", ["HASH(*)", "STRUCT(*)", "COUNT(DISTINCT *)"])
+def test_a_star_inside_a_function_reads_every_column(call: str) -> None:
+    assert shape_of(f"SELECT {call} AS h FROM s.a", PARENTS).reads["s.a"].every
+
+
+def test_the_order_of_and_and_the_parentheses_do_not_change_the_shape() -> None:
+    one = shape_of("SELECT id FROM s.a WHERE (x = 1) AND d = 'q' AND (id = 2 OR x = 3)", PARENTS)
+    two = shape_of("SELECT a.id FROM s.a AS a WHERE ((x = 3 OR id = 2) AND d = 'q') AND x = 1", PARENTS)
+
+    assert one.text == two.text
+
+
+def test_parentheses_that_matter_do_change_the_shape() -> None:
+    assert (
+        shape_of("SELECT (id + x) * 2 AS n FROM s.a", PARENTS).text
+        != shape_of("SELECT id + x * 2 AS n FROM s.a", PARENTS).text
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT id FROM s.a",
+        "SELECT id FROM s.a UNION ALL SELECT id FROM s.b",
+        "SELECT id FROM s.a ORDER BY x LIMIT 3",
+        "SELECT id, COUNT(*) AS n FROM s.a GROUP BY ALL",
+    ],
+)
+def test_outputs_that_decide_rows_are_not_told_apart_from_them(sql: str) -> None:
+    assert shape_of(sql, PARENTS).outputs is None
+
+
+def test_a_bare_name_that_could_be_a_column_or_an_alias_is_not_decided() -> None:
+    assert not shape_of("SELECT x AS id, COUNT(*) AS n FROM s.a GROUP BY x HAVING id > 1", PARENTS).known
+
+
+def test_a_parent_whose_columns_are_not_known_leaves_the_query_unknown() -> None:
+    shape = shape_of("SELECT k FROM s.unknown", {})
+
+    assert not shape.known
+    assert shape.reads["s.unknown"].every
+
+
+def test_a_column_that_no_parent_has_is_named() -> None:
+    assert shape_of("SELECT id, nope FROM s.a", PARENTS).unresolved == "nope"
+
+
+def test_chance_and_the_clock_make_an_output_volatile() -> None:
+    shape = shape_of("SELECT id, RAND() AS r, CURRENT_DATE() AS t, my_udf(x) AS u FROM s.a", PARENTS)
+
+    assert shape.volatile == {"r", "t", "u"}
+    assert not shape.volatile_rows
+
+
+def test_every_aggregate_of_spark_is_known_to_fold_rows_or_is_a_stranger() -> None:
+    names = json.loads((Path(__file__).parent / "spark_aggregates.json").read_text())
+    for name in names:
+        call = sqlglot.parse_one(_call(name), dialect="spark").selects[0]
+
+        assert any(folds_rows(node) or is_stranger(node) for node in call.walk()), name
+
+
+def _call(name: str) -> str:
+    for arguments in ("x", "x, y", "x, y, z"):
+        sql = f"SELECT {name}({arguments}) FROM t"
+        try:
+            sqlglot.parse_one(sql, dialect="spark")
+        except sqlglot.errors.SqlglotError:
+            continue
+        return sql
+    raise AssertionError(name)

@@ -1,0 +1,173 @@
+"""Verdicts by the plan's own door: prod before, project after, and what each model is said to be."""
+
+import pytest
+
+from planner.change import Category, ChangeKind
+from planner.environment import Environment
+from planner.errors import ProjectErrors, RequestError
+from planner.model import Kind, Model
+
+from .building import change_of, external, model, planned, project, promoted
+
+RAW = external("s.raw", "id item_id price d")
+PARENT = "SELECT id, item_id, price, d FROM s.raw"
+CHILD = "SELECT item_id, COUNT(DISTINCT id) AS n FROM s.parent GROUP BY item_id"
+
+
+def two(parent: str = PARENT, child: str = CHILD, **fields: object) -> dict[str, Model]:
+    return project(RAW, model("s.parent", parent, **fields), model("s.child", child))
+
+
+@pytest.mark.parametrize(
+    ("edit", "category", "rule", "child"),
+    [
+        (
+            "SELECT id, item_id, 'z' AS extra, price, d FROM s.raw",
+            "non_breaking",
+            "column-added",
+            "indirect_non_breaking",
+        ),
+        ("SELECT id, item_id, price * 2 AS price, d FROM s.raw", "breaking", "column-altered", "indirect_non_breaking"),
+        ("SELECT id, item_id + 1 AS item_id, price, d FROM s.raw", "breaking", "column-altered", "indirect_breaking"),
+        ("SELECT id, item_id, d FROM s.raw", "breaking", "column-removed", "indirect_non_breaking"),
+        (PARENT + " WHERE price > 0", "breaking", "rows-changed", "indirect_breaking"),
+        ("SELECT DISTINCT id, item_id, price, d FROM s.raw", "breaking", "rows-changed", "indirect_breaking"),
+        (
+            "SELECT id, item_id, price, d, EXPLODE(ARRAY(1, 2)) AS e FROM s.raw",
+            "breaking",
+            "rows-changed",
+            "indirect_breaking",
+        ),
+        ("SELECT id, item_id, price, d, my_udf(id) AS u FROM s.raw", "breaking", "rows-changed", "indirect_breaking"),
+        ("SELECT id, price, item_id, d FROM s.raw", "breaking", "columns-reordered", "indirect_breaking"),
+        (
+            "SELECT 1 AS id, COUNT(*) AS item_id, 1 AS price, 1 AS d FROM s.raw",
+            "breaking",
+            "rows-changed",
+            "indirect_breaking",
+        ),
+    ],
+)
+def test_an_edit_gets_the_category_its_meaning_deserves(edit: str, category: str, rule: str, child: str) -> None:
+    changes = change_of(two(), two(edit))
+
+    assert (changes["s.parent"].category, changes["s.parent"].rule) == (category, rule)
+    assert changes["s.child"].category == child
+    assert changes["s.child"].recomputed == (child == "indirect_breaking")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "select id, item_id, (price), d from s.raw",
+        "SELECT raw.id, item_id, price, d FROM s.raw -- said anew",
+        "SELECT raw.id, raw.item_id, raw.price, raw.d FROM s.raw AS raw",
+    ],
+)
+def test_a_new_text_for_the_same_query_keeps_every_table(edit: str) -> None:
+    changes = change_of(two(), two(edit))
+
+    assert changes["s.parent"].category is Category.EQUIVALENT
+    assert changes["s.parent"].shares == "prod"
+    assert not any(change.recomputed for change in changes.values())
+
+
+def test_a_new_description_is_metadata_and_touches_no_child() -> None:
+    changes = change_of(two(), two(description="orders"))
+
+    assert changes["s.parent"].change is ChangeKind.METADATA
+    assert changes.keys() == {"s.parent"}
+
+
+def test_a_child_that_selects_everything_is_changed_by_a_new_column() -> None:
+    before, after = (
+        two(child="SELECT * FROM s.parent"),
+        two(PARENT.replace("d FROM", "d, 1 AS e FROM"), "SELECT * FROM s.parent"),
+    )
+
+    change = change_of(before, after)["s.child"]
+
+    assert change.category is Category.INDIRECT_BREAKING
+    assert change.columns.added == {"e"}
+
+
+def test_a_changed_column_is_followed_column_by_column() -> None:
+    grand = model("s.grand", "SELECT n FROM s.child")
+    before = two(child="SELECT price AS p, 1 AS n FROM s.parent") | {"s.grand": grand}
+    after = before | two(
+        "SELECT id, item_id, price * 2 AS price, d FROM s.raw", "SELECT price AS p, 1 AS n FROM s.parent"
+    )
+
+    changes = change_of(before, after)
+
+    assert changes["s.child"].columns.altered == {"p"}
+    assert changes["s.grand"].category is Category.INDIRECT_NON_BREAKING
+
+
+def test_what_chance_computes_counts_as_changed_when_its_table_is_rebuilt() -> None:
+    chancy = "SELECT id, item_id, UUID() AS key FROM s.raw"
+    before = two(chancy, "SELECT key FROM s.parent")
+    after = two(chancy.replace(" FROM", ", 1 AS extra FROM"), "SELECT key FROM s.parent")
+
+    assert change_of(before, after)["s.child"].category is Category.INDIRECT_BREAKING
+
+
+def test_a_person_may_call_a_breaking_change_non_breaking() -> None:
+    changes = change_of(two(), two(PARENT + " WHERE price > 0"), s__parent=Category.NON_BREAKING)
+
+    assert changes["s.parent"].rule == "categorized"
+    assert changes["s.child"].shares == "prod"
+
+
+def test_a_person_may_call_a_non_breaking_change_breaking() -> None:
+    changes = change_of(two(), two(PARENT.replace("d FROM", "d, 1 AS e FROM")), s__parent=Category.BREAKING)
+
+    assert changes["s.child"].category is Category.INDIRECT_BREAKING
+
+
+def test_only_a_directly_changed_model_can_be_categorized() -> None:
+    with pytest.raises(RequestError, match=r"`s\.child` is not directly changed"):
+        change_of(two(), two(PARENT + " WHERE price > 0"), s__child=Category.BREAKING)
+
+
+def test_a_removed_column_that_is_still_read_blocks_at_the_readers_line() -> None:
+
+    prod, loaded = promoted(two())
+    plan = planned(two("SELECT id, price, d FROM s.raw"), Environment("dev"), prod, loaded)
+
+    assert [blocker.message for blocker in plan.blockers] == [
+        "`s.child` reads `item_id`, which this change removes from `s.parent`."
+    ]
+    assert str(plan.blockers[0].place) == "models/s.child.sql:2"
+
+
+def test_a_column_that_is_nowhere_is_an_error_at_its_line() -> None:
+    with pytest.raises(ProjectErrors, match=r"models/s\.child\.sql:2: `s\.child` reads the column `nope`"):
+        change_of({}, two(child="SELECT nope FROM s.parent"))
+
+
+def test_a_view_is_made_again_when_a_parents_table_moves_but_computes_nothing() -> None:
+    view = model("s.view", "SELECT item_id FROM s.parent", kind=Kind.VIEW)
+    before = two() | {"s.view": view}
+
+    change = change_of(before, before | two(PARENT.replace("d FROM", "d, 1 AS e FROM")))["s.view"]
+
+    assert change.category is Category.INDIRECT_NON_BREAKING
+    assert change.new is not None
+    assert change.old is not None
+    assert change.new.version != change.old.version
+    assert not change.recomputed
+
+
+def test_a_changed_embedded_model_reaches_its_readers_column_by_column() -> None:
+    embedded = model("s.emb", "SELECT id, price FROM s.raw", kind=Kind.EMBEDDED)
+    reader = model("s.reader", "SELECT id FROM s.emb")
+    other = model("s.other", "SELECT price FROM s.emb")
+    before = project(RAW, embedded, reader, other)
+
+    changes = change_of(
+        before, before | project(model("s.emb", "SELECT id, price * 2 AS price FROM s.raw", kind=Kind.EMBEDDED))
+    )
+
+    assert changes["s.reader"].category is Category.INDIRECT_NON_BREAKING
+    assert changes["s.other"].category is Category.INDIRECT_BREAKING

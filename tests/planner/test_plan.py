@@ -1,0 +1,150 @@
+from dataclasses import replace
+from datetime import timedelta
+
+from planner.change import Category
+from planner.environment import Environment
+from planner.intervals import Interval
+from planner.model import Kind, Model, Seed
+from planner.plan import Change, Plan
+from planner.schedule import Loaded, Window
+
+from .building import NOW, day, external, model, planned, project, promoted
+
+RAW = external("s.raw", "id x d")
+DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+
+
+def daily(extra: str = "") -> dict[str, Model]:
+    return project(
+        RAW,
+        model("s.days", f"SELECT id, x, d{extra} FROM s.raw", **DAILY),
+        model("s.total", "SELECT COUNT(*) AS n FROM s.days"),
+    )
+
+
+def of(plan: Plan, name: str) -> Change:
+    return next(change for change in plan.changes if change.name == name)
+
+
+def test_a_first_plan_needs_everything_up_to_the_last_beat() -> None:
+    plan = planned(daily())
+
+    assert of(plan, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-10")),)
+    assert [view.name for view in plan.views.added] == ["s.days", "s.total"]
+
+
+def test_a_plan_of_what_prod_already_shows_is_empty() -> None:
+    prod, loaded = promoted(daily())
+
+    assert planned(daily(), base=prod, loaded=loaded).is_empty
+
+
+def test_a_new_column_rebuilds_its_model_and_shares_the_child() -> None:
+    prod, loaded = promoted(daily())
+
+    plan = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+
+    assert [change.name for change in plan.backfills] == ["s.days"]
+    assert of(plan, "s.total").shares == "prod"
+    assert sorted(view.name for view in plan.views.added) == ["s__dev.days", "s__dev.total"]
+
+
+def test_what_was_built_in_dev_is_promoted_to_prod_without_computing_even_days_later() -> None:
+    prod, loaded = promoted(daily())
+    dev = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    built = Loaded(dict(loaded.timelines) | {c.new.table: c.needed for c in dev.backfills if c.new}, loaded.complete)
+
+    plan = planned(daily(", 1 AS e"), base=prod, loaded=built, window=Window(NOW + timedelta(days=3)))
+
+    assert plan.is_virtual
+    assert plan.promise == dev.promise
+    assert [view.name for view in plan.views.swapped] == ["s.days"]
+
+
+def test_the_promise_differs_once_prod_has_moved() -> None:
+    prod, loaded = promoted(daily())
+    moved, _ = promoted(daily(", 2 AS other"))
+
+    ours = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    later = planned(daily(", 1 AS e"), base=moved, loaded=loaded)
+
+    assert ours.promise != later.promise
+
+
+def test_a_table_is_not_filled_past_what_its_parent_holds() -> None:
+    prod, loaded = promoted(daily())
+    days = prod.snapshots["s.days"].table
+    short = Loaded(dict(loaded.timelines) | {days: (Interval(day("2026-01-01"), day("2026-01-05")),)})
+    added = daily() | project(model("s.copy", "SELECT id, d FROM s.days", **DAILY))
+
+    plan = planned(added, Environment("dev"), prod, short)
+
+    assert of(plan, "s.copy").missing == (Interval(day("2026-01-01"), day("2026-01-05")),)
+
+
+def test_batches_already_loaded_are_not_missing() -> None:
+    first = planned(daily())
+    table = of(first, "s.days").new
+    assert table is not None
+
+    plan = planned(daily(), loaded=Loaded({table.table: (Interval(day("2026-01-01"), day("2026-01-04")),)}))
+
+    assert of(plan, "s.days").missing == (Interval(day("2026-01-04"), day("2026-01-10")),)
+
+
+def test_a_seed_is_loaded_once() -> None:
+
+    seeds = project(model("s.seed", kind=Kind.SEED, columns="id", seed=Seed("seeds/s.csv", "d1", ("id",))))
+    prod, loaded = promoted(seeds)
+
+    assert planned(seeds, base=prod, loaded=loaded, window=Window(NOW + timedelta(days=9))).is_virtual
+
+
+def test_a_model_that_left_the_project_loses_its_view() -> None:
+    prod, loaded = promoted(daily())
+    fewer = {name: m for name, m in daily().items() if name != "s.total"}
+
+    assert [view.name for view in planned(fewer, base=prod, loaded=loaded).views.dropped] == ["s.total"]
+
+
+def test_a_reader_of_a_model_that_left_is_a_blocker() -> None:
+    prod, loaded = promoted(daily())
+    fewer = {name: m for name, m in daily().items() if name != "s.days"}
+
+    plan = planned(fewer, base=prod, loaded=loaded)
+
+    assert [blocker.message for blocker in plan.blockers] == [
+        "`s.total` still reads `s.days`, which this change removes."
+    ]
+
+
+def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
+
+    prod, loaded = promoted(daily())
+    first = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
+
+    same = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, words=first.words)
+    other = planned(daily(", 2 AS e"), Environment("dev"), prod, loaded, words=first.words)
+
+    assert same.words == first.words
+    assert (other.words, other.unused_words) == ((), first.words)
+
+
+def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:
+    plan = planned(project(RAW, model("s.v", "SELECT id FROM s.raw", kind=Kind.VIEW)))
+
+    assert of(plan, "s.v").missing == ()
+    assert plan.is_virtual
+
+
+def test_a_window_narrows_the_days() -> None:
+    plan = planned(daily(), window=Window(NOW, start=day("2026-01-08")))
+
+    assert of(plan, "s.days").missing == (Interval(day("2026-01-08"), day("2026-01-10")),)
+
+
+def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:
+    later = Window(NOW + timedelta(hours=3))
+
+    assert planned(daily()).id == planned(daily(), window=later).id
+    assert planned(daily()).id != planned(daily(), target=replace(Environment("prod"), name="dev")).id
