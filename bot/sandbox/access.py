@@ -1,0 +1,155 @@
+"""Who calls, and what they may do: tokens, the App's JWT, permissions."""
+
+import base64
+import binascii
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import jwt
+
+from bot.sandbox.limits import JWT_LIFETIME_SECONDS, TOKEN_LIFETIME_SECONDS, ApiError, not_found
+from bot.sandbox.state import APP_PERMISSIONS, Json, Repository, Role, State, Token, TokenKind, at_least, now
+
+ACTIONS_LOGIN = "github-actions[bot]"
+CLOCK_SKEW_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Caller:
+    """`kind` is the token's, or "app" for the App itself with its JWT, which may ask for tokens and little else."""
+
+    login: str
+    kind: TokenKind | Literal["app"]
+    token: Token | None = None
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a call needs: one of these permissions for an App, a role for a person (None: persons never may)."""
+
+    areas: tuple[str, ...]
+    level: Literal["read", "write"]
+    role: Role | None
+
+
+READ = Need(("metadata",), "read", "read")
+READ_ROLES = Need(("metadata",), "read", "write")
+READ_CHECKS = Need(("checks",), "read", "read")
+COMMENT = Need(("issues", "pull_requests"), "write", "read")
+LABEL = Need(("issues", "pull_requests"), "write", "triage")
+OPEN_PULL = Need(("pull_requests",), "write", "read")
+EDIT_PULL = Need(("pull_requests",), "write", "write")
+PUSH = Need(("contents",), "write", "write")
+WRITE_CHECKS = Need(("checks",), "write", None)
+WRITE_STATUS = Need(("statuses",), "write", "write")
+DEPLOY = Need(("deployments",), "write", "write")
+
+
+def issue_token(
+    state: State,
+    login: str,
+    kind: TokenKind,
+    *,
+    installation_id: int | None = None,
+    repositories: frozenset[str] | None = None,
+    permissions: dict[str, str] | None = None,
+) -> Token:
+    """Makes a token with GitHub's prefix for its kind; Apps' tokens live for one hour."""
+    prefix = {"user": "ghp", "installation": "ghs", "actions": "ghs"}[kind]
+    expires = None if kind == "user" else now() + timedelta(seconds=TOKEN_LIFETIME_SECONDS)
+    rights = tuple(sorted((permissions or {}).items()))
+    token = Token(f"{prefix}_{secrets.token_urlsafe(24)}", login, kind, installation_id, repositories, rights, expires)
+    state.tokens[token.value] = token
+    return token
+
+
+def caller_of(state: State, authorization: str | None) -> Caller:
+    """Who an `Authorization` header stands for; without one, or with a wrong or old one, 401."""
+    scheme, _, value = (authorization or "").partition(" ")
+    if scheme.lower() not in ("token", "bearer", "basic") or not value:
+        raise ApiError(401, "Requires authentication")
+    if scheme.lower() == "basic":
+        value = _basic_password(value)
+    if value.count(".") == 2:
+        return _app(state, value)
+    token = state.tokens.get(value)
+    if token is None or (token.expires_at and token.expires_at <= now()):
+        raise ApiError(401, "Bad credentials")
+    return Caller(token.login, token.kind, token)
+
+
+def _basic_password(value: str) -> str:
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise ApiError(401, "Bad credentials") from error
+
+
+def _app(state: State, value: str) -> Caller:
+    options: jwt.types.Options = {"require": ["exp", "iat", "iss"], "verify_iss": False}
+    try:
+        claims = jwt.decode(
+            value, state.app.public_key, algorithms=["RS256"], options=options, leeway=CLOCK_SKEW_SECONDS
+        )
+    except jwt.InvalidTokenError as error:
+        raise ApiError(401, "A JSON web token could not be decoded") from error
+    if claims["exp"] - claims["iat"] > JWT_LIFETIME_SECONDS + CLOCK_SKEW_SECONDS:
+        raise ApiError(401, "'Expiration time' claim ('exp') is too far in the future")
+    if str(claims["iss"]) != str(state.app.id):
+        raise ApiError(401, "'Issuer' claim ('iss') must be the App's id")
+    return Caller(state.app.bot_login, "app")
+
+
+def door(state: State, caller: Caller, full_name: str, need: Need) -> Repository:
+    """The repository, if the caller may see it (else 404) and may do there what is needed (else 403)."""
+    repo = state.repositories.get(full_name)
+    if repo is None:
+        raise not_found()
+    if caller.kind == "user":
+        _check_person(state, caller, repo, need)
+    else:
+        _check_app(caller, repo, need)
+    return repo
+
+
+def _check_person(state: State, caller: Caller, repo: Repository, need: Need) -> None:
+    role = state.role(repo, caller.login)
+    if role == "none":
+        raise not_found()
+    if need.role is None:
+        raise ApiError(403, "You must authenticate via a GitHub App.")
+    if not at_least(role, need.role):
+        raise ApiError(403, f"Must have {need.role} access to this repository.")
+
+
+def _check_app(caller: Caller, repo: Repository, need: Need) -> None:
+    token = caller.token
+    covered = token is not None and token.repositories is not None and repo.full_name in token.repositories
+    if not covered and repo.private:
+        raise not_found()
+    if not token or not has_permission(token, need) or (not covered and need.level == "write"):
+        raise ApiError(403, "Resource not accessible by integration")
+
+
+def has_permission(token: Token, need: Need) -> bool:
+    """Every App reads metadata; write includes read."""
+    rights = dict(token.permissions)
+    enough = ("write",) if need.level == "write" else ("read", "write")
+    return need == READ or any(rights.get(area) in enough for area in need.areas)
+
+
+def narrowed(permissions: Json | None) -> dict[str, str]:
+    """The permissions that a token asked for; more than the App has is refused."""
+    if not permissions:
+        return dict(APP_PERMISSIONS)
+    for area, level in permissions.items():
+        if area not in APP_PERMISSIONS or (level == "write" and APP_PERMISSIONS[area] != "write"):
+            raise ApiError(422, "The permissions requested are not granted to this installation.")
+    return {"metadata": "read"} | permissions
+
+
+def may_edit(state: State, repo: Repository, caller: Caller, author: str) -> bool:
+    """One's own words, or anybody's with write permission; an App only its own and with its permission others'."""
+    return caller.login == author or caller.kind != "user" or at_least(state.role(repo, caller.login), "write")

@@ -1,0 +1,132 @@
+"""The sandbox's own small JSON API under `/_sandbox`: look, act as a person, arm and clear faults."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+
+from bot.sandbox.faults import Faults
+from bot.sandbox.limits import ApiError
+from bot.sandbox.stage import Stage
+
+router = APIRouter(prefix="/_sandbox")
+
+ACTS: dict[str, Callable[..., Any]] = {
+    act.__name__: act
+    for act in (
+        Stage.add_user,
+        Stage.create_repository,
+        Stage.fork,
+        Stage.set_permission,
+        Stage.require_checks,
+        Stage.install_app,
+        Stage.installation_token,
+        Stage.actions_token,
+        Stage.commit,
+        Stage.delete_branch,
+        Stage.open_issue,
+        Stage.open_pull_request,
+        Stage.edit_pull_request,
+        Stage.label,
+        Stage.comment,
+        Stage.edit_comment,
+        Stage.delete_comment,
+        Stage.react,
+        Stage.review,
+        Stage.dismiss_review,
+        Stage.merge,
+        Stage.close,
+        Stage.reopen,
+        Stage.rerequest,
+        Stage.rerequest_suite,
+        Stage.click,
+        Stage.redeliver,
+        Stage.wait_idle,
+    )
+}
+FAULTS: dict[str, Callable[..., None]] = {
+    arm.__name__: arm
+    for arm in (
+        Faults.drop,
+        Faults.duplicate,
+        Faults.reorder,
+        Faults.delay,
+        Faults.fail,
+        Faults.slow,
+        Faults.rate_limit,
+        Faults.lose_answer,
+        Faults.mergeability_unknown,
+    )
+}
+
+
+def same_origin(request: Request) -> bool:
+    """A browser says where a form came from; it must be one of our own pages."""
+    origin = request.headers.get("origin")
+    return origin is None or origin == f"{request.url.scheme}://{request.headers.get('host', '')}"
+
+
+@router.get("")
+def overview(request: Request) -> Any:
+    """What there is: repositories, users, calls, deliveries, faults that wait."""
+    stage: Stage = request.app.state.stage
+    with stage.state.lock:
+        return {
+            "repositories": sorted(stage.state.repositories),
+            "users": sorted(stage.state.users),
+            "app": {"id": stage.state.app.id, "slug": stage.state.app.slug},
+            "calls": [dataclasses.asdict(call) for call in stage.state.calls],
+            "deliveries": [
+                {"id": item.id, "guid": item.guid, "event": item.event, "action": item.action, "status": item.status}
+                for item in stage.state.deliveries
+            ],
+            "faults": [dataclasses.asdict(fault) for fault in stage.faults.armed()],
+        }
+
+
+@router.get("/version")
+def version(request: Request) -> Any:
+    """A number that grows with whatever happens; open pages ask for it."""
+    stage: Stage = request.app.state.stage
+    with stage.state.lock:
+        return {"version": stage.state.version}
+
+
+@router.post("/faults/{name}")
+async def arm(request: Request, name: str) -> Any:
+    """Arms a fault: the body has the arguments of the method of that name in `faults.py`."""
+    return await _apply(request, FAULTS, name, request.app.state.stage.faults)
+
+
+@router.delete("/faults")
+def clear(request: Request) -> Any:
+    """Everything works again."""
+    stage: Stage = request.app.state.stage
+    stage.faults.clear()
+    return {"result": None}
+
+
+@router.post("/{name}")
+async def act(request: Request, name: str) -> Any:
+    """Acts as a person: the body has the arguments of the method of that name in `stage.py`."""
+    return await _apply(request, ACTS, name, request.app.state.stage)
+
+
+async def _apply(request: Request, allowed: dict[str, Callable[..., Any]], name: str, target: object) -> JSONResponse:
+    # Only JSON: a form of another site cannot send that without asking first.
+    if not same_origin(request) or not request.headers.get("content-type", "").startswith("application/json"):
+        return JSONResponse({"message": "Send JSON, and not from another site."}, 403)
+    if name not in allowed:
+        return JSONResponse({"message": f"There is no {name!r}; there are: {', '.join(allowed)}"}, 404)
+    try:
+        arguments = json.loads(await request.body() or b"{}")
+        result = await run_in_threadpool(lambda: allowed[name](target, **arguments))
+    except (TypeError, ValueError, KeyError) as error:
+        return JSONResponse({"message": str(error)}, 422)
+    except ApiError as error:
+        return JSONResponse(error.body(str(request.base_url).rstrip("/")), error.status)
+    return JSONResponse({"result": result})

@@ -1,0 +1,170 @@
+"""What can happen to checks, commit statuses and deployments."""
+
+from datetime import datetime
+
+from bot.sandbox import repos, webhooks
+from bot.sandbox.limits import (
+    COMMIT_STATES,
+    DEPLOYMENT_STATES,
+    STATUS_DESCRIPTION,
+    ApiError,
+    at_most,
+    check_run_fields,
+    check_sha,
+    invalid,
+    one_of,
+    require,
+)
+from bot.sandbox.state import (
+    Action,
+    Annotation,
+    CheckRun,
+    CheckSuite,
+    CommitStatus,
+    Deployment,
+    DeploymentStatus,
+    Json,
+    Repository,
+    now,
+)
+from bot.sandbox.webhooks import Site
+
+
+def create(site: Site, repo: Repository, author: str, body: Json) -> CheckRun:
+    """Creates a check run on a commit; an App's runs on one commit are one suite."""
+    name, sha = require("CheckRun", body, "name"), require("CheckRun", body, "head_sha")
+    check_sha("CheckRun", "head_sha", sha)
+    check_run_fields(body)
+    if repos.tip(site.state.git(repo.full_name), sha) is None:
+        raise invalid("CheckRun", "head_sha", f"No commit found for SHA: {sha}")
+    run = CheckRun(site.state.next_id(), _suite(site, repo, sha, author).id, name, sha, author)
+    _fill(run, body)
+    repo.checks[run.id] = run
+    webhooks.check_run(site, repo, run, "created", author)
+    if run.status == "completed":
+        webhooks.check_run(site, repo, run, "completed", author)
+    return run
+
+
+def _suite(site: Site, repo: Repository, sha: str, author: str) -> CheckSuite:
+    for suite in repo.suites.values():
+        if (suite.head_sha, suite.author) == (sha, author):
+            suite.updated_at = now()
+            return suite
+    suite = CheckSuite(site.state.next_id(), sha, author, now(), now())
+    repo.suites[suite.id] = suite
+    return suite
+
+
+def update(site: Site, repo: Repository, run: CheckRun, sender: str, body: Json) -> None:
+    """Changes a check run; annotations are added to those it has, all else is replaced."""
+    check_run_fields(body)
+    was = run.status
+    _fill(run, body)
+    if run.status == "completed" and was != "completed":
+        webhooks.check_run(site, repo, run, "completed", sender)
+
+
+def _fill(run: CheckRun, body: Json) -> None:
+    for field in ("name", "external_id", "details_url", "status"):
+        if body.get(field) is not None:
+            setattr(run, field, body[field])
+    for field in ("started_at", "completed_at"):
+        if body.get(field) is not None:
+            setattr(run, field, datetime.fromisoformat(body[field]))
+    if body.get("conclusion") is not None:
+        run.status, run.conclusion = "completed", body["conclusion"]
+    if run.status != "completed":
+        run.conclusion = run.completed_at = None
+    else:
+        run.completed_at = run.completed_at or now()
+    run.started_at = run.started_at or (now() if run.status != "queued" else None)
+    if body.get("actions") is not None:
+        run.actions = [Action(item["label"], item["description"], item["identifier"]) for item in body["actions"]]
+    if output := body.get("output"):
+        run.title, run.summary = output.get("title") or run.title, output["summary"]
+        run.text = output.get("text") if "text" in output else run.text
+        run.annotations += [annotation(item) for item in output.get("annotations") or []]
+
+
+def annotation(item: Json) -> Annotation:
+    """An annotation as it was asked for."""
+    return Annotation(
+        path=item["path"],
+        start_line=item["start_line"],
+        end_line=item["end_line"],
+        annotation_level=item["annotation_level"],
+        message=item["message"],
+        title=item.get("title"),
+        raw_details=item.get("raw_details"),
+        start_column=item.get("start_column"),
+        end_column=item.get("end_column"),
+    )
+
+
+def rerequest(site: Site, repo: Repository, run: CheckRun, sender: str) -> None:
+    """Asks for the check again: the App is told, and it is the App that makes a new run or updates this one."""
+    webhooks.check_run(site, repo, run, "rerequested", sender)
+
+
+def rerequest_suite(site: Site, repo: Repository, suite: CheckSuite, sender: str) -> None:
+    """Asks for all checks of the commit again."""
+    webhooks.check_suite(site, repo, suite, "rerequested", sender)
+
+
+def click(site: Site, repo: Repository, run: CheckRun, identifier: str, sender: str) -> None:
+    """Presses a button of a completed check."""
+    if run.status != "completed" or identifier not in [action.identifier for action in run.actions]:
+        raise ApiError(422, f"This check has no button {identifier!r}")
+    webhooks.check_run(site, repo, run, "requested_action", sender, identifier)
+
+
+def status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> CommitStatus:
+    """Adds a commit status."""
+    one_of("Status", "state", body.get("state"), COMMIT_STATES)
+    at_most("Status", "description", body.get("description"), STATUS_DESCRIPTION)
+    context, description, target = body.get("context") or "default", body.get("description"), body.get("target_url")
+    item = CommitStatus(site.state.next_id(), sha, body["state"], context, description, target, author, now())
+    repo.statuses.append(item)
+    return item
+
+
+def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
+    """Creates a deployment of a ref to an environment."""
+    ref = require("Deployment", body, "ref")
+    sha = repos.tip(site.state.git(repo.full_name), ref)
+    if sha is None:
+        raise invalid("Deployment", "ref", f"No ref found for: {ref}")
+    item = Deployment(
+        id=site.state.next_id(),
+        sha=sha,
+        ref=ref,
+        task=body.get("task") or "deploy",
+        environment=body.get("environment") or "production",
+        description=body.get("description"),
+        payload=body.get("payload") or {},
+        author=author,
+        created_at=now(),
+        transient=bool(body.get("transient_environment")),
+        production=bool(body.get("production_environment", body.get("environment") in (None, "production"))),
+    )
+    repo.deployments[item.id] = item
+    return item
+
+
+def deployment_status(site: Site, deployment: Deployment, author: str, body: Json) -> DeploymentStatus:
+    """Says how a deployment fares."""
+    one_of("DeploymentStatus", "state", body.get("state"), DEPLOYMENT_STATES)
+    at_most("DeploymentStatus", "description", body.get("description"), STATUS_DESCRIPTION)
+    item = DeploymentStatus(
+        id=site.state.next_id(),
+        state=body["state"],
+        description=body.get("description") or "",
+        environment=body.get("environment") or deployment.environment,
+        environment_url=body.get("environment_url") or "",
+        log_url=body.get("log_url") or body.get("target_url") or "",
+        author=author,
+        created_at=now(),
+    )
+    deployment.statuses.append(item)
+    return item

@@ -1,0 +1,200 @@
+"""Hands over webhooks: one thread, in order, signed, each attempt logged; GitHub never tries again by itself."""
+
+import contextlib
+import hashlib
+import hmac
+import http.client
+import json
+import threading
+import time
+import urllib.parse
+import uuid
+from dataclasses import dataclass, field, replace
+
+from bot.sandbox.faults import Faults
+from bot.sandbox.limits import WEBHOOK_TIMEOUT_SECONDS
+from bot.sandbox.state import Delivery, Hook, Json, State, now
+
+
+@dataclass(frozen=True)
+class Parcel:
+    guid: str
+    event: str
+    action: str | None
+    installation_id: int | None
+    repository_id: int | None
+    payload: Json = field(repr=False)
+    redelivery: bool = False
+    not_before: float = 0.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    status: str
+    code: int
+
+
+def signature(secret: str, body: bytes) -> str:
+    """What `X-Hub-Signature-256` must say for this body."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def headers(hook: Hook, app_id: int, parcel: Parcel, body: bytes) -> dict[str, str]:
+    """The headers that GitHub sends with a webhook of an App."""
+    return {
+        "Accept": "*/*",
+        "Content-Type": "application/json",
+        "User-Agent": "GitHub-Hookshot/sandbox",
+        "X-GitHub-Delivery": parcel.guid,
+        "X-GitHub-Event": parcel.event,
+        "X-GitHub-Hook-ID": str(hook.id),
+        "X-GitHub-Hook-Installation-Target-ID": str(app_id),
+        "X-GitHub-Hook-Installation-Target-Type": "integration",
+        "X-Hub-Signature-256": signature(hook.secret, body),
+    }
+
+
+class Courier:
+    """The queue of webhooks and the thread that empties it."""
+
+    def __init__(self, state: State, faults: Faults) -> None:
+        self._state = state
+        self._faults = faults
+        self._wake = threading.Condition()
+        self._queue: list[Parcel] = []
+        self._held: list[Parcel] = []
+        self._sending = False
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, name="sandbox-courier", daemon=True)
+
+    def start(self) -> None:
+        """Begins to send."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread; what waits is not sent any more."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(WEBHOOK_TIMEOUT_SECONDS + 1)
+
+    def send(
+        self, event: str, payload: Json, *, installation_id: int | None = None, repository_id: int | None = None
+    ) -> None:
+        """Queues a webhook under a new GUID, or does with it what a fault says."""
+        frozen = json.loads(json.dumps(payload))
+        parcel = Parcel(str(uuid.uuid4()), event, frozen.get("action"), installation_id, repository_id, frozen)
+        fault = self._faults.for_webhook(event, parcel.action)
+        if fault is None:
+            self._enqueue(parcel)
+        elif fault.kind == "drop":
+            self._log(parcel, Attempt("dropped", 0), 0.0)
+        elif fault.kind == "duplicate":
+            self._enqueue(parcel, parcel)
+        elif fault.kind == "delay":
+            self._enqueue(replace(parcel, not_before=time.monotonic() + fault.seconds))
+        else:
+            self._hold(parcel, last=fault.times == 0)
+
+    def redeliver(self, delivery: Delivery) -> None:
+        """Sends a logged webhook again with its old GUID; no fault touches it."""
+        self._enqueue(
+            Parcel(
+                delivery.guid,
+                delivery.event,
+                delivery.action,
+                delivery.installation_id,
+                delivery.repository_id,
+                delivery.payload,
+                redelivery=True,
+            )
+        )
+
+    def wait_idle(self, timeout: float) -> None:
+        """Releases what is held and returns when nothing waits or is being sent."""
+        self._release()
+        with self._wake:
+            if not self._wake.wait_for(lambda: not self._queue and not self._sending, timeout):
+                raise TimeoutError(f"{len(self._queue)} webhooks were still waiting after {timeout} seconds")
+
+    def _enqueue(self, *parcels: Parcel) -> None:
+        with self._wake:
+            self._queue.extend(parcels)
+            self._wake.notify_all()
+
+    def _hold(self, parcel: Parcel, *, last: bool) -> None:
+        with self._wake:
+            self._held.append(parcel)
+        if last:
+            self._release()
+
+    def _release(self) -> None:
+        with self._wake:
+            held, self._held = self._held[::-1], []
+        self._enqueue(*held)
+
+    def _next(self) -> Parcel | None:
+        with self._wake:
+            self._sending = False
+            self._wake.notify_all()
+            while not self._stopped:
+                clock = time.monotonic()
+                due = next((parcel for parcel in self._queue if parcel.not_before <= clock), None)
+                if due:
+                    self._queue.remove(due)
+                    self._sending = True
+                    return due
+                self._wake.wait(min((parcel.not_before - clock for parcel in self._queue), default=None))
+        return None
+
+    def _work(self) -> None:
+        while parcel := self._next():
+            started = time.monotonic()
+            attempt = self._attempt(parcel)
+            self._log(parcel, attempt, time.monotonic() - started)
+
+    def _attempt(self, parcel: Parcel) -> Attempt:
+        with self._state.lock:
+            hook = replace(self._state.hook)
+        if not hook.url:
+            return Attempt("no webhook URL configured", 0)
+        body = json.dumps(parcel.payload).encode()
+        try:
+            code = post(hook.url, body, headers(hook, self._state.app.id, parcel, body))
+        except TimeoutError:
+            return Attempt("timed out", 0)
+        except (OSError, http.client.HTTPException):
+            return Attempt("failed to connect to host", 0)
+        return Attempt("OK" if 200 <= code < 300 else f"Invalid HTTP Response: {code}", code)
+
+    def _log(self, parcel: Parcel, attempt: Attempt, duration: float) -> None:
+        with self._state.lock:
+            self._state.version += 1
+            self._state.deliveries.append(
+                Delivery(
+                    id=self._state.next_id(),
+                    guid=parcel.guid,
+                    event=parcel.event,
+                    action=parcel.action,
+                    installation_id=parcel.installation_id,
+                    repository_id=parcel.repository_id,
+                    delivered_at=now(),
+                    duration=round(duration, 3),
+                    status=attempt.status,
+                    status_code=attempt.code,
+                    redelivery=parcel.redelivery,
+                    payload=parcel.payload,
+                )
+            )
+
+
+def post(url: str, body: bytes, fields: dict[str, str]) -> int:
+    """Posts the body and returns the answer's status; redirects are not followed."""
+    parts = urllib.parse.urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=WEBHOOK_TIMEOUT_SECONDS)
+    with contextlib.closing(connection):
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", target, body=body, headers=fields)
+        return connection.getresponse().status

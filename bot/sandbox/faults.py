@@ -1,0 +1,141 @@
+"""The switches that make the sandbox misbehave: webhooks lost or doubled, calls refused, slow, or never answered."""
+
+import re
+import threading
+from dataclasses import dataclass
+from typing import Literal
+
+WebhookFaultKind = Literal["drop", "duplicate", "reorder", "delay"]
+ApiFaultKind = Literal["fail", "slow", "rate_limit", "lose_answer"]
+
+
+@dataclass
+class WebhookFault:
+    kind: WebhookFaultKind
+    event: str
+    times: int
+    seconds: float = 0.0
+
+    def matches(self, event: str, action: str | None) -> bool:
+        """`*` matches all, `issue_comment` an event, `issue_comment.created` one action of it."""
+        return self.event in ("*", event, f"{event}.{action}")
+
+
+@dataclass
+class ApiFault:
+    kind: ApiFaultKind
+    method: str
+    path: str
+    times: int
+    status: int = 500
+    seconds: float = 0.0
+    retry_after: int | None = None
+    reset_in: int | None = None
+
+    def matches(self, method: str, path: str) -> bool:
+        """The method is a word or `*`; the path is a regular expression searched in the call's path."""
+        return self.method in ("*", method) and re.search(self.path, path) is not None
+
+
+class Faults:
+    """Faults wait here until something matches; each is used up after `times` matches."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._webhooks: list[WebhookFault] = []
+        self._calls: list[ApiFault] = []
+        self._unknown_mergeability = 0
+
+    def drop(self, event: str = "*", *, times: int = 1) -> None:
+        """The next matching webhooks are logged as undelivered and never sent; they can be redelivered."""
+        self._add_webhook(WebhookFault("drop", event, times))
+
+    def duplicate(self, event: str = "*", *, times: int = 1) -> None:
+        """The next matching webhooks are sent twice with the same GUID."""
+        self._add_webhook(WebhookFault("duplicate", event, times))
+
+    def reorder(self, event: str = "*", *, times: int = 2) -> None:
+        """The next `times` matching webhooks are held and then sent in reverse order."""
+        self._add_webhook(WebhookFault("reorder", event, times))
+
+    def delay(self, seconds: float, event: str = "*", *, times: int = 1) -> None:
+        """The next matching webhooks are sent that much later, after whatever follows them meanwhile."""
+        self._add_webhook(WebhookFault("delay", event, times, seconds))
+
+    def fail(self, method: str, path: str, *, status: int = 500, times: int = 1) -> None:
+        """The next matching calls do nothing and answer with that status."""
+        self._add_call(ApiFault("fail", method, path, times, status=status))
+
+    def slow(self, method: str, path: str, *, seconds: float, times: int = 1) -> None:
+        """The next matching calls are answered that much later."""
+        self._add_call(ApiFault("slow", method, path, times, seconds=seconds))
+
+    def rate_limit(
+        self,
+        method: str = "*",
+        path: str = "",
+        *,
+        status: int = 403,
+        retry_after: int | None = None,
+        reset_in: int | None = None,
+        times: int = 1,
+    ) -> None:
+        """The next matching calls do nothing and say `retry-after`, or that the budget is empty until a reset."""
+        fault = ApiFault("rate_limit", method, path, times, status=status, retry_after=retry_after, reset_in=reset_in)
+        self._add_call(fault)
+
+    def lose_answer(self, method: str, path: str, *, status: int | None = None, times: int = 1) -> None:
+        """The next matching calls do their work, then the connection breaks, or a proxy answers with `status` (502)."""
+        self._add_call(ApiFault("lose_answer", method, path, times, status=status or 0))
+
+    def mergeability_unknown(self, *, times: int = 1) -> None:
+        """The next answers that show one pull request say `mergeable: null`, as GitHub does while it computes."""
+        with self._lock:
+            self._unknown_mergeability += times
+
+    def clear(self) -> None:
+        """Everything works again."""
+        with self._lock:
+            self._webhooks.clear()
+            self._calls.clear()
+            self._unknown_mergeability = 0
+
+    def armed(self) -> list[WebhookFault | ApiFault]:
+        """The faults that still wait."""
+        with self._lock:
+            return [*self._webhooks, *self._calls]
+
+    def for_webhook(self, event: str, action: str | None) -> WebhookFault | None:
+        """Takes one use of the first fault that matches the webhook."""
+        with self._lock:
+            for fault in self._webhooks:
+                if fault.matches(event, action):
+                    fault.times -= 1
+                    self._webhooks = [each for each in self._webhooks if each.times > 0]
+                    return fault
+        return None
+
+    def for_call(self, method: str, path: str) -> ApiFault | None:
+        """Takes one use of the first fault that matches the call."""
+        with self._lock:
+            for fault in self._calls:
+                if fault.matches(method, path):
+                    fault.times -= 1
+                    self._calls = [each for each in self._calls if each.times > 0]
+                    return fault
+        return None
+
+    def hides_mergeability(self) -> bool:
+        """Takes one use of the switch that hides whether a pull request can be merged."""
+        with self._lock:
+            hidden = self._unknown_mergeability > 0
+            self._unknown_mergeability -= int(hidden)
+            return hidden
+
+    def _add_webhook(self, fault: WebhookFault) -> None:
+        with self._lock:
+            self._webhooks.append(fault)
+
+    def _add_call(self, fault: ApiFault) -> None:
+        with self._lock:
+            self._calls.append(fault)

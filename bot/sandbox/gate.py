@@ -1,0 +1,118 @@
+"""What stands before the API: the log of calls, faults, rate-limit headers, ETags."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from bot.sandbox.faults import ApiFault
+from bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError
+from bot.sandbox.state import ApiCall
+from bot.sandbox.webhooks import Site
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+
+logger = logging.getLogger(__name__)
+
+
+class Gate:
+    """Wraps the API application: an answer is taken whole, looked at, and then sent, changed, or lost."""
+
+    def __init__(self, site: Site, app: App) -> None:
+        self._site = site
+        self._app = app
+        self._used = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one call and logs it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method, path = scope["method"], scope["path"]
+        scope.setdefault("state", {})
+        fault = self._site.faults.for_call(method, path)
+        self._used += 1
+        if fault and fault.kind == "slow":
+            await asyncio.sleep(fault.seconds)
+        if fault and fault.kind in ("fail", "rate_limit"):
+            status, headers, body = self._refusal(fault)
+        else:
+            status, headers, body = await self._answer(scope, receive)
+        if fault and fault.kind == "lose_answer" and fault.status:
+            status, headers, body = fault.status, [(b"content-type", b"text/html")], b"<h1>502 Bad Gateway</h1>"
+        with self._site.state.lock:
+            self._site.state.version += method != "GET"
+            self._site.state.calls.append(ApiCall(method, path, status, scope["state"].get("login")))
+        if fault and fault.kind == "lose_answer" and not fault.status:
+            await _break_off(send)
+        else:
+            await self._reply(scope, send, status, headers, body)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
+        messages: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            messages.append(message)
+
+        try:
+            await self._app(scope, receive, keep)
+        except Exception:
+            # By now the application has answered 500; the defect is the sandbox's own.
+            logger.exception("sandbox_defect")
+        body = b"".join(message.get("body", b"") for message in messages[1:])
+        return messages[0]["status"], list(messages[0]["headers"]), body
+
+    def _refusal(self, fault: ApiFault) -> tuple[int, Headers, bytes]:
+        headers: Headers = [(b"content-type", b"application/json")]
+        if fault.kind == "fail":
+            error = ApiError(fault.status, "Not Found" if fault.status == 404 else "Server Error")
+        elif fault.reset_in is not None:
+            error = ApiError(fault.status, "API rate limit exceeded for installation.")
+            headers += [(b"x-ratelimit-remaining", b"0"), (b"x-ratelimit-reset", _seconds_from_now(fault.reset_in))]
+        else:
+            error = ApiError(fault.status, "You have exceeded a secondary rate limit. Please wait a few minutes.")
+            headers += [(b"retry-after", str(fault.retry_after).encode())] if fault.retry_after is not None else []
+        return fault.status, headers, json.dumps(error.body(self._site.state.base_url)).encode()
+
+    async def _reply(self, scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:
+        names = {name for name, _ in headers}
+        if scope["method"] == "GET" and status == 200:
+            etag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
+            headers.append((b"etag", etag))
+            if dict(scope["headers"]).get(b"if-none-match") == etag:
+                status, body, self._used = 304, b"", self._used - 1  # a 304 is free
+        defaults: Headers = [
+            (b"x-ratelimit-limit", str(REQUESTS_PER_HOUR).encode()),
+            (b"x-ratelimit-remaining", str(max(REQUESTS_PER_HOUR - self._used, 0)).encode()),
+            (b"x-ratelimit-used", str(self._used).encode()),
+            (b"x-ratelimit-reset", _seconds_from_now(3600)),
+            (b"x-ratelimit-resource", b"core"),
+            (b"x-github-request-id", uuid.uuid4().hex.encode()),
+            (b"x-github-media-type", b"github.v3; format=json"),
+        ]
+        headers = [item for item in headers if item[0] != b"content-length"]
+        headers += [item for item in defaults if item[0] not in names]
+        if status not in (204, 304):
+            headers.append((b"content-length", str(len(body)).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _seconds_from_now(seconds: int) -> bytes:
+    return str(int(time.time()) + seconds).encode()
+
+
+async def _break_off(send: Send) -> None:
+    # An answer that promises a body and brings none: the server closes the connection, as a dying proxy would.
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -1,0 +1,155 @@
+"""GitHub's limits as numbers, and its refusals in its own shape."""
+
+import re
+from typing import Any, Literal
+
+from bot.sandbox.state import Json
+
+COMMENT_BODY = 65_536
+CHECK_TEXT = 65_535
+CHECK_NAME = 255
+TITLE = 256
+ANNOTATIONS_PER_REQUEST = 50
+ANNOTATION_MESSAGE_BYTES = 64 * 1024
+ANNOTATION_TITLE = 255
+ACTIONS = 3
+ACTION_FIELDS = {"label": 20, "description": 40, "identifier": 20}
+LABEL_NAME = 50
+STATUS_DESCRIPTION = 140
+PER_PAGE, PER_PAGE_MOST = 30, 100
+WEBHOOK_TIMEOUT_SECONDS = 10.0
+JWT_LIFETIME_SECONDS = 600
+TOKEN_LIFETIME_SECONDS = 3600
+REQUESTS_PER_HOUR = 5000
+
+REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
+CHECK_STATUSES = ("queued", "in_progress", "completed")
+CHECK_CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
+ANNOTATION_LEVELS = ("notice", "warning", "failure")
+COMMIT_STATES = ("error", "failure", "pending", "success")
+DEPLOYMENT_STATES = ("error", "failure", "inactive", "in_progress", "queued", "pending", "success")
+
+ErrorCode = Literal["missing", "missing_field", "invalid", "already_exists", "custom"]
+
+
+class ApiError(Exception):
+    """A refusal: its status, GitHub's message, and for 422 which field of which resource is wrong."""
+
+    def __init__(self, status: int, message: str, errors: list[Json] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.errors = errors
+
+    def body(self, base_url: str) -> Json:
+        """The JSON that GitHub sends for it."""
+        body: Json = {
+            "message": self.message,
+            "documentation_url": f"{base_url}/_sandbox",
+            "status": str(self.status),
+        }
+        return body | ({"errors": self.errors} if self.errors is not None else {})
+
+
+def not_found() -> ApiError:
+    """What is missing and what one may not see look alike."""
+    return ApiError(404, "Not Found")
+
+
+def invalid(resource: str, field: str, message: str, code: ErrorCode = "custom") -> ApiError:
+    """A field is missing, too long, or none of the allowed values."""
+    error = {"resource": resource, "code": code, "field": field, "message": message}
+    return ApiError(422, "Validation Failed", [error])
+
+
+def require(resource: str, body: Json, field: str) -> str:
+    """The field's text; it must be there and not be blank."""
+    value = body.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise invalid(resource, field, f"{field} can't be blank", "missing_field")
+    return value
+
+
+def at_most(resource: str, field: str, value: str | None, limit: int) -> None:
+    """Texts are counted in characters."""
+    if value is not None and len(value) > limit:
+        raise invalid(resource, field, f"{field} is too long (maximum is {limit} characters)")
+
+
+def one_of(resource: str, field: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Only the listed words are taken."""
+    if value not in allowed:
+        raise invalid(resource, field, f"{field} must be one of: {', '.join(allowed)}", "invalid")
+
+
+def check_comment(body: Json) -> str:
+    """A comment is not blank and has at most 65,536 characters."""
+    text = require("IssueComment", body, "body")
+    at_most("IssueComment", "body", text, COMMENT_BODY)
+    return text
+
+
+def check_issue(resource: str, body: Json) -> None:
+    """Titles are at most 256 characters, bodies as long as comments."""
+    at_most(resource, "title", body.get("title"), TITLE)
+    at_most(resource, "body", body.get("body"), COMMENT_BODY)
+
+
+def check_run_fields(body: Json) -> None:
+    """Everything a check-run request may get wrong."""
+    at_most("CheckRun", "name", body.get("name"), CHECK_NAME)
+    if body.get("status") is not None:
+        one_of("CheckRun", "status", body["status"], CHECK_STATUSES)
+    if body.get("conclusion") is not None:
+        one_of("CheckRun", "conclusion", body["conclusion"], CHECK_CONCLUSIONS)
+    elif body.get("status") == "completed":
+        raise invalid("CheckRun", "conclusion", "conclusion is required when status is completed", "missing_field")
+    if body.get("output") is not None:
+        _check_output(body["output"])
+    _check_actions(body.get("actions") or [])
+
+
+def _check_output(output: Json) -> None:
+    require("CheckRun", output, "summary")
+    for field in ("summary", "text"):
+        at_most("CheckRun", field, output.get(field), CHECK_TEXT)
+    annotations = output.get("annotations") or []
+    if len(annotations) > ANNOTATIONS_PER_REQUEST:
+        raise invalid(
+            "CheckRun", "annotations", f"no more than {ANNOTATIONS_PER_REQUEST} items per request are allowed"
+        )
+    for annotation in annotations:
+        _check_annotation(annotation)
+
+
+def _check_annotation(annotation: Json) -> None:
+    where = "CheckRunAnnotation"
+    path = require(where, annotation, "path")
+    message = require(where, annotation, "message")
+    one_of(where, "annotation_level", annotation.get("annotation_level"), ANNOTATION_LEVELS)
+    at_most(where, "title", annotation.get("title"), ANNOTATION_TITLE)
+    if path.startswith("/"):
+        raise invalid(where, "path", "path must be relative to the repository's root", "invalid")
+    for field in ("message", "raw_details"):
+        if len((annotation.get(field) or "").encode()) > ANNOTATION_MESSAGE_BYTES:
+            raise invalid(where, field, f"{field} is too long (maximum is 64 KB)")
+    start, end = annotation.get("start_line"), annotation.get("end_line")
+    if not isinstance(start, int) or not isinstance(end, int) or not 1 <= start <= end or not message:
+        raise invalid(where, "start_line", "start_line and end_line must be lines of the file, in order", "invalid")
+    columns = [annotation.get("start_column"), annotation.get("end_column")]
+    if start != end and any(column is not None for column in columns):
+        raise invalid(where, "start_column", "columns are only allowed on one-line annotations", "invalid")
+
+
+def _check_actions(actions: list[Json]) -> None:
+    if len(actions) > ACTIONS:
+        raise invalid("CheckRun", "actions", f"no more than {ACTIONS} items are allowed")
+    for action in actions:
+        for field, limit in ACTION_FIELDS.items():
+            at_most("CheckRun", field, require("CheckRun", action, field), limit)
+
+
+def check_sha(resource: str, field: str, sha: str) -> None:
+    """Where a commit is asked for, 40 hex digits are."""
+    if not re.fullmatch(r"[0-9a-f]{40}", sha):
+        raise invalid(resource, field, f"{field} is not a commit SHA", "invalid")

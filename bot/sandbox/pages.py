@@ -1,0 +1,294 @@
+"""The pages that a person sees: repositories, pull requests, checks and diffs, and the forms that act."""
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.datastructures import FormData
+
+from bot.sandbox import repos, shapes_pulls
+from bot.sandbox.access import READ, Caller, door
+from bot.sandbox.admin import same_origin
+from bot.sandbox.diffs import changed_files
+from bot.sandbox.limits import ApiError, not_found
+from bot.sandbox.markdown import render, ticked
+from bot.sandbox.shapes_checks import latest
+from bot.sandbox.stage import Stage
+from bot.sandbox.state import CheckRun, PullRequest, Repository
+
+router = APIRouter(include_in_schema=False)
+templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "pages"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+)
+EMOJI = {
+    "+1": "👍",
+    "-1": "👎",
+    "laugh": "😄",
+    "confused": "😕",
+    "heart": "❤️",
+    "hooray": "🎉",
+    "rocket": "🚀",
+    "eyes": "👀",
+}
+templates.filters["markdown"] = render
+templates.filters["hue"] = lambda login: sum(ord(char) * 37 for char in login) % 360
+templates.globals["emoji"] = EMOJI
+COOKIE = "person"
+
+
+class View:
+    """One request for a page: the stage, and who is looking."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.stage: Stage = request.app.state.stage
+        self.state = self.stage.state
+        people = [user.login for user in self.state.users.values() if user.kind == "User"]
+        chosen = request.cookies.get(COOKIE, "")
+        self.people = people
+        self.person = chosen if chosen in people else next(iter(people), "")
+
+    def repo(self, full_name: str) -> Repository:
+        """The repository, if the person may see it."""
+        return door(self.state, Caller(self.person, "user"), full_name, READ)
+
+    def html(self, template: str, **values: Any) -> Response:
+        """The page; it may load nothing but itself, and its one script only by this answer's nonce."""
+        nonce = secrets.token_urlsafe(12)
+        text = templates.get_template(template).render(
+            view=self, state=self.state, nonce=nonce, error=self.request.query_params.get("error", ""), **values
+        )
+        policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; script-src 'nonce-{nonce}'; "
+        policy += "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        return HTMLResponse(text, headers={"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"})
+
+
+def _page(path: str, template: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
+    """Registers a page: the function gathers its values with the state locked."""
+
+    def register(gather: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        def show(request: Request) -> Response:
+            with request.app.state.stage.state.lock:
+                view = View(request)
+                try:
+                    return view.html(template, **gather(view, **request.path_params))
+                except ApiError as error:
+                    return HTMLResponse(f"<h1>{error.status}</h1>", error.status)
+
+        router.add_api_route(path, show, methods=["GET"], response_model=None)
+        return gather
+
+    return register
+
+
+@_page("/", "home.html")
+def home(view: View) -> dict[str, Any]:
+    """All repositories that the person may see."""
+    roles = {name: view.state.role(repo, view.person) for name, repo in view.state.repositories.items()}
+    return {"repositories": [view.state.repositories[name] for name, role in roles.items() if role != "none"]}
+
+
+@_page("/{owner}/{name}", "repository.html")
+def repository(view: View, owner: str, name: str) -> dict[str, Any]:
+    """A repository: its files, branches and README."""
+    repo = view.repo(f"{owner}/{name}")
+    folder = view.state.git(repo.full_name)
+    readme = repos.blob(folder, repo.default_branch, "README.md")
+    return {
+        "repo": repo,
+        "branches": repos.refs(folder),
+        "entries": [entry for entry in repos.tree(folder, repo.default_branch, recursive=True) if entry.kind == "blob"],
+        "readme": readme[1].decode("utf-8", "replace") if readme else "",
+        "head": repos.commit(folder, repo.default_branch),
+    }
+
+
+@_page("/{owner}/{name}/pulls", "pulls.html")
+def pull_list(view: View, owner: str, name: str) -> dict[str, Any]:
+    """The pull requests of a repository, newest first."""
+    repo = view.repo(f"{owner}/{name}")
+    return {"repo": repo, "pulls": repo.pulls[::-1], "runs": {pull.number: _runs(repo, pull) for pull in repo.pulls}}
+
+
+def _pull(view: View, owner: str, name: str, number: str) -> tuple[Repository, PullRequest]:
+    repo = view.repo(f"{owner}/{name}")
+    item = repo.issues.get(int(number)) if number.isdecimal() else None
+    if not isinstance(item, PullRequest):
+        raise not_found()
+    return repo, item
+
+
+def _runs(repo: Repository, pull: PullRequest) -> list[CheckRun]:
+    return list(latest([run for run in repo.checks.values() if run.head_sha == pull.head_sha]).values())
+
+
+@_page("/{owner}/{name}/pull/{number}", "pull.html")
+def conversation(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
+    """A pull request's conversation, and the box that merges it."""
+    repo, pull = _pull(view, owner, name, number)
+    folder = view.state.git(repo.full_name)
+    start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
+    said = [item for item in repo.comments.values() if item.number == pull.number]
+    events = [(item.created_at, item.id, "comment", item) for item in said]
+    events += [(item.submitted_at, item.id, "review", item) for item in pull.reviews]  # type: ignore[misc]
+    return {
+        "repo": repo,
+        "pull": pull,
+        "commits": repos.log(folder, "--reverse", f"{start}..{pull.head_sha}"),
+        "events": sorted(events, key=lambda event: event[:2]),
+        "runs": _runs(repo, pull),
+        "missing": shapes_pulls.missing_checks(repo, pull),
+        "role": view.state.role(repo, view.person),
+        "tab": "conversation",
+    }
+
+
+@_page("/{owner}/{name}/pull/{number}/checks", "checks.html")
+def checks(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
+    """The checks of a pull request's head, each with its report, annotations and buttons."""
+    repo, pull = _pull(view, owner, name, number)
+    return {"repo": repo, "pull": pull, "runs": _runs(repo, pull), "tab": "checks"}
+
+
+@_page("/{owner}/{name}/pull/{number}/files", "files.html")
+def files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
+    """What a pull request changes."""
+    repo, pull = _pull(view, owner, name, number)
+    folder = view.state.git(repo.full_name)
+    start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
+    return {"repo": repo, "pull": pull, "changes": changed_files(folder, start, pull.head_sha), "tab": "files"}
+
+
+@_page("/{owner}/{name}/runs/{run_id}", "checks.html")
+def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
+    """One check run by itself."""
+    repo = view.repo(f"{owner}/{name}")
+    run = repo.checks.get(int(run_id)) if run_id.isdecimal() else None
+    if run is None:
+        raise not_found()
+    pull = next((pull for pull in repo.pulls if pull.head_sha == run.head_sha), None)
+    return {"repo": repo, "pull": pull, "runs": [run], "tab": "checks"}
+
+
+@_page("/{owner}/{name}/commit/{sha}", "commit.html")
+def commit(view: View, owner: str, name: str, sha: str) -> dict[str, Any]:
+    """A commit and its diff."""
+    repo = view.repo(f"{owner}/{name}")
+    folder = view.state.git(repo.full_name)
+    if repos.tip(folder, sha) is None:
+        raise not_found()
+    item = repos.commit(folder, sha)
+    parent = item.parents[0] if item.parents else shapes_pulls.empty_tree(folder)
+    return {"repo": repo, "commit": item, "changes": changed_files(folder, parent, item.sha)}
+
+
+@_page("/{owner}/{name}/blob/{rest:path}", "blob.html")
+def blob(view: View, owner: str, name: str, rest: str) -> dict[str, Any]:
+    """A file at a commit or branch (one without a slash in its name)."""
+    repo = view.repo(f"{owner}/{name}")
+    ref, _, path = rest.partition("/")
+    folder = view.state.git(repo.full_name)
+    found = repos.blob(folder, ref, path) if repos.tip(folder, ref) else None
+    if found is None:
+        raise not_found()
+    return {"repo": repo, "ref": ref, "path": path, "text": found[1].decode("utf-8", "replace")}
+
+
+# --- forms ---
+
+
+def _comment(view: View, repo: str, number: int, form: FormData) -> None:
+    view.stage.comment(repo, number, str(form.get("body", "")).replace("\r\n", "\n"), author=view.person)
+
+
+def _tick(view: View, repo: str, number: int, form: FormData) -> None:
+    item = view.state.repositories[repo].comments[int(str(form["comment"]))]
+    view.stage.edit_comment(repo, item.id, ticked(item.body, int(str(form["line"]))), author=view.person)
+
+
+def _merge(view: View, repo: str, number: int, form: FormData) -> None:
+    method = str(form.get("method", "merge"))
+    view.stage.merge(repo, number, author=view.person, method=method)  # type: ignore[arg-type]  # merge() checks it
+
+
+def _close(view: View, repo: str, number: int, form: FormData) -> None:
+    view.stage.close(repo, number, author=view.person)
+
+
+def _reopen(view: View, repo: str, number: int, form: FormData) -> None:
+    view.stage.reopen(repo, number, author=view.person)
+
+
+def _approve(view: View, repo: str, number: int, form: FormData) -> None:
+    view.stage.review(repo, number, "APPROVED", author=view.person, body=str(form.get("body", "")))
+
+
+def _rerequest(view: View, repo: str, number: int, form: FormData) -> None:
+    view.stage.rerequest(repo, int(str(form["run"])), author=view.person)
+
+
+def _click(view: View, repo: str, number: int, form: FormData) -> None:
+    view.stage.click(repo, int(str(form["run"])), str(form["identifier"]), author=view.person)
+
+
+DEEDS: dict[str, Callable[[View, str, int, FormData], None]] = {
+    "comment": _comment,
+    "tick": _tick,
+    "merge": _merge,
+    "close": _close,
+    "reopen": _reopen,
+    "approve": _approve,
+    "rerequest": _rerequest,
+    "click": _click,
+}
+
+
+@router.post("/{owner}/{name}/pull/{number}/{deed}")
+async def act(request: Request, owner: str, name: str, number: int, deed: str) -> Response:
+    """Does what a form asks, as the chosen person, and shows the page again."""
+    if not same_origin(request) or deed not in DEEDS:
+        return Response("Forms of other sites are not taken.", 403)
+    form = await request.form()
+    with request.app.state.stage.state.lock:
+        view = View(request)
+    person = str(form.get("person", ""))
+    view.person = person if person in view.people else view.person
+    back, problem = _way_back(request), ""
+    try:
+        await run_in_threadpool(DEEDS[deed], view, f"{owner}/{name}", number, form)
+    except ApiError as error:
+        problem = "; ".join([error.message, *(str(item.get("message", "")) for item in error.errors or [])])
+    except (KeyError, ValueError):
+        problem = "That is not there any more."
+    return _redirect(back + (f"?error={quote(problem)}" if problem else ""), view.person)
+
+
+@router.post("/person")
+async def become(request: Request) -> Response:
+    """Chooses who acts from now on."""
+    if not same_origin(request):
+        return Response("Forms of other sites are not taken.", 403)
+    form = await request.form()
+    return _redirect(_way_back(request), str(form.get("person", "")))
+
+
+def _way_back(request: Request) -> str:
+    # Only the path of where one came from: a redirect never leaves this site.
+    path = urlsplit(request.headers.get("referer", "/")).path
+    return "/" + quote(path.lstrip("/"))
+
+
+def _redirect(target: str, person: str) -> Response:
+    answer = RedirectResponse(target, 303)
+    if all(char.isalnum() or char in "-_" for char in person):
+        answer.set_cookie(COOKIE, person, httponly=True, samesite="strict")
+    return answer

@@ -1,0 +1,208 @@
+"""What can be done with a pull request: open, edit, label, merge, close, reopen."""
+
+from typing import Literal, get_args
+
+from bot.sandbox import pushes, repos, shapes_issues, shapes_pulls, webhooks
+from bot.sandbox.limits import LABEL_NAME, ApiError, at_most, check_issue, invalid, one_of, require
+from bot.sandbox.repos import GitError
+from bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
+from bot.sandbox.webhooks import Site
+
+MergeMethod = Literal["merge", "squash", "rebase"]
+
+
+def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequest:
+    """Opens a pull request from `head` (`branch` or `owner:branch`) into `base`."""
+    title, base, head = (require("PullRequest", body, field) for field in ("title", "base", "head"))
+    check_issue("PullRequest", body)
+    source, branch = _source(site, repo, head, body.get("head_repo"))
+    head_sha = repos.refs(site.state.git(source.full_name)).get(f"refs/heads/{branch}")
+    base_sha = repos.refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
+    if head_sha is None:
+        raise invalid("PullRequest", "head", "head is not a branch", "invalid")
+    if base_sha is None:
+        raise invalid("PullRequest", "base", "base is not a branch", "invalid")
+    _refuse_second(repo, source, branch, base)
+    pull = PullRequest(
+        id=site.state.next_id(),
+        number=next_number(repo),
+        title=title,
+        body=body.get("body") or "",
+        author=author,
+        created_at=now(),
+        updated_at=now(),
+        head_repository=source.full_name,
+        head_ref=branch,
+        head_sha=head_sha,
+        base_ref=base,
+        base_sha=base_sha,
+        draft=bool(body.get("draft")),
+    )
+    pushes.refresh(site, repo, pull)
+    if repos.is_ancestor(site.state.git(repo.full_name), head_sha, base_sha):
+        raise invalid("PullRequest", "head", f"No commits between {base} and {branch}")
+    repo.issues[pull.number] = pull
+    webhooks.pull_request(site, repo, pull, "opened", author)
+    return pull
+
+
+def next_number(repo: Repository) -> int:
+    """Issues and pull requests are numbered together."""
+    return max(repo.issues, default=0) + 1
+
+
+def _source(site: Site, repo: Repository, head: str, named: str | None) -> tuple[Repository, str]:
+    owner, _, branch = head.rpartition(":")
+    for other in site.state.repositories.values():
+        if named and other.full_name == named:
+            return other, branch
+        if not named and owner == other.owner and repo.full_name in (other.full_name, other.fork_of):
+            return other, branch
+    if owner or named:
+        raise invalid("PullRequest", "head", "head is not in a fork of this repository", "invalid")
+    return repo, branch
+
+
+def _refuse_second(repo: Repository, source: Repository, branch: str, base: str) -> None:
+    for pull in repo.pulls:
+        if (pull.state, pull.head_repository, pull.head_ref, pull.base_ref) == ("open", source.full_name, branch, base):
+            raise invalid("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
+
+
+def edit(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> None:
+    """Changes title, body, base or state."""
+    check_issue("PullRequest", body)
+    changes: Json = {}
+    for field in ("title", "body"):
+        if body.get(field) is not None and body[field] != getattr(item, field):
+            changes[field] = {"from": getattr(item, field)}
+            setattr(item, field, body[field])
+    if isinstance(item, PullRequest) and body.get("base") not in (None, item.base_ref):
+        changes["base"] = _rebase_onto(site, repo, item, body["base"])
+    item.updated_at = now()
+    if changes and isinstance(item, PullRequest):
+        webhooks.pull_request(site, repo, item, "edited", sender, {"changes": changes})
+    if body.get("state") == "closed" and item.state == "open":
+        close(site, repo, item, sender)
+    if body.get("state") == "open" and item.state == "closed":
+        reopen(site, repo, item, sender)
+
+
+def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> Json:
+    sha = repos.refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
+    if sha is None or pull.state != "open":
+        raise invalid("PullRequest", "base", "base is not a branch", "invalid")
+    was = {"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha}}
+    pull.base_ref, pull.base_sha = base, sha
+    pushes.refresh(site, repo, pull)
+    return was
+
+
+def close(site: Site, repo: Repository, item: Issue, sender: str) -> None:
+    """Closes an issue or pull request; closing twice changes nothing."""
+    if item.state == "closed":
+        return
+    if isinstance(item, PullRequest):
+        pushes.close(site, repo, item, sender)
+    else:
+        item.state, item.closed_at = "closed", now()
+
+
+def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
+    """Reopens what was closed and not merged, if its branch is still there."""
+    if isinstance(item, PullRequest):
+        branches = repos.refs(site.state.git(item.head_repository))
+        head = branches.get(f"refs/heads/{item.head_ref}")
+        if item.merged_at or head is None:
+            raise invalid("PullRequest", "state", "state cannot be changed. The branch was merged or deleted.")
+        item.head_sha = head
+        pushes.refresh(site, repo, item)
+    item.state, item.closed_at, item.updated_at = "open", None, now()
+    if isinstance(item, PullRequest):
+        webhooks.pull_request(site, repo, item, "reopened", sender)
+
+
+def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
+    """Adds a label, which comes into being when the repository has none of that name."""
+    at_most("Label", "name", name, LABEL_NAME)
+    kept = repo.labels.setdefault(name, Label(site.state.next_id(), name))
+    if name not in item.labels:
+        item.labels.append(name)
+        _labels_changed(site, repo, item, kept, "labeled", sender)
+
+
+def unlabel(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
+    """Removes a label; 404 when it was not there."""
+    if name not in item.labels:
+        raise ApiError(404, "Label does not exist")
+    item.labels.remove(name)
+    _labels_changed(site, repo, item, repo.labels[name], "unlabeled", sender)
+
+
+def _labels_changed(site: Site, repo: Repository, item: Issue, kept: Label, action: str, sender: str) -> None:
+    item.updated_at = now()
+    if isinstance(item, PullRequest):
+        shape = shapes_issues.label(site.state, repo, kept)
+        webhooks.pull_request(site, repo, item, action, sender, {"label": shape})
+
+
+def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> str:
+    """Merges; 409 when the head is not `sha` any more, 405 when it cannot be merged."""
+    method: MergeMethod = body.get("merge_method") or "merge"
+    one_of("PullRequest", "merge_method", method, get_args(MergeMethod))
+    if body.get("sha") not in (None, pull.head_sha):
+        raise ApiError(409, "Head branch was modified. Review and try the merge again.")
+    if pull.state != "open" or pull.draft or not pull.mergeable:
+        raise ApiError(405, "Pull Request is not mergeable")
+    if missing := shapes_pulls.missing_checks(repo, pull):
+        raise ApiError(405, f'Required status check "{missing[0]}" is expected.')
+    folder = site.state.git(repo.full_name)
+    before = repos.tip(folder, pull.base_ref)
+    assert before is not None  # a pull request whose base is deleted is closed
+    try:
+        after = _merged(site, repo, pull, before, sender, method, body)
+    except GitError as error:
+        raise ApiError(405, "This branch can't be rebased") from error
+    repos.set_ref(folder, f"refs/heads/{pull.base_ref}", after)
+    pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), sender, after
+    pushes.close(site, repo, pull, sender)
+    pushes.moved(site, repo, pull.base_ref, before, after, sender)
+    return after
+
+
+def _merged(
+    site: Site, repo: Repository, pull: PullRequest, base: str, sender: str, method: MergeMethod, body: Json
+) -> str:
+    folder, author = site.state.git(repo.full_name), pushes.person(site.state, sender)
+    if method == "rebase":
+        return repos.rebased(folder, base, pull.head_sha, author)
+    tree = repos.merged_tree(folder, base, pull.head_sha)
+    if tree is None:
+        raise ApiError(405, "Pull Request is not mergeable")
+    head_owner = pull.head_repository.split("/")[0]
+    squash = method == "squash"
+    usual = (
+        f"{pull.title} (#{pull.number})"
+        if squash
+        else f"Merge pull request #{pull.number} from {head_owner}/{pull.head_ref}"
+    )
+    text = f"{body.get('commit_title') or usual}\n\n{body.get('commit_message') or pull.title}\n"
+    parents = (base,) if squash else (base, pull.head_sha)
+    return repos.commit_tree(folder, tree, parents, text, author)
+
+
+def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, expected: str | None) -> None:
+    """Merges the base into the head; 422 when the head moved meanwhile."""
+    if expected not in (None, pull.head_sha):
+        raise ApiError(422, "expected head sha didn't match current head ref.")
+    source = site.state.repositories[pull.head_repository]
+    folder = site.state.git(repo.full_name)
+    base = repos.tip(folder, pull.base_ref)
+    tree = repos.merged_tree(folder, base, pull.head_sha) if base else None
+    if base is None or tree is None:
+        raise ApiError(422, "merge conflict between base and head")
+    text = f"Merge branch '{pull.base_ref}' into {pull.head_ref}\n"
+    after = repos.commit_tree(folder, tree, (pull.head_sha, base), text, pushes.person(site.state, sender))
+    if source is not repo:
+        repos.fetch(site.state.git(source.full_name), folder, after, f"refs/pull/{pull.number}/update")
+    pushes.point(site, source, pull.head_ref, after, sender)

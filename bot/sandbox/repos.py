@@ -1,0 +1,286 @@
+"""The git side of a repository: one bare repository on disk, read and changed through git's own commands."""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+GIT_TIMEOUT = 60.0
+ZERO_SHA = "0" * 40
+SETTINGS = """\
+[uploadpack]
+\tallowAnySHA1InWant = true
+\tallowFilter = true
+[http]
+\treceivepack = true
+[receive]
+\thideRefs = refs/pull
+[gc]
+\tauto = 0
+"""
+FIELD, RECORD = "\x1f", "\x1e"  # cannot stand in names or messages that git accepts from us
+
+
+class GitError(Exception):
+    """git said no; the message is its own."""
+
+
+@dataclass(frozen=True)
+class Person:
+    name: str
+    email: str
+
+
+@dataclass(frozen=True)
+class Commit:
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Person
+    author_date: datetime
+    committer: Person
+    committer_date: datetime
+    message: str
+
+
+@dataclass(frozen=True)
+class FileChange:
+    filename: str
+    status: str
+    sha: str | None
+    additions: int
+    deletions: int
+    patch: str
+    previous_filename: str | None = None
+
+
+def git(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+    """Runs one git command in the repository and returns what it printed."""
+    return run(repo, *argv, stdin=stdin, env=env).decode("utf-8", "replace")
+
+
+def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
+    """Like `git`, for output that need not be text."""
+    done = subprocess.run(
+        ["git", "-C", str(repo), *argv],
+        input=stdin if stdin is not None else b"",
+        env=environment() | dict(env or {}),
+        capture_output=True,
+        timeout=GIT_TIMEOUT,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise GitError((done.stderr or done.stdout).decode("utf-8", "replace").strip())
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """git reads no configuration of this machine and never asks."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": tempfile.gettempdir(),
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+def create(repo: Path, default_branch: str) -> None:
+    """Makes an empty bare repository that may be fetched by SHA and whose pull-request refs are GitHub's own."""
+    repo.mkdir(parents=True)
+    git(repo, "init", "--quiet", "--bare", "--template=", f"--initial-branch={default_branch}", ".")
+    with (repo / "config").open("a") as config:
+        config.write(SETTINGS)
+
+
+def clone(source: Path, target: Path, default_branch: str) -> None:
+    """Makes a fork: the branches of the source in a repository of its own."""
+    create(target, default_branch)
+    git(target, "fetch", "--quiet", str(source), "+refs/heads/*:refs/heads/*")
+
+
+def tip(repo: Path, ref: str) -> str | None:
+    """The commit that a ref, branch name or SHA stands for, or None."""
+    if ref.startswith("-"):
+        return None
+    for name in (ref, f"refs/heads/{ref}"):
+        try:
+            return git(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+        except GitError:
+            continue
+    return None
+
+
+def refs(repo: Path, prefix: str = "refs/heads/") -> dict[str, str]:
+    """The refs under a prefix and their objects."""
+    lines = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", prefix).splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines)
+
+
+def set_ref(repo: Path, ref: str, sha: str | None) -> None:
+    """Points a ref at a commit, or deletes it when there is none."""
+    if sha is None:
+        git(repo, "update-ref", "-d", ref)
+    else:
+        git(repo, "update-ref", ref, sha)
+
+
+def valid_branch(name: str) -> bool:
+    """Whether git takes the name for a branch: its own rules for refs, and no leading dash."""
+    if not name or name in ("@", "HEAD") or name.startswith(("-", "/")) or name.endswith(("/", ".")):
+        return False
+    if any(part.startswith(".") or part.endswith(".lock") or not part for part in name.split("/")):
+        return False
+    return not re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{", name)
+
+
+def commit_files(
+    repo: Path, branch: str, files: Mapping[str, str | bytes | None], message: str, author: Person, parent: str | None
+) -> str:
+    """Puts one commit of those files (None deletes) on top of `parent` and points the branch at it."""
+    stamp = f"{_quoted_person(author)} {int(datetime.now(UTC).timestamp())} +0000"
+    text = message.encode()
+    stream = [
+        f"commit refs/heads/{branch}\nauthor {stamp}\ncommitter {stamp}\ndata {len(text)}\n".encode(),
+        text,
+        b"\n",
+    ]
+    if parent:
+        stream.append(f"from {parent}\n".encode())
+    for path, content in files.items():
+        stream.append(_file_line(path, content))
+    git(repo, "fast-import", "--quiet", "--force", stdin=b"".join(stream))
+    return git(repo, "rev-parse", f"refs/heads/{branch}").strip()
+
+
+def _file_line(path: str, content: str | bytes | None) -> bytes:
+    quoted = '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    if content is None:
+        return f"D {quoted}\n".encode()
+    data = content.encode() if isinstance(content, str) else content
+    return f"M 100644 inline {quoted}\ndata {len(data)}\n".encode() + data + b"\n"
+
+
+def _quoted_person(person: Person) -> str:
+    name = "".join(char for char in person.name if char not in "<>\n")
+    return f"{name} <{person.email}>"
+
+
+def _identity(person: Person) -> dict[str, str]:
+    return {
+        "GIT_AUTHOR_NAME": person.name,
+        "GIT_AUTHOR_EMAIL": person.email,
+        "GIT_COMMITTER_NAME": person.name,
+        "GIT_COMMITTER_EMAIL": person.email,
+    }
+
+
+def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, author: Person) -> str:
+    """Makes a commit of a tree without moving any ref."""
+    flags = [flag for parent in parents for flag in ("-p", parent)]
+    return git(repo, "commit-tree", tree, *flags, stdin=message.encode(), env=_identity(author)).strip()
+
+
+def merged_tree(repo: Path, base: str, head: str) -> str | None:
+    """The tree of both merged, or None when they conflict."""
+    try:
+        return git(repo, "merge-tree", "--write-tree", base, head).splitlines()[0]
+    except GitError:
+        return None
+
+
+def rebased(repo: Path, base: str, head: str, committer: Person) -> str:
+    """The head's commits put one by one on top of the base; git needs a work tree for it."""
+    with tempfile.TemporaryDirectory(prefix="rebase-") as folder:
+        work = Path(folder) / "work"
+        git(repo, "worktree", "add", "--quiet", "--detach", str(work), head)
+        try:
+            git(work, "rebase", "--quiet", base, env=_identity(committer))
+            return git(work, "rev-parse", "HEAD").strip()
+        finally:
+            git(repo, "worktree", "remove", "--force", str(work))
+
+
+def fetch(repo: Path, source: Path, sha: str, ref: str) -> None:
+    """Brings a commit of another repository into this one under a ref."""
+    git(repo, "fetch", "--quiet", "--no-tags", str(source), f"+{sha}:{ref}")
+
+
+def merge_base(repo: Path, one: str, other: str) -> str | None:
+    """The last commit both have in common."""
+    try:
+        return git(repo, "merge-base", one, other).strip()
+    except GitError:
+        return None
+
+
+def is_ancestor(repo: Path, ancestor: str, sha: str) -> bool:
+    """Whether one commit is in the history of another."""
+    try:
+        git(repo, "merge-base", "--is-ancestor", ancestor, sha)
+    except GitError:
+        return False
+    return True
+
+
+def commit(repo: Path, sha: str) -> Commit:
+    """Reads one commit."""
+    return log(repo, "-1", sha)[0]
+
+
+def log(repo: Path, *revisions: str) -> list[Commit]:
+    """Reads commits, newest first, as `git log` selects them."""
+    fields = FIELD.join(["%H", "%T", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%B"])
+    out = git(repo, "log", f"--format={fields}{RECORD}", *revisions, "--")
+    return [_parsed(record.lstrip("\n")) for record in out.split(RECORD) if record.strip()]
+
+
+def _parsed(record: str) -> Commit:
+    sha, tree, parents, name, email, date, by_name, by_email, by_date, message = record.split(FIELD)
+    return Commit(
+        sha,
+        tree,
+        tuple(parents.split()),
+        Person(name, email),
+        datetime.fromisoformat(date),
+        Person(by_name, by_email),
+        datetime.fromisoformat(by_date),
+        message.rstrip("\n"),
+    )
+
+
+def blob(repo: Path, ref: str, path: str) -> tuple[str, bytes] | None:
+    """A file's blob SHA and content at a commit, or None."""
+    entry = git(repo, "ls-tree", ref, "--", path).strip()
+    if not entry or " blob " not in entry:
+        return None
+    sha = entry.split()[2]
+    return sha, run(repo, "cat-file", "blob", sha)
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    mode: str
+    kind: str
+    sha: str
+    size: int | None
+    path: str
+
+
+def tree(repo: Path, ref: str, path: str = "", *, recursive: bool = False) -> list[TreeEntry]:
+    """The entries of a folder at a commit."""
+    flags = ["-r", "-t"] if recursive else []
+    where = f"{ref}:{path}" if path else ref
+    out = git(repo, "ls-tree", "-l", "-z", *flags, where)
+    entries = []
+    for line in out.split("\0"):
+        if line:
+            meta, name = line.split("\t", 1)
+            mode, kind, sha, size = meta.split()
+            entries.append(TreeEntry(mode, kind, sha, None if size == "-" else int(size), name))
+    return entries

@@ -1,0 +1,224 @@
+"""A GitHub that runs on a laptop: start it, act in it as a person would, and point a bot at its address.
+
+    with Sandbox(webhook_url="http://127.0.0.1:8000/webhook", secret="s3cret") as github:
+        github.create_repository("ann/shop", {"models/orders.sql": "SELECT 1 AS id"})
+        github.install_app("ann/shop")
+        github.commit("ann/shop", "more", {"models/orders.sql": "SELECT 2 AS id"}, "Another id", author="ann")
+        number = github.open_pull_request("ann/shop", "more", "main", "Another id", author="ann")
+        github.comment("ann/shop", number, "/plan", author="ann")
+
+PyGithub talks to `github.url` unchanged; git clones `github.clone_url("ann/shop")` over HTTP.
+What a person can do is in `stage.py`, what can be broken on purpose in `faults.py`.
+"""
+
+import asyncio
+import contextlib
+import functools
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
+
+import uvicorn
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from fastapi import FastAPI
+
+from bot.sandbox import admin, api, git_http, pages
+from bot.sandbox.courier import Courier
+from bot.sandbox.faults import Faults
+from bot.sandbox.gate import App as Application
+from bot.sandbox.gate import Receive, Scope, Send
+from bot.sandbox.stage import Stage
+from bot.sandbox.state import App, Hook, State, now
+from bot.sandbox.webhooks import Site, ping
+
+APP_ID = 1001
+KEY_FILE = "app.private-key.pem"
+STOP_SECONDS = 5
+
+
+class _Server(uvicorn.Server):
+    """uvicorn looks ten times a second whether it should end and then waits; this one is told, for tests start many."""
+
+    def end(self) -> None:
+        """Ends the server from another thread."""
+        self.should_exit = True
+        if self.started:
+            self._loop.call_soon_threadsafe(self._told.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop, self._told = asyncio.get_running_loop(), asyncio.Event()
+        await super().startup(sockets)
+
+    async def main_loop(self) -> None:
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 10
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), 1)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.server_state.connections or self.server_state.tasks:
+            await super().shutdown(sockets)
+            return
+        for server in self.servers:
+            server.close()
+        for listening in sockets or []:
+            listening.close()
+
+
+class Sandbox(Stage):
+    """The server; everything that a person can do on it comes from `Stage`."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        webhook_url: str | None = None,
+        secret: str = "sandbox-secret",  # noqa: S107 - a laptop's default, shown to whoever asks
+        app_slug: str = "mergeplan",
+    ) -> None:
+        """Git repositories are kept under `folder`, or in a temporary one that ends with the sandbox."""
+        self._temporary = folder is None
+        self._host, self._port = host, port
+        self.app_private_key, public_key = _keys()
+        root = folder or Path(tempfile.mkdtemp(prefix="sandbox-"))
+        state = State(root, "", App(APP_ID, app_slug, public_key, now()), Hook(1, webhook_url, secret))
+        faults = Faults()
+        super().__init__(Site(state, faults, Courier(state, faults)))
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The API's base address, also of the pages and of git."""
+        return self.state.base_url
+
+    @property
+    def app_id(self) -> int:
+        """The App's id, for PyGithub's `Auth.AppAuth(app_id, app_private_key)`."""
+        return self.state.app.id
+
+    @property
+    def bot_login(self) -> str:
+        """The login under which the App comments."""
+        return self.state.app.bot_login
+
+    @property
+    def webhook_secret(self) -> str:
+        """What webhooks are signed with."""
+        return self.state.hook.secret
+
+    def start(self) -> Self:
+        """Serves on `url` from a thread of its own; port 0 takes a free one."""
+        listening = socket.create_server((self._host, self._port))
+        port = listening.getsockname()[1]
+        shown = "127.0.0.1" if self._host in ("0.0.0.0", "") else self._host  # noqa: S104 - compared, not bound
+        self.state.base_url = f"http://{shown}:{port}"
+        config = uvicorn.Config(
+            _application(self),
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=5,
+        )
+        self._server = _Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([listening],), name="sandbox-server", daemon=True
+        )
+        self._thread.start()
+        self.site.courier.start()
+        if self.state.hook.url:
+            ping(self.site)
+        return self
+
+    def stop(self) -> None:
+        """Ends the server and the webhook thread; a temporary folder is removed."""
+        self.site.courier.stop()
+        if self._server and self._thread:
+            self._server.end()
+            self._thread.join(STOP_SECONDS + 1)
+        if self._temporary:
+            shutil.rmtree(self.state.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+@functools.cache
+def _keys() -> tuple[str, str]:
+    # One pair a process: making a key takes longer than most tests.
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()
+
+
+def _application(sandbox: Sandbox) -> Application:
+    """The API by its first path parts; git, pages and the admin API for all others."""
+    site = FastAPI(title="Sandbox", docs_url=None, redoc_url=None, openapi_url=None)
+    site.state.site, site.state.stage = sandbox.site, sandbox
+    for part in (admin, git_http, pages):
+        site.include_router(part.router)
+    rest = api.build(sandbox.site)
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        root = scope.get("path", "/").split("/")[1]
+        await (rest if root in api.ROOTS else site)(scope, receive, send)
+
+    return choose
+
+
+def run_sandbox(
+    host: str,
+    port: int,
+    folder: Path,
+    webhook_url: str | None,
+    secret: str,
+    *,
+    started: Callable[[Sandbox], None] | None = None,
+) -> None:
+    """Serves a sandbox until SIGINT or SIGTERM: what `mergeplan sandbox` runs; `started` may print its address.
+
+    The App's private key is written beside the repositories, for the bot to read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with Sandbox(folder, host=host, port=port, webhook_url=webhook_url, secret=secret) as sandbox:
+            _write_private(folder / KEY_FILE, sandbox.app_private_key)
+            sandbox.adopt_repositories()
+            if started:
+                started(sandbox)
+            ended.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)

@@ -1,0 +1,390 @@
+"""The sandbox as Python: set the scene, act in it as a person would, look at what came of it."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.sandbox import check_runs, pulls, pushes, repos, talk, webhooks
+from bot.sandbox.access import (
+    ACTIONS_LOGIN,
+    COMMENT,
+    LABEL,
+    OPEN_PULL,
+    PUSH,
+    READ,
+    Caller,
+    Need,
+    door,
+    issue_token,
+    may_edit,
+)
+from bot.sandbox.calls import found
+from bot.sandbox.limits import ApiError
+from bot.sandbox.pulls import MergeMethod
+from bot.sandbox.shapes_checks import latest
+from bot.sandbox.state import (
+    APP_PERMISSIONS,
+    ApiCall,
+    CheckRun,
+    Comment,
+    Delivery,
+    Installation,
+    Issue,
+    PullRequest,
+    Repository,
+    ReviewState,
+    Role,
+    User,
+    UserKind,
+    now,
+)
+from bot.sandbox.webhooks import Site
+
+REVIEW_WORDS: dict[ReviewState, str] = {state: word for word, state in talk.REVIEW_EVENTS.items()}
+
+
+class Stage:
+    """Every change sends the webhooks that GitHub would send; what a person may not do raises `ApiError`."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.state = site.state
+        self.faults = site.faults
+        for login in (self.state.app.bot_login, ACTIONS_LOGIN):
+            self._new_user(login, kind="Bot")
+
+    # --- setting the scene ---
+
+    def add_user(self, login: str, *, name: str = "", email: str = "", organization: bool = False) -> str:
+        """Adds a user and returns a personal token of theirs; adding one again returns another token."""
+        with self.state.lock:
+            if login not in self.state.users:
+                self._new_user(login, name, email, "Organization" if organization else "User")
+            return issue_token(self.state, login, "user").value
+
+    def create_repository(
+        self, full_name: str, files: Mapping[str, str] | Path, *, default_branch: str = "main", private: bool = False
+    ) -> None:
+        """Creates `owner/name` with one commit of those files; the owner is added when missing and is its admin."""
+        with self.state.lock:
+            repo = self._new_repository(full_name, default_branch, private=private)
+            folder = self.state.git(full_name)
+            repos.create(folder, default_branch)
+            content = _files_of(files) if isinstance(files, Path) else files
+            repos.commit_files(
+                folder, default_branch, content, "First commit", pushes.person(self.state, repo.owner), None
+            )
+
+    def adopt_repositories(self) -> None:
+        """Takes up the repositories that an earlier sandbox left in the folder; only git was kept of them."""
+        with self.state.lock:
+            for folder in sorted(self.state.folder.glob("*/*.git")):
+                branch = repos.git(folder, "symbolic-ref", "--short", "HEAD").strip()
+                self._new_repository(f"{folder.parent.name}/{folder.stem}", branch, private=False)
+
+    def fork(self, repository: str, login: str) -> str:
+        """Forks the repository to the login and returns the fork's full name; commit to it as to any other."""
+        with self.state.lock:
+            source = self._repo(repository, login, READ)
+            fork = self._new_repository(f"{login}/{source.name}", source.default_branch, private=source.private)
+            fork.fork_of = source.full_name
+            repos.clone(self.state.git(repository), self.state.git(fork.full_name), fork.default_branch)
+            return fork.full_name
+
+    def set_permission(self, repository: str, login: str, role: Role) -> None:
+        """Says what the login may do there, from the next call on."""
+        with self.state.lock:
+            self._user(login)
+            self.state.repositories[repository].permissions[login] = role
+
+    def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
+        """Protects a branch: a pull request into it merges only when these checks have succeeded on its head."""
+        with self.state.lock:
+            self.state.repositories[repository].required_checks[branch] = list(names)
+
+    def install_app(self, repository: str, *, webhook_url: str | None = None, secret: str | None = None) -> int:
+        """Installs the App there and returns the installation's id; URL and secret replace the App's own."""
+        with self.state.lock:
+            hook, repo = self.state.hook, self.state.repositories[repository]
+            hook.secret = secret or hook.secret
+            if webhook_url not in (None, hook.url):
+                hook.url = webhook_url
+                webhooks.ping(self.site)
+            item = self.state.installations.get(repo.owner)
+            if item is None:
+                item = Installation(self.state.next_id(), repo.owner, now())
+                self.state.installations[repo.owner] = item
+            if repository not in item.repositories:
+                item.repositories.add(repository)
+                webhooks.installed(self.site, item, repo)
+            return item.id
+
+    def installation_token(self, repository: str) -> str:
+        """A token as the App would get from its installation on that repository."""
+        with self.state.lock:
+            item = self.state.installation_of(self.state.repositories[repository])
+            assert item is not None, f"the App is not installed on {repository}"
+            covered = frozenset(item.repositories)
+            login, rights = self.state.app.bot_login, dict(APP_PERMISSIONS)
+            token = issue_token(
+                self.state, login, "installation", installation_id=item.id, repositories=covered, permissions=rights
+            )
+            return token.value
+
+    def actions_token(self, repository: str) -> str:
+        """A token as a workflow gets it: login github-actions[bot], this repository only; may write checks."""
+        with self.state.lock:
+            covered, rights = frozenset([repository]), dict(APP_PERMISSIONS)
+            return issue_token(self.state, ACTIONS_LOGIN, "actions", repositories=covered, permissions=rights).value
+
+    def clone_url(self, repository: str) -> str:
+        """`http://HOST/owner/name.git`; private repositories and pushes need basic auth x-access-token:TOKEN."""
+        return f"{self.state.base_url}/{repository}.git"
+
+    # --- acting as a person ---
+
+    def commit(
+        self,
+        repository: str,
+        branch: str,
+        files: Mapping[str, str | None],
+        message: str,
+        *,
+        author: str,
+        force: bool = False,
+    ) -> str:
+        """Pushes one commit (None deletes a file) and returns its SHA; `force` puts it on the default branch's tip."""
+        with self.state.lock:
+            repo = self._repo(repository, author, PUSH)
+            return pushes.commit(self.site, repo, branch, files, message, author, force=force)
+
+    def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
+        """Deletes the branch as a push; open pull requests from or into it are closed."""
+        with self.state.lock:
+            pushes.point(self.site, self._repo(repository, author, PUSH), branch, None, author)
+
+    def open_issue(self, repository: str, title: str, body: str = "", *, author: str) -> int:
+        """Opens a plain issue; comments on it go through `comment` as well."""
+        with self.state.lock:
+            repo = self._repo(repository, author, COMMENT)
+            return talk.open_issue(self.site, repo, author, {"title": title, "body": body}).number
+
+    def open_pull_request(
+        self,
+        repository: str,
+        head: str,
+        base: str,
+        title: str,
+        body: str = "",
+        *,
+        author: str,
+        fork: str | None = None,
+        draft: bool = False,
+    ) -> int:
+        """Opens a pull request and returns its number; `fork` is the full name of the repository that has `head`."""
+        with self.state.lock:
+            repo = self._repo(repository, author, OPEN_PULL)
+            asked = {"title": title, "body": body, "head": head, "base": base, "head_repo": fork, "draft": draft}
+            return pulls.open_pull(self.site, repo, author, asked).number
+
+    def edit_pull_request(
+        self,
+        repository: str,
+        number: int,
+        *,
+        author: str,
+        title: str | None = None,
+        body: str | None = None,
+        base: str | None = None,
+    ) -> None:
+        """Changes title, body or base branch of a pull request, one's own or anybody's with write permission."""
+        with self.state.lock:
+            repo, item = self._own_issue(repository, number, author)
+            pulls.edit(self.site, repo, item, author, {"title": title, "body": body, "base": base})
+
+    def label(self, repository: str, number: int, name: str, *, author: str, remove: bool = False) -> None:
+        """Adds or removes a label."""
+        with self.state.lock:
+            repo = self._repo(repository, author, LABEL)
+            change = pulls.unlabel if remove else pulls.label
+            change(self.site, repo, self._issue(repo, number), name, author)
+
+    def comment(self, repository: str, number: int, body: str, *, author: str) -> int:
+        """Comments on an issue or pull request and returns the comment's id."""
+        with self.state.lock:
+            repo = self._repo(repository, author, COMMENT)
+            return talk.comment(self.site, repo, self._issue(repo, number).number, author, {"body": body}).id
+
+    def edit_comment(self, repository: str, comment_id: int, body: str, *, author: str) -> None:
+        """Edits a comment, one's own or anybody's with write permission (that is how a task-list box is ticked)."""
+        with self.state.lock:
+            repo, item = self._own_comment(repository, comment_id, author)
+            talk.edit_comment(self.site, repo, item, author, {"body": body})
+
+    def delete_comment(self, repository: str, comment_id: int, *, author: str) -> None:
+        """Deletes a comment."""
+        with self.state.lock:
+            repo, item = self._own_comment(repository, comment_id, author)
+            talk.delete_comment(self.site, repo, item, author)
+
+    def react(self, repository: str, comment_id: int, content: str, *, author: str) -> None:
+        """Adds a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
+        with self.state.lock:
+            repo = self._repo(repository, author, COMMENT)
+            talk.react(self.state, found(repo.comments, str(comment_id)).reactions, author, content)
+
+    def review(self, repository: str, number: int, state: ReviewState, *, author: str, body: str = "") -> int:
+        """Submits a review of the present head and returns its id."""
+        with self.state.lock:
+            repo = self._repo(repository, author, OPEN_PULL)
+            asked = {"event": REVIEW_WORDS.get(state), "body": body or state}
+            return talk.review(self.site, repo, self._pull(repository, number), author, asked).id
+
+    def dismiss_review(self, repository: str, number: int, review_id: int, *, author: str) -> None:
+        """Dismisses a review."""
+        with self.state.lock:
+            repo = self._repo(repository, author, PUSH)
+            talk.dismiss(self.site, repo, self._pull(repository, number), review_id, author)
+
+    def merge(self, repository: str, number: int, *, author: str, method: MergeMethod = "merge") -> str:
+        """Merges a pull request with the button and returns the SHA that the base branch has now."""
+        with self.state.lock:
+            repo, pull = self._repo(repository, author, PUSH), self._pull(repository, number)
+            return pulls.merge(self.site, repo, pull, author, {"merge_method": method})
+
+    def close(self, repository: str, number: int, *, author: str) -> None:
+        """Closes a pull request or issue, one's own or anybody's with write permission."""
+        with self.state.lock:
+            pulls.close(self.site, *self._own_issue(repository, number, author), author)
+
+    def reopen(self, repository: str, number: int, *, author: str) -> None:
+        """Reopens a pull request or issue."""
+        with self.state.lock:
+            pulls.reopen(self.site, *self._own_issue(repository, number, author), author)
+
+    def rerequest(self, repository: str, check_run_id: int, *, author: str) -> None:
+        """Presses *Re-run* of a check."""
+        with self.state.lock:
+            repo = self._repo(repository, author, PUSH)
+            check_runs.rerequest(self.site, repo, found(repo.checks, str(check_run_id)), author)
+
+    def rerequest_suite(self, repository: str, sha: str, *, author: str) -> None:
+        """Presses *Re-run all checks* of a commit."""
+        with self.state.lock:
+            repo = self._repo(repository, author, PUSH)
+            for suite in [suite for suite in repo.suites.values() if suite.head_sha == sha]:
+                check_runs.rerequest_suite(self.site, repo, suite, author)
+
+    def click(self, repository: str, check_run_id: int, identifier: str, *, author: str) -> None:
+        """Presses a check's own button."""
+        with self.state.lock:
+            repo = self._repo(repository, author, PUSH)
+            check_runs.click(self.site, repo, found(repo.checks, str(check_run_id)), identifier, author)
+
+    # --- looking: what is returned is a copy of that moment ---
+
+    def pull_request(self, repository: str, number: int) -> PullRequest:
+        """The pull request as it is now."""
+        with self.state.lock:
+            return copy.deepcopy(self._pull(repository, number))
+
+    def comments(self, repository: str, number: int) -> list[Comment]:
+        """The comments of an issue or pull request, oldest first, with their reactions."""
+        with self.state.lock:
+            said = self.state.repositories[repository].comments.values()
+            return copy.deepcopy([item for item in said if item.number == number])
+
+    def checks(self, repository: str, sha: str) -> dict[str, CheckRun]:
+        """The latest run of each check name on that commit."""
+        with self.state.lock:
+            runs = self.state.repositories[repository].checks.values()
+            return copy.deepcopy(latest([run for run in runs if run.head_sha == sha]))
+
+    def head(self, repository: str, branch: str = "main") -> str:
+        """The SHA of a branch."""
+        return repos.refs(self.state.git(repository))[f"refs/heads/{branch}"]
+
+    def read(self, repository: str, path: str, ref: str = "main") -> str:
+        """A file's text at a ref."""
+        entry = repos.blob(self.state.git(repository), ref, path)
+        assert entry is not None, f"{repository} has no {path} at {ref}"
+        return entry[1].decode()
+
+    @property
+    def calls(self) -> list[ApiCall]:
+        """Every API call so far: method, path, status, and whose token it was."""
+        with self.state.lock:
+            return list(self.state.calls)
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """Every webhook attempt so far, oldest first, with its payload."""
+        with self.state.lock:
+            return list(self.state.deliveries)
+
+    def redeliver(self, delivery_id: int) -> None:
+        """Sends a logged webhook again, with the same GUID."""
+        with self.state.lock:
+            chosen = next(item for item in self.state.deliveries if item.id == delivery_id)
+            self.site.courier.redeliver(chosen)
+
+    def wait_idle(self, timeout: float = 10.0) -> None:
+        """Returns when no webhook waits or is being sent (held ones are released); TimeoutError after `timeout`."""
+        self.site.courier.wait_idle(timeout)
+
+    # --- who and where ---
+
+    def _new_user(self, login: str, name: str = "", email: str = "", kind: UserKind = "User") -> None:
+        number = self.state.next_id()
+        address = email or f"{number}+{login}@users.noreply.localhost"
+        self.state.users[login] = User(number, login, name or login, address, kind)
+
+    def _new_repository(self, full_name: str, default_branch: str, *, private: bool) -> Repository:
+        owner, slash, name = full_name.partition("/")
+        if not slash or full_name in self.state.repositories or not _plain(owner) or not _plain(name):
+            raise ApiError(422, f"{full_name!r} is not owner/name, or exists already")
+        if owner not in self.state.users:
+            self._new_user(owner)
+        repo = Repository(self.state.next_id(), full_name, default_branch, private, now(), now())
+        self.state.repositories[full_name] = repo
+        return repo
+
+    def _user(self, login: str) -> User:
+        if login not in self.state.users:
+            raise ApiError(404, f"There is no user {login!r}: add_user first")
+        return self.state.users[login]
+
+    def _repo(self, repository: str, login: str, need: Need) -> Repository:
+        return door(self.state, Caller(self._user(login).login, "user"), repository, need)
+
+    def _issue(self, repo: Repository, number: int) -> Issue:
+        return found(repo.issues, str(number))
+
+    def _pull(self, repository: str, number: int) -> PullRequest:
+        item = self._issue(self.state.repositories[repository], number)
+        if not isinstance(item, PullRequest):
+            raise ApiError(404, f"{repository}#{number} is an issue")
+        return item
+
+    def _own_issue(self, repository: str, number: int, login: str) -> tuple[Repository, Issue]:
+        repo = self._repo(repository, login, COMMENT)
+        item = self._issue(repo, number)
+        if not may_edit(self.state, repo, Caller(login, "user"), item.author):
+            raise ApiError(403, "Must have write access to this repository.")
+        return repo, item
+
+    def _own_comment(self, repository: str, comment_id: int, login: str) -> tuple[Repository, Comment]:
+        repo = self._repo(repository, login, COMMENT)
+        item = found(repo.comments, str(comment_id))
+        if not may_edit(self.state, repo, Caller(login, "user"), item.author):
+            raise ApiError(403, "Must have write access to this repository.")
+        return repo, item
+
+
+def _plain(name: str) -> bool:
+    return name.replace("-", "").replace("_", "").replace(".", "").isalnum() and not name.startswith((".", "-"))
+
+
+def _files_of(folder: Path) -> dict[str, bytes]:
+    inside = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".git" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in inside}

@@ -1,0 +1,350 @@
+"""What the sandbox remembers: users, repositories, pull requests, checks, deliveries; all but git, in memory."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+Json = dict[str, Any]
+Role = Literal["admin", "maintain", "write", "triage", "read", "none"]
+ROLES: tuple[Role, ...] = ("none", "read", "triage", "write", "maintain", "admin")
+UserKind = Literal["User", "Bot", "Organization"]
+TokenKind = Literal["user", "installation", "actions"]
+ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "DISMISSED"]
+
+# What the App may do where it is installed; an installation token may ask for less, never for more.
+APP_PERMISSIONS: dict[str, str] = {
+    "checks": "write",
+    "contents": "write",
+    "deployments": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+    "statuses": "write",
+}
+APP_EVENTS = (
+    "check_run",
+    "check_suite",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "push",
+)
+
+
+def now() -> datetime:
+    """The current time in whole seconds, as precise as GitHub's own times are."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+@dataclass(frozen=True)
+class User:
+    id: int
+    login: str
+    name: str
+    email: str
+    kind: UserKind = "User"
+
+
+@dataclass(frozen=True)
+class Token:
+    value: str = field(repr=False)
+    login: str
+    kind: TokenKind
+    installation_id: int | None = None
+    repositories: frozenset[str] | None = None
+    permissions: tuple[tuple[str, str], ...] = ()
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class App:
+    id: int
+    slug: str
+    public_key: str
+    created_at: datetime
+
+    @property
+    def bot_login(self) -> str:
+        return f"{self.slug}[bot]"
+
+
+@dataclass
+class Installation:
+    id: int
+    account: str
+    created_at: datetime
+    repositories: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Hook:
+    id: int
+    url: str | None
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Label:
+    id: int
+    name: str
+    color: str = "ededed"
+    description: str | None = None
+
+
+@dataclass(frozen=True)
+class Reaction:
+    id: int
+    author: str
+    content: str
+    created_at: datetime
+
+
+@dataclass
+class Comment:
+    id: int
+    number: int
+    author: str
+    body: str
+    created_at: datetime
+    updated_at: datetime
+    reactions: list[Reaction] = field(default_factory=list)
+    by_app: bool = False
+
+
+@dataclass(frozen=True)
+class Review:
+    id: int
+    number: int
+    author: str
+    state: ReviewState
+    body: str
+    commit_id: str
+    submitted_at: datetime
+
+
+@dataclass
+class Issue:
+    id: int
+    number: int
+    title: str
+    body: str
+    author: str
+    created_at: datetime
+    updated_at: datetime
+    state: Literal["open", "closed"] = "open"
+    closed_at: datetime | None = None
+    labels: list[str] = field(default_factory=list)
+    reactions: list[Reaction] = field(default_factory=list)
+
+
+@dataclass
+class PullRequest(Issue):
+    """A pull request is an issue with a head and a base, as on GitHub."""
+
+    head_repository: str = ""
+    head_ref: str = ""
+    head_sha: str = ""
+    base_ref: str = ""
+    base_sha: str = ""
+    draft: bool = False
+    mergeable: bool = False
+    merge_commit_sha: str | None = None
+    merged_at: datetime | None = None
+    merged_by: str | None = None
+    reviews: list[Review] = field(default_factory=list)
+    requested_reviewers: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Annotation:
+    path: str
+    start_line: int
+    end_line: int
+    annotation_level: str
+    message: str
+    title: str | None = None
+    raw_details: str | None = None
+    start_column: int | None = None
+    end_column: int | None = None
+
+
+@dataclass(frozen=True)
+class Action:
+    label: str
+    description: str
+    identifier: str
+
+
+@dataclass
+class CheckSuite:
+    id: int
+    head_sha: str
+    author: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass
+class CheckRun:
+    id: int
+    suite_id: int
+    name: str
+    head_sha: str
+    author: str
+    status: str = "queued"
+    conclusion: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    external_id: str = ""
+    details_url: str | None = None
+    title: str | None = None
+    summary: str | None = None
+    text: str | None = None
+    annotations: list[Annotation] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CommitStatus:
+    id: int
+    sha: str
+    state: str
+    context: str
+    description: str | None
+    target_url: str | None
+    author: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class DeploymentStatus:
+    id: int
+    state: str
+    description: str
+    environment: str
+    environment_url: str
+    log_url: str
+    author: str
+    created_at: datetime
+
+
+@dataclass
+class Deployment:
+    id: int
+    sha: str
+    ref: str
+    task: str
+    environment: str
+    description: str | None
+    payload: Any
+    author: str
+    created_at: datetime
+    transient: bool = False
+    production: bool = False
+    statuses: list[DeploymentStatus] = field(default_factory=list)
+
+
+@dataclass
+class Repository:
+    id: int
+    full_name: str
+    default_branch: str
+    private: bool
+    created_at: datetime
+    pushed_at: datetime
+    fork_of: str | None = None
+    description: str | None = None
+    permissions: dict[str, Role] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
+    comments: dict[int, Comment] = field(default_factory=dict)
+    labels: dict[str, Label] = field(default_factory=dict)
+    suites: dict[int, CheckSuite] = field(default_factory=dict)
+    checks: dict[int, CheckRun] = field(default_factory=dict)
+    statuses: list[CommitStatus] = field(default_factory=list)
+    deployments: dict[int, Deployment] = field(default_factory=dict)
+    required_checks: dict[str, list[str]] = field(default_factory=dict)  # base branch -> check names
+
+    @property
+    def owner(self) -> str:
+        return self.full_name.split("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.full_name.split("/")[1]
+
+    @property
+    def pulls(self) -> list[PullRequest]:
+        return [issue for issue in self.issues.values() if isinstance(issue, PullRequest)]
+
+
+@dataclass(frozen=True)
+class ApiCall:
+    method: str
+    path: str
+    status: int
+    login: str | None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One attempt to hand over a webhook; `status` is "OK", GitHub's words for a failure, or "dropped"."""
+
+    id: int
+    guid: str
+    event: str
+    action: str | None
+    installation_id: int | None
+    repository_id: int | None
+    delivered_at: datetime
+    duration: float
+    status: str
+    status_code: int
+    redelivery: bool
+    payload: Json = field(repr=False)
+
+
+@dataclass
+class State:
+    """Everything but git and faults; whoever reads or changes it holds `lock`."""
+
+    folder: Path
+    base_url: str
+    app: App
+    hook: Hook
+    users: dict[str, User] = field(default_factory=dict)
+    tokens: dict[str, Token] = field(default_factory=dict, repr=False)
+    repositories: dict[str, Repository] = field(default_factory=dict)
+    installations: dict[str, Installation] = field(default_factory=dict)
+    deliveries: list[Delivery] = field(default_factory=list)
+    calls: list[ApiCall] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    version: int = 0  # grows with every delivery and every write: pages that are open look again
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1001), repr=False)
+
+    def next_id(self) -> int:
+        """A number no other thing of this sandbox has."""
+        return next(self.ids)
+
+    def git(self, full_name: str) -> Path:
+        """Where the bare repository of that name lies."""
+        return self.folder / f"{full_name}.git"
+
+    def role(self, repository: Repository, login: str) -> Role:
+        """What the login may do: owners are admins, everybody may read what is public."""
+        if login == repository.owner:
+            return "admin"
+        return repository.permissions.get(login, "none" if repository.private else "read")
+
+    def installation_of(self, repository: Repository) -> Installation | None:
+        """The App's installation that covers the repository, if there is one."""
+        installation = self.installations.get(repository.owner)
+        return installation if installation and repository.full_name in installation.repositories else None
+
+
+def at_least(role: Role, need: Role) -> bool:
+    """A role includes every role below it."""
+    return ROLES.index(role) >= ROLES.index(need)

@@ -1,0 +1,102 @@
+"""What people and bots say: issues, comments, reactions, reviews."""
+
+from dataclasses import replace
+
+from bot.sandbox import webhooks
+from bot.sandbox.limits import (
+    COMMENT_BODY,
+    REACTIONS,
+    ApiError,
+    at_most,
+    check_comment,
+    check_issue,
+    invalid,
+    one_of,
+    require,
+)
+from bot.sandbox.pulls import next_number
+from bot.sandbox.state import Comment, Issue, Json, PullRequest, Reaction, Repository, Review, ReviewState, State, now
+from bot.sandbox.webhooks import Site
+
+REVIEW_EVENTS: dict[str, ReviewState] = {
+    "APPROVE": "APPROVED",
+    "REQUEST_CHANGES": "CHANGES_REQUESTED",
+    "COMMENT": "COMMENTED",
+}
+
+
+def open_issue(site: Site, repo: Repository, author: str, body: Json) -> Issue:
+    """Opens a plain issue."""
+    check_issue("Issue", body)
+    title = require("Issue", body, "title")
+    issue = Issue(site.state.next_id(), next_number(repo), title, body.get("body") or "", author, now(), now())
+    repo.issues[issue.number] = issue
+    return issue
+
+
+def comment(site: Site, repo: Repository, number: int, author: str, body: Json, *, by_app: bool = False) -> Comment:
+    """Comments on an issue or pull request."""
+    item = Comment(site.state.next_id(), number, author, check_comment(body), now(), now(), by_app=by_app)
+    repo.comments[item.id] = item
+    repo.issues[number].updated_at = now()
+    webhooks.issue_comment(site, repo, item, "created", author)
+    return item
+
+
+def edit_comment(site: Site, repo: Repository, item: Comment, sender: str, body: Json) -> None:
+    """Replaces a comment's text; the same text again changes nothing and sends nothing."""
+    was, text = item.body, check_comment(body)
+    if text != was:
+        item.body, item.updated_at = text, now()
+        webhooks.issue_comment(site, repo, item, "edited", sender, was)
+
+
+def delete_comment(site: Site, repo: Repository, item: Comment, sender: str) -> None:
+    """Deletes a comment."""
+    del repo.comments[item.id]
+    webhooks.issue_comment(site, repo, item, "deleted", sender)
+
+
+def react(state: State, reactions: list[Reaction], author: str, content: str) -> tuple[Reaction, bool]:
+    """Adds a reaction; the same one again is returned as it is, and not new."""
+    one_of("Reaction", "content", content, REACTIONS)
+    for item in reactions:
+        if (item.author, item.content) == (author, content):
+            return item, False
+    reactions.append(Reaction(state.next_id(), author, content, now()))
+    return reactions[-1], True
+
+
+def unreact(reactions: list[Reaction], reaction_id: int) -> None:
+    """Removes a reaction."""
+    kept = [item for item in reactions if item.id != reaction_id]
+    if len(kept) == len(reactions):
+        raise ApiError(404, "Not Found")
+    reactions[:] = kept
+
+
+def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: Json) -> Review:
+    """Submits a review of the head, or of `commit_id`; nobody approves or refuses their own pull request."""
+    state = REVIEW_EVENTS.get(body.get("event") or "")
+    if state is None:
+        raise invalid("PullRequestReview", "event", "event must be APPROVE, REQUEST_CHANGES or COMMENT", "invalid")
+    at_most("PullRequestReview", "body", body.get("body"), COMMENT_BODY)
+    if author == pull.author and state != "COMMENTED":
+        raise ApiError(422, "Unprocessable Entity", [{"message": "Can not approve or refuse your own pull request"}])
+    if state != "APPROVED":
+        require("PullRequestReview", body, "body")
+    commit_id = body.get("commit_id") or pull.head_sha
+    item = Review(site.state.next_id(), pull.number, author, state, body.get("body") or "", commit_id, now())
+    pull.reviews.append(item)
+    webhooks.review(site, repo, pull, item, "submitted", author)
+    return item
+
+
+def dismiss(site: Site, repo: Repository, pull: PullRequest, review_id: int, sender: str) -> Review:
+    """Takes a review's word away."""
+    for index, item in enumerate(pull.reviews):
+        if item.id == review_id:
+            pull.reviews[index] = replace(item, state="DISMISSED")
+            webhooks.review(site, repo, pull, pull.reviews[index], "dismissed", sender)
+            return pull.reviews[index]
+    raise ApiError(404, "Not Found")

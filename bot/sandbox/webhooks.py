@@ -1,0 +1,215 @@
+"""What the sandbox tells the App: GitHub's webhook payloads, written from the state as it is."""
+
+from dataclasses import dataclass
+
+from bot.sandbox import repos, shapes, shapes_checks, shapes_issues, shapes_pulls
+from bot.sandbox.courier import Courier
+from bot.sandbox.diffs import changed_files
+from bot.sandbox.faults import Faults
+from bot.sandbox.repos import Commit
+from bot.sandbox.state import (
+    APP_EVENTS,
+    CheckRun,
+    CheckSuite,
+    Comment,
+    Installation,
+    Json,
+    PullRequest,
+    Repository,
+    Review,
+    State,
+)
+
+MOST_COMMITS = 20  # a push event lists no more
+
+
+@dataclass(frozen=True)
+class Site:
+    """The sandbox as its parts see it: what is, what is broken on purpose, and who carries the news."""
+
+    state: State
+    faults: Faults
+    courier: Courier
+
+
+def announce(site: Site, repo: Repository, event: str, sender: str, payload: Json) -> None:
+    """Sends the event to the App when it is installed on the repository."""
+    installation = site.state.installation_of(repo)
+    if installation is None:
+        return
+    envelope: Json = {
+        "repository": shapes.repository(site.state, repo),
+        "sender": shapes.user(site.state, sender),
+        "installation": {"id": installation.id, "node_id": shapes.node_id("MDI", installation.id)},
+    }
+    owner = site.state.users[repo.owner]
+    if owner.kind == "Organization":
+        envelope["organization"] = organization(site.state, owner.login)
+    site.courier.send(event, envelope | payload, installation_id=installation.id, repository_id=repo.id)
+
+
+def organization(state: State, login: str) -> Json:
+    """An organization as webhooks show it."""
+    api = f"{state.base_url}/orgs/{login}"
+    links = {"repos": "/repos", "events": "/events", "hooks": "/hooks", "issues": "/issues"}
+    members = {"members": "/members{/member}", "public_members": "/public_members{/member}"}
+    return {
+        "login": login,
+        "id": state.users[login].id,
+        "node_id": shapes.node_id("O", state.users[login].id),
+        "url": api,
+        "avatar_url": f"{state.base_url}/_sandbox/avatar/{login}",
+        "description": None,
+        **{f"{name}_url": api + path for name, path in (links | members).items()},
+    }
+
+
+def ping(site: Site) -> None:
+    """Greets a new webhook address."""
+    hook = site.state.hook
+    config = {"content_type": "json", "insecure_ssl": "0", "url": hook.url or "", "secret": "********"}
+    created = shapes.time(site.state.app.created_at)
+    shape: Json = {
+        "type": "App",
+        "id": hook.id,
+        "name": "web",
+        "active": True,
+        "app_id": site.state.app.id,
+        "events": list(APP_EVENTS),
+        "config": config,
+        "created_at": created,
+        "updated_at": created,
+        "deliveries_url": f"{site.state.base_url}/app/hook/deliveries",
+    }
+    site.courier.send("ping", {"zen": "Keep it logically awesome.", "hook_id": hook.id, "hook": shape})
+
+
+def installed(site: Site, installation: Installation, repo: Repository) -> None:
+    """The App was installed on an account, or its installation got another repository."""
+    first = installation.repositories == {repo.full_name}
+    item = {
+        "id": repo.id,
+        "node_id": shapes.node_id("R", repo.id),
+        "name": repo.name,
+        "full_name": repo.full_name,
+        "private": repo.private,
+    }
+    payload: Json = {
+        "action": "created" if first else "added",
+        "installation": shapes.installation(site.state, installation),
+        "sender": shapes.user(site.state, repo.owner),
+        "requester": None,
+    }
+    payload |= {"repositories": [item]} if first else {"repositories_added": [item], "repositories_removed": []}
+    payload |= {} if first else {"repository_selection": "selected"}
+    event = "installation" if first else "installation_repositories"
+    site.courier.send(event, payload, installation_id=installation.id)
+
+
+def pull_request(
+    site: Site, repo: Repository, pull: PullRequest, action: str, sender: str, extra: Json | None = None
+) -> None:
+    """Something happened to a pull request."""
+    shape = shapes_pulls.full_pull(site.state, repo, pull)
+    payload = {"action": action, "number": pull.number, "pull_request": shape} | (extra or {})
+    announce(site, repo, "pull_request", sender, payload)
+
+
+def review(site: Site, repo: Repository, pull: PullRequest, item: Review, action: str, sender: str) -> None:
+    """A review was submitted or dismissed; its state is written small here."""
+    shape = shapes_pulls.review(site.state, repo, item)
+    payload = {
+        "action": action,
+        "review": shape | {"state": item.state.lower(), "updated_at": shape["submitted_at"]},
+        "pull_request": shapes_pulls.pull(site.state, repo, pull),
+    }
+    announce(site, repo, "pull_request_review", sender, payload)
+
+
+def issue_comment(
+    site: Site, repo: Repository, item: Comment, action: str, sender: str, was: str | None = None
+) -> None:
+    """A comment was created, edited or deleted."""
+    payload: Json = {
+        "action": action,
+        "issue": shapes_issues.issue(site.state, repo, repo.issues[item.number]),
+        "comment": shapes_issues.comment(site.state, repo, item),
+    }
+    payload |= {"changes": {"body": {"from": was}}} if action == "edited" else {}
+    announce(site, repo, "issue_comment", sender, payload)
+
+
+def check_run(site: Site, repo: Repository, run: CheckRun, action: str, sender: str, identifier: str = "") -> None:
+    """A check run was created, completed, asked for again, or one of its buttons was pressed."""
+    payload: Json = {"action": action, "check_run": shapes_checks.webhook_run(site.state, repo, run)}
+    payload |= {"requested_action": {"identifier": identifier}} if identifier else {}
+    announce(site, repo, "check_run", sender, payload)
+
+
+def check_suite(site: Site, repo: Repository, suite: CheckSuite, action: str, sender: str) -> None:
+    """All checks of a commit were asked for again."""
+    payload = {"action": action, "check_suite": shapes_checks.webhook_suite(site.state, repo, suite)}
+    announce(site, repo, "check_suite", sender, payload)
+
+
+def push(site: Site, repo: Repository, ref: str, before: str, after: str, sender: str) -> None:
+    """A branch was created, moved or deleted."""
+    state, folder = site.state, site.state.git(repo.full_name)
+    created, deleted = before == repos.ZERO_SHA, after == repos.ZERO_SHA
+    commits = [_pushed_commit(state, repo, commit) for commit in _new_commits(site, repo, before, after)]
+    page = shapes.html_url(state, repo)
+    stamp = {name: int(getattr(repo, name).timestamp()) for name in ("created_at", "pushed_at")}
+    head = commits[-1] if commits else None
+    if head is None and not deleted:
+        head = _pushed_commit(state, repo, repos.commit(folder, after))
+    owner = shapes.user(state, repo.owner) | {"name": repo.owner, "email": state.users[repo.owner].email}
+    shape = shapes.repository(state, repo) | stamp | {"owner": owner, "url": page, "stargazers": 0}
+    payload = {
+        "ref": ref,
+        "before": before,
+        "after": after,
+        "base_ref": None,
+        "created": created,
+        "deleted": deleted,
+        "forced": not created and not deleted and not repos.is_ancestor(folder, before, after),
+        "compare": f"{page}/compare/{before[:12]}...{after[:12]}",
+        "commits": commits,
+        "head_commit": head,
+        "pusher": {"name": sender, "email": state.users[sender].email},
+        "repository": shape | {"master_branch": repo.default_branch},
+    }
+    announce(site, repo, "push", sender, payload)
+
+
+def _new_commits(site: Site, repo: Repository, before: str, after: str) -> list[Commit]:
+    if after == repos.ZERO_SHA:
+        return []
+    folder = site.state.git(repo.full_name)
+    known = repos.tip(folder, repo.default_branch) if before == repos.ZERO_SHA else before
+    newest = repos.log(folder, f"--max-count={MOST_COMMITS}", after, *([f"^{known}"] if known else []))
+    return newest[::-1]
+
+
+def _pushed_commit(state: State, repo: Repository, commit: Commit) -> Json:
+    folder = state.git(repo.full_name)
+    parent = commit.parents[0] if commit.parents else shapes_pulls.empty_tree(folder)
+    changes = changed_files(folder, parent, commit.sha)
+    people = {"author": commit.author, "committer": commit.committer}
+    names = {role: {"name": person.name, "email": person.email} for role, person in people.items()}
+    for role, person in people.items():
+        if login := shapes_pulls.login_of(state, person.email):
+            names[role]["username"] = login
+    kinds = {"added": "added", "removed": "removed"}
+    touched: dict[str, list[str]] = {"added": [], "removed": [], "modified": []}
+    for change in changes:
+        touched[kinds.get(change.status, "modified")].append(change.filename)
+    return {
+        "id": commit.sha,
+        "tree_id": commit.tree,
+        "distinct": True,
+        "message": commit.message,
+        "timestamp": commit.committer_date.isoformat(),
+        "url": f"{shapes.html_url(state, repo)}/commit/{commit.sha}",
+        **names,
+        **touched,
+    }

@@ -1,0 +1,71 @@
+"""What changed between two commits, also where names are odd and files are no text."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox import repos
+from bot.sandbox.diffs import changed_files
+from bot.sandbox.repos import Person
+
+ANN = Person("Ann", "ann@localhost")
+
+
+@pytest.fixture(name="repo")
+def _repo(tmp_path: Path) -> Path:
+    repo = tmp_path / "shop.git"
+    repos.create(repo, "main")
+    return repo
+
+
+def test_each_kind_of_change_is_named(repo: Path) -> None:
+    long = "".join(f"line {number}\n" for number in range(20))
+    first = repos.commit_files(repo, "main", {"old": long, "gone": "1\n", "kept": "1\n", "same": "1\n"}, "a", ANN, None)
+    later = {"old": None, "new name": long, "gone": None, "kept": "2\n", "added": "new\n"}
+    second = repos.commit_files(repo, "main", later, "b", ANN, first)
+
+    found = {
+        change.filename: (change.status, change.additions, change.deletions)
+        for change in changed_files(repo, first, second)
+    }
+
+    assert found == {
+        "added": ("added", 1, 0),
+        "gone": ("removed", 0, 1),
+        "kept": ("modified", 1, 1),
+        "new name": ("renamed", 0, 0),
+    }
+
+
+@pytest.mark.parametrize("name", ["a b.sql", 'quo"ted', "é.sql", "-x", "tab\tbed", "back\\slash", "dir/$(id)"])
+def test_odd_names_stay_as_they_are(repo: Path, name: str) -> None:
+    first = repos.commit_files(repo, "main", {"x": "1\n"}, "a", ANN, None)
+    second = repos.commit_files(repo, "main", {name: "diff --git a/x b/x\n"}, "b", ANN, first)
+
+    (change,) = changed_files(repo, first, second)
+    assert (change.filename, change.patch) == (name, "@@ -0,0 +1 @@\n+diff --git a/x b/x")
+    assert repos.blob(repo, second, name) is not None
+
+
+def test_what_is_no_text_has_no_patch(repo: Path) -> None:
+    first = repos.commit_files(repo, "main", {"x": b"\0\1\2"}, "a", ANN, None)
+    second = repos.commit_files(repo, "main", {"x": b"\0\1\3"}, "b", ANN, first)
+
+    assert [(change.filename, change.patch) for change in changed_files(repo, first, second)] == [("x", "")]
+
+
+def test_nothing_changed_is_an_empty_list(repo: Path) -> None:
+    first = repos.commit_files(repo, "main", {"x": "1"}, "a", ANN, None)
+
+    assert changed_files(repo, first, first) == []
+
+
+def test_messages_and_names_cannot_steer_git(repo: Path) -> None:
+    sha = repos.commit_files(
+        repo, "main", {"x": "1"}, "--flag\n\nfrom refs/heads/other", Person("A <x>\n", "a@b"), None
+    )
+
+    commit = repos.commit(repo, sha)
+    assert (commit.message, commit.author.name) == ("--flag\n\nfrom refs/heads/other", "A x")
+    assert repos.tip(repo, "--help") is None
+    assert not repos.valid_branch("--upload-pack=x") and not repos.valid_branch("a..b")

@@ -1,0 +1,160 @@
+"""Every answer of the REST API is what GitHub's published types say."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from github import Auth, GithubIntegration
+from githubkit_schemas.latest import models
+from pydantic import BaseModel
+
+from bot.sandbox.server import Sandbox
+
+from .conftest import SHOP
+
+RUN = {
+    "name": "plan",
+    "status": "completed",
+    "conclusion": "success",
+    "output": {
+        "title": "Fine",
+        "summary": "All is well",
+        "annotations": [
+            {"path": "a.sql", "start_line": 1, "end_line": 1, "annotation_level": "notice", "message": "Here"}
+        ],
+    },
+}
+
+
+@pytest.fixture(name="things")
+def _things(sandbox: Sandbox, api: httpx.Client, number: int) -> dict[str, Any]:
+    """One of everything, and how to name it in a path."""
+    sha = sandbox.pull_request(SHOP, number).head_sha
+    comment = sandbox.comment(SHOP, number, "Hello", author="rea")
+    sandbox.react(SHOP, comment, "eyes", author="ann")
+    sandbox.label(SHOP, number, "urgent", author="ann")
+    sandbox.review(SHOP, number, "APPROVED", author="ann")
+    run = api.post("/check-runs", json=RUN | {"head_sha": sha}).json()
+    api.post(f"/statuses/{sha}", json={"state": "success", "context": "ci"})
+    deployment = api.post("/deployments", json={"ref": "more", "environment": "pr_1"}).json()["id"]
+    api.post(f"/deployments/{deployment}/statuses", json={"state": "success"})
+    return {
+        "number": number,
+        "sha": sha,
+        "comment": comment,
+        "run": run["id"],
+        "suite": run["check_suite"]["id"],
+        "deployment": deployment,
+    }
+
+
+ANSWERS: list[tuple[str, type[BaseModel], str | None]] = [
+    ("", models.FullRepository, None),
+    ("/branches", models.ShortBranch, "list"),
+    ("/branches/main", models.BranchWithProtection, None),
+    ("/git/ref/heads/main", models.GitRef, None),
+    ("/git/matching-refs/heads/m", models.GitRef, "list"),
+    ("/git/commits/{sha}", models.GitCommit, None),
+    ("/git/trees/{sha}?recursive=1", models.GitTree, None),
+    ("/commits", models.Commit, "list"),
+    ("/commits/{sha}", models.Commit, None),
+    ("/commits/{sha}/pulls", models.PullRequestSimple, "list"),
+    ("/commits/{sha}/status", models.CombinedCommitStatus, None),
+    ("/commits/{sha}/statuses", models.Status, "list"),
+    ("/commits/{sha}/check-runs", models.CheckRun, "check_runs"),
+    ("/commits/{sha}/check-suites", models.CheckSuite, "check_suites"),
+    ("/compare/main...more", models.CommitComparison, None),
+    ("/contents/models/orders.sql", models.ContentFile, None),
+    ("/contents/models", models.ContentDirectoryItems, "list"),
+    ("/pulls", models.PullRequestSimple, "list"),
+    ("/pulls/{number}", models.PullRequest, None),
+    ("/pulls/{number}/files", models.DiffEntry, "list"),
+    ("/pulls/{number}/commits", models.Commit, "list"),
+    ("/pulls/{number}/reviews", models.PullRequestReview, "list"),
+    ("/pulls/{number}/requested_reviewers", models.PullRequestReviewRequest, None),
+    ("/issues", models.Issue, "list"),
+    ("/issues/{number}", models.Issue, None),
+    ("/issues/{number}/comments", models.IssueComment, "list"),
+    ("/issues/comments", models.IssueComment, "list"),
+    ("/issues/comments/{comment}", models.IssueComment, None),
+    ("/issues/comments/{comment}/reactions", models.Reaction, "list"),
+    ("/issues/{number}/reactions", models.Reaction, "list"),
+    ("/issues/{number}/labels", models.Label, "list"),
+    ("/labels", models.Label, "list"),
+    ("/labels/urgent", models.Label, None),
+    ("/check-runs/{run}", models.CheckRun, None),
+    ("/check-runs/{run}/annotations", models.CheckAnnotation, "list"),
+    ("/check-suites/{suite}", models.CheckSuite, None),
+    ("/check-suites/{suite}/check-runs", models.CheckRun, "check_runs"),
+    ("/deployments", models.Deployment, "list"),
+    ("/deployments/{deployment}", models.Deployment, None),
+    ("/deployments/{deployment}/statuses", models.DeploymentStatus, "list"),
+    ("/collaborators/ann/permission", models.RepositoryCollaboratorPermission, None),
+]
+
+
+def validated(model: type[BaseModel], answer: httpx.Response, key: str | None) -> None:
+    """The answer, or each thing in its list, is of that type."""
+    assert answer.status_code in (200, 201, 202), answer.text
+    shape = answer.json()
+    for item in [shape] if key is None else shape if key == "list" else shape[key]:
+        model.model_validate(item)
+
+
+def test_every_answer_is_of_github_s_type(things: dict[str, Any], api: httpx.Client) -> None:
+    for path, model, key in ANSWERS:
+        validated(model, api.get(path.format(**things)), key)
+
+
+WRITES: list[tuple[str, str, dict[str, Any], type[BaseModel]]] = [
+    ("POST", "/issues/{number}/comments", {"body": "Hi"}, models.IssueComment),
+    ("PATCH", "/issues/comments/{comment}", {"body": "Hi again"}, models.IssueComment),
+    ("POST", "/issues/comments/{comment}/reactions", {"content": "rocket"}, models.Reaction),
+    ("POST", "/issues", {"title": "A question"}, models.Issue),
+    ("POST", "/labels", {"name": "later"}, models.Label),
+    ("PATCH", "/check-runs/{run}", {"status": "in_progress"}, models.CheckRun),
+    ("POST", "/statuses/{sha}", {"state": "pending"}, models.Status),
+    ("POST", "/deployments", {"ref": "main"}, models.Deployment),
+    ("POST", "/deployments/{deployment}/statuses", {"state": "failure"}, models.DeploymentStatus),
+    ("POST", "/git/refs", {"ref": "refs/heads/new", "sha": "{sha}"}, models.GitRef),
+    ("POST", "/pulls/{number}/reviews", {"event": "COMMENT", "body": "Hm"}, models.PullRequestReview),
+    ("PATCH", "/pulls/{number}", {"title": "Better title"}, models.PullRequest),
+    ("PUT", "/pulls/{number}/merge", {"sha": "{sha}"}, models.PullRequestMergeResult),
+]
+
+
+def test_every_answer_to_a_write_is_of_github_s_type(things: dict[str, Any], api: httpx.Client) -> None:
+    for method, path, body, model in WRITES:
+        filled = {name: value.format(**things) for name, value in body.items()}
+        validated(model, api.request(method, path.format(**things), json=filled), None)
+
+
+def test_the_app_s_own_answers_are_of_github_s_types(sandbox: Sandbox, app: GithubIntegration) -> None:
+    sandbox.wait_idle()
+    number = sandbox.deliveries[-1].id
+    installation = app.get_repo_installation(*SHOP.split("/")).id
+    headers = {"Authorization": f"Bearer {Auth.AppAuth(sandbox.app_id, sandbox.app_private_key).create_jwt()}"}
+    with httpx.Client(base_url=sandbox.url, headers=headers) as jwt:
+        validated(models.Integration, jwt.get("/app"), None)
+        validated(models.Installation, jwt.get("/app/installations"), "list")
+        validated(models.Installation, jwt.get(f"/repos/{SHOP}/installation"), None)
+        validated(models.InstallationToken, jwt.post(f"/app/installations/{installation}/access_tokens"), None)
+        validated(models.HookDeliveryItem, jwt.get("/app/hook/deliveries"), "list")
+        validated(models.HookDelivery, jwt.get(f"/app/hook/deliveries/{number}"), None)
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "key"),
+    [
+        ("/user", models.PublicUser, None),
+        ("/users/mergeplan[bot]", models.PublicUser, None),
+        ("/rate_limit", models.RateLimitOverview, None),
+    ],
+)
+def test_users_are_of_github_s_types(
+    sandbox: Sandbox, path: str, model: type[BaseModel], key: str | None, github: Callable[..., Any]
+) -> None:
+    headers = {"Authorization": f"token {sandbox.add_user('ann')}"}
+
+    validated(model, httpx.get(sandbox.url + path, headers=headers), key)
