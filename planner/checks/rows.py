@@ -1,0 +1,164 @@
+"""Two sets of rows compared as multisets: NULL equals NULL, and a number is equal however it is written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+from planner.engine import Rows, Value
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row that was expected and did not come, one that came and was not expected, or two that nearly match."""
+
+    columns: tuple[str, ...]  # of both rows
+    expected: tuple[Value, ...] | None
+    actual: tuple[Value, ...] | None
+    differing: tuple[str, ...] = ()  # columns; all when there is only one row
+
+    @property
+    def text(self) -> str:
+        """One line for a person."""
+        if self.expected is None and self.actual is None:
+            return f"  columns: {', '.join(self.differing)}"
+        if self.expected is None:
+            return f"  unexpected: {_row_text(self.columns, self.actual or ())}"
+        if self.actual is None:
+            return f"  missing: {_row_text(self.columns, self.expected)}"
+        pairs = zip(self.columns, self.expected, self.actual, strict=True)
+        told = ", ".join(
+            f"{name}: expected {_cell_text(left)}, got {_cell_text(right)}"
+            for name, left, right in pairs
+            if name in self.differing
+        )
+        same = [
+            (name, cell) for name, cell in zip(self.columns, self.expected, strict=True) if name not in self.differing
+        ]
+        where = f" (where {_row_text([name for name, _ in same], [cell for _, cell in same])})" if same else ""
+        return f"  {told}{where}"
+
+
+def compared(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[Difference, ...]:
+    """How the rows differ, () when they do not; `partial` looks at the expected columns only."""
+    odd = [f"`{name}` is expected and does not exist" for name in expected.columns if name not in actual.columns]
+    if not partial:
+        odd += [f"`{name}` is not expected" for name in actual.columns if name not in expected.columns]
+    if odd:
+        return (Difference((), None, None, tuple(odd)),)
+    columns = expected.columns
+    order = [actual.columns.index(name) for name in columns]
+    kinds = [types.get(name, "string") for name in columns]
+    left = [(_key(row, kinds), row) for row in expected.rows]
+    right = [(_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)]
+    lonely = Counter(key for key, _ in left)
+    lonely.subtract(key for key, _ in right)
+    missing = _taken(left, +lonely)
+    unexpected = _taken(right, -lonely)
+    return tuple(_paired(columns, missing, unexpected))
+
+
+Keyed = tuple[tuple[str, ...], tuple[Value, ...]]
+
+
+def _key(row: Sequence[Value], kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(canonical(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def canonical(value: Value, kind: str) -> str:
+    """A value as the text that all equal values of a Spark type share."""
+    if value is None:
+        return "NULL"
+    base = kind.partition("(")[0].partition("<")[0]
+    if base in ("float", "double"):
+        return _float_text(value)
+    if base in ("tinyint", "smallint", "int", "bigint", "decimal"):
+        return _decimal_text(value)
+    if base == "boolean":
+        return str(value).lower()
+    if base == "timestamp" or base == "timestamp_ntz":
+        return _time_text(value)
+    if base in ("array", "struct", "map"):
+        return json.dumps(_plain(value), sort_keys=True, default=str)
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+
+
+def _float_text(value: Value) -> str:
+    """Nine digits: what is left after that is the order of additions."""
+    try:
+        return f"{float(str(value)) + 0.0:.9g}"
+    except ValueError:
+        return str(value)
+
+
+def _decimal_text(value: Value) -> str:
+    try:
+        number = Decimal(str(int(value)) if isinstance(value, bool) else str(value))
+    except InvalidOperation:
+        return str(value)
+    return str(number.normalize() + 0)
+
+
+def _time_text(value: Value) -> str:
+    try:
+        if isinstance(value, datetime):
+            read = value
+        elif isinstance(value, date):
+            read = datetime(value.year, value.month, value.day)
+        else:
+            read = datetime.fromisoformat(str(value).upper())
+    except ValueError:
+        return str(value)
+    return read.replace(tzinfo=None).isoformat(sep=" ")
+
+
+def _plain(value: object) -> object:
+    """Nested values as lists and mappings; a Spark row knows its fields' names."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        fields = getattr(value, "__fields__", None)
+        return dict(zip(fields, map(_plain, value), strict=True)) if fields else [_plain(inner) for inner in value]
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float | Decimal):
+        return _float_text(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _float_text(value) if abs(value) < 10**9 else str(value)
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else value
+
+
+def _taken(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[Keyed]:
+    found = []
+    for key, row in rows:
+        if lonely[key] > 0:
+            lonely[key] -= 1
+            found.append((key, row))
+    return found
+
+
+def _paired(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[Difference]:
+    """Each missing row beside the unexpected one that is most like it, as long as at least one cell is the same."""
+    found = []
+    for key, row in missing:
+        likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected]
+        best = max(range(len(unexpected)), key=lambda index: likeness[index], default=None)
+        if best is None or not likeness[best]:
+            found.append(Difference(columns, row, None, columns))
+            continue
+        other, actual = unexpected.pop(best)
+        differing = tuple(name for name, a, b in zip(columns, key, other, strict=True) if a != b)
+        found.append(Difference(columns, row, actual, differing))
+    return found + [Difference(columns, None, row, columns) for _, row in unexpected]
+
+
+def _row_text(columns: Sequence[str], row: Sequence[Value]) -> str:
+    return ", ".join(f"{name}={_cell_text(cell)}" for name, cell in zip(columns, row, strict=True))
+
+
+def _cell_text(value: Value) -> str:
+    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,288 @@
+"""Unit tests of models: given rows go in as inlined tables, the query runs on Spark, its rows are compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+
+from sqlglot import exp
+
+from planner.checks.rows import Difference, compared
+from planner.engine import Engine, Rows
+from planner.errors import MergeplanError, ProjectError, QueryError
+from planner.intervals import Interval
+from planner.macros import dates
+from planner.model import Column, Kind, Model
+from planner.names import name_tables
+from planner.project import Project, with_variables
+from planner.render import rendered
+from planner.sqltext import Source, did_you_mean, parsed, tokenize
+from planner.testcase import Relation, UnitTest
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
+
+
+@dataclass(frozen=True)
+class OutputResult:
+    """One output: `query` or a CTE's name, what was expected, what came, and how they differ."""
+
+    output: str
+    expected: Rows
+    actual: Rows
+    differences: tuple[Difference, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """How a test went; `error` when it could not be run at all."""
+
+    __test__ = False  # pytest must not collect it
+
+    test: UnitTest
+    outputs: tuple[OutputResult, ...] = ()
+    error: MergeplanError | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and all(output.ok for output in self.outputs)
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in lines for a person; '' when nothing is."""
+        if self.error is not None:
+            return str(self.error)
+        return "\n".join(line for output in self.outputs for line in _told(output))
+
+
+def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
+    """Run the tests one after another; a test that cannot be run is a failed one, and the others go on."""
+    schemas = _Schemas(engine, project)
+    results = []
+    for test in tests:
+        try:
+            results.append(TestResult(test, _run(engine, project, test, schemas)))
+        except (ProjectError, QueryError) as error:
+            error.place = error.place or test.place
+            results.append(TestResult(test, error=error))
+    return tuple(results)
+
+
+def _run(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas) -> tuple[OutputResult, ...]:
+    model = project.models[test.model]
+    if test.variables:
+        model = with_variables(project, model, dict(test.variables))
+    if not model.sql:
+        raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
+    tree = _query(project, model, test, schemas)
+    results = []
+    if test.query is not None:
+        results.append(_output(engine, "query", tree.sql("spark"), test.query, test, model.dialect))
+    for name, relation in test.ctes.items():
+        results.append(_output(engine, name, _cte(tree, name, test), relation, test, model.dialect))
+    return tuple(results)
+
+
+def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> exp.Expr:
+    """The model's query over the given rows, at the given time."""
+    reads = _reads(project, model)
+    for name in test.inputs:
+        if name not in reads:
+            hint = did_you_mean(name, reads)
+            raise ProjectError(f"{model.name} does not read `{name}`.", place=test.place, hint=hint)
+    tables = {
+        name: f"({_inlined(name, test.inputs.get(name), schemas.of(name), test, model.dialect)})"
+        for name in reads
+        if name in test.inputs or name not in project.embedded
+    }
+    start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
+    interval = Interval(start, test.end or start + timedelta(days=1))
+    execution = test.execution_time or _EPOCH
+    tree = rendered(model.sql, tables, project.embedded, dates(interval, execution))
+    return _frozen(tree, test.execution_time) if test.execution_time else tree
+
+
+def _reads(project: Project, model: Model) -> set[str]:
+    """The tables that a query reads, those inside embedded models too."""
+    found: set[str] = set()
+    left = [model]
+    while left:
+        for name in left.pop().depends_on:
+            if name not in found:
+                found.add(name)
+                left += [project.embedded[name]] if name in project.embedded else []
+    return found
+
+
+def _frozen(tree: exp.Expr, at: datetime) -> exp.Expr:
+    """The query as if it ran at a given moment."""
+    values = dates(None, at)
+    for now in list(tree.find_all(*_NOW)):
+        name = "execution_date" if isinstance(now, exp.CurrentDate) else "execution_dt"
+        now.replace(values[name].copy())
+    return tree
+
+
+def _cte(tree: exp.Expr, name: str, test: UnitTest) -> str:
+    """The query that shows one CTE of the model."""
+    with_ = tree.args.get("with_")
+    known = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
+    if name not in [each.lower() for each in known] or not isinstance(with_, exp.With):
+        raise ProjectError(f"{test.model} has no CTE `{name}`.", place=test.place, hint=did_you_mean(name, known))
+    shown = exp.select("*").from_(exp.to_identifier(name))
+    shown.set("with_", with_.copy())
+    return shown.sql("spark")
+
+
+def _output(engine: Engine, name: str, sql: str, expected: Relation, test: UnitTest, dialect: str) -> OutputResult:
+    """Run one query and compare; times are compared as texts, so that no time zone gets in between."""
+    columns = engine.schema(sql)
+    shown = ", ".join(
+        f"CAST(`{column.name}` AS STRING) AS `{column.name}`"
+        if column.type.startswith("timestamp")
+        else f"`{column.name}`"
+        for column in columns
+    )
+    actual = engine.fetch(f"SELECT {shown} FROM ({sql})")
+    wanted = engine.fetch(_own_query(expected.query, dialect, test)) if expected.query else _as_rows(expected, columns)
+    types = {column.name: column.type for column in columns}
+    return OutputResult(name, wanted, actual, compared(wanted, actual, types, expected.partial))
+
+
+def _as_rows(expected: Relation, columns: tuple[Column, ...]) -> Rows:
+    """Expected rows over the columns they name; of a full comparison over all columns, a missing key being NULL."""
+    named = dict.fromkeys(key for row in expected.rows for key in row)
+    known = [column.name for column in columns]
+    order = [name for name in known if name in named or not expected.partial] + [n for n in named if n not in known]
+    return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected.rows))
+
+
+def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
+    """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
+    if given is not None and given.query:
+        return _own_query(given.query, dialect, test)
+    types = {column.name: column.type for column in known or ()} | dict(given.types if given else ())
+    rows = given.rows if given else ()
+    for column in dict.fromkeys(key for row in rows for key in row):
+        if column not in types and known:
+            place = replace(test.place, line=given.line if given else test.line)
+            raise ProjectError(f"`{name}` has no column `{column}`.", place=place, hint=did_you_mean(column, types))
+        types.setdefault(column, _type_of([row.get(column) for row in rows]))
+    if not types:
+        raise ProjectError(
+            f"The columns of `{name}` are not known.", place=test.place, hint="Give it rows as an input."
+        )
+    return typed_rows(types, rows)
+
+
+def typed_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL, no rows as no rows."""
+    cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
+    texts = ", ".join(f"`#{index}`" for index in range(len(types)))
+    shown = ", ".join(f"{_cast(f'`#{index}`', kind)} AS `{name}`" for index, (name, kind) in enumerate(types.items()))
+    return f"SELECT {shown} FROM VALUES {cells} AS `#given`({texts})" + ("" if rows else " WHERE FALSE")
+
+
+def _text_cell(value: object) -> str:
+    """A value as text; lists and mappings as JSON."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, list | dict):
+        text = json.dumps(value, default=str)
+    else:
+        text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+    return exp.Literal.string(text).sql("spark")
+
+
+def _cast(column: str, kind: str) -> str:
+    if kind.startswith(("array<", "struct<", "map<")):
+        return f"FROM_JSON(CAST({column} AS STRING), {exp.Literal.string(kind).sql('spark')})"
+    return f"CAST({column} AS {kind})"
+
+
+def _type_of(values: Sequence[object]) -> str:
+    """The Spark type that holds all of the values."""
+    kinds = {_type_of_one(value) for value in values if value is not None}
+    if kinds <= {"bigint", "double"} and len(kinds) == 2:
+        return "double"
+    return kinds.pop() if len(kinds) == 1 else "string"
+
+
+def _type_of_one(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "bigint"
+        case float():
+            return "double"
+        case datetime():
+            return "timestamp"
+        case date():
+            return "date"
+        case list():
+            return f"array<{_type_of(value)}>"
+        case dict():
+            return f"struct<{','.join(f'{key}:{_type_of([inner])}' for key, inner in value.items())}>"
+        case _:
+            return "string"
+
+
+def _own_query(sql: str, dialect: str, test: UnitTest) -> str:
+    """A query that the test itself brings, in the model's dialect, as Spark SQL."""
+    source = Source(test.path, "\n" * (test.line - 1) + sql, dialect)
+    tokens = tokenize(source)
+    tree = parsed(source, tokens, "The test's query")
+    if not isinstance(tree, exp.Query):
+        raise source.error(tokens[0], "The test's query is not a SELECT.")
+    if tables := name_tables(tree, source, tokens):
+        raise source.error(tokens[0], f"The test's query reads `{min(tables)}`: a test reads no tables.")
+    return tree.sql("spark", comments=False)
+
+
+@dataclass(frozen=True)
+class _Known:
+    columns: tuple[Column, ...] | None
+
+
+class _Schemas:
+    """The columns of the project's models, as far as declarations and Spark's analysis tell them; asked for once."""
+
+    def __init__(self, engine: Engine, project: Project) -> None:
+        self._engine, self._project = engine, project
+        self._known: dict[str, _Known] = {}
+
+    def of(self, name: str) -> tuple[Column, ...] | None:
+        """A table's columns, or None when nothing tells them."""
+        if name not in self._known:
+            self._known[name] = _Known(None)  # a cycle ends here
+            self._known[name] = _Known(self._find(name))
+        return self._known[name].columns
+
+    def _find(self, name: str) -> tuple[Column, ...] | None:
+        model = self._project.models.get(name)
+        if model is None or model.columns or model.kind in (Kind.EXTERNAL, Kind.SEED):
+            return (model.columns or None) if model else None
+        parents = [each for each in _reads(self._project, model) if each not in self._project.embedded]
+        tables = {}
+        for parent in parents:
+            columns = self.of(parent)
+            if columns is None:
+                return None
+            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
+            tables[parent] = f"(SELECT {nulls})"
+        try:
+            sql = rendered(model.sql, tables, self._project.embedded, dates(None, _EPOCH)).sql("spark")
+            return self._engine.schema(sql)
+        except QueryError:
+            return None
+
+
+def _told(output: OutputResult) -> list[str]:
+    return [] if output.ok else [f"Output `{output.output}` differs:", *(each.text for each in output.differences)]

@@ -1,0 +1,298 @@
+"""config.yaml as typed data: gateways, model defaults, variables, the bot's settings.
+
+Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring them would do:
+
+    accepted, no effect here    project, linter (rules are not enforced yet), format, ui, users, notification_targets,
+                                disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
+                                plan.{no_diff,no_prompts,auto_apply,include_unmodified,enable_preview}, test_connection,
+                                model_defaults.{optimize_query,validate_query}
+    accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
+                                snapshot_ttl, environment_ttl, pinned_environments, default_target_environment
+    refused with a sentence     all others: they would change tables, names or results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from planner.dates import instant, moves, text_of
+from planner.documents import Document
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.intervals import cron_error
+from planner.kinds import kind_named
+from planner.macros import Scalar
+from planner.model import Kind
+from planner.parse import Defaults, audit_call
+from planner.sqltext import checked_dialect, did_you_mean
+
+M = TypeVar("M", bound=BaseModel)
+
+LATER = frozenset(
+    """default_connection default_test_connection default_scheduler loader loader_kwargs env_vars username
+    physical_schema_mapping environment_suffix_target physical_table_naming_convention virtual_environment_mode
+    gateway_managed_virtual_layer infer_python_dependencies environment_catalog_mapping model_naming before_all
+    after_all dbt time_column_format physical_schema_override scheduler state_schema variables_file
+    auto_categorize_changes
+    partitioned_by clustered_by physical_properties virtual_properties session_properties pre_statements
+    post_statements on_virtual_update storage_format table_format allow_partials interval_unit
+    on_destructive_change on_additive_change python_env enabled batch_concurrency""".split()
+)
+
+
+class Section(BaseModel):
+    """A mapping of config.yaml: frozen, and no key that is not named here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class ConnectionConfig(Section):
+    """How to reach Spark: a classic session (`master`) or Spark Connect (`remote`)."""
+
+    type: Literal["spark"]
+    config_dir: str | None = None
+    catalog: str | None = None
+    config: dict[str, str | int | float | bool] = {}
+    master: str | None = None
+    remote: str | None = None
+    concurrent_tasks: int = Field(default=4, ge=1)
+    register_comments: bool = True
+    pre_ping: bool = False
+    pretty_sql: bool = False
+
+
+class StateConfig(Section):
+    """Where plans, environments and intervals are remembered: an SQLAlchemy `url`, or its parts as in SQLMesh."""
+
+    type: Literal["sqlite", "postgres"]
+    url: str | None = None
+    database: str | None = None
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: str | None = Field(default=None, repr=False)
+    sslmode: str | None = None
+    connect_timeout: int | None = None
+    concurrent_tasks: int = 1
+
+
+VariableValue = str | int | float | bool | date | datetime | None
+
+
+class GatewayConfig(Section):
+    """A Spark, the database that remembers, and variables of its own."""
+
+    connection: ConnectionConfig
+    state_connection: StateConfig | None = None
+    test_connection: ConnectionConfig | None = None
+    variables: dict[str, VariableValue] = {}
+
+
+class ModelDefaults(Section):
+    """What a model has when its own file does not say it."""
+
+    dialect: str = "spark"
+    kind: str | dict[str, Any] | None = None
+    start: Annotated[str | None, BeforeValidator(lambda value: None if value is None else text_of(value))] = None
+    cron: str = "@daily"
+    owner: str = ""
+    audits: tuple[str, ...] = ()
+    optimize_query: bool = True
+    validate_query: bool = True
+
+
+class LinterConfig(Section):
+    """Accepted; the rules are not enforced yet."""
+
+    enabled: bool = False
+    rules: tuple[str, ...] | Literal["ALL", "all"] = ()
+    warn_rules: tuple[str, ...] | Literal["ALL", "all"] = ()
+    ignored_rules: tuple[str, ...] | Literal["ALL", "all"] = ()
+
+
+Automatic = Literal["full", "semi", "off"]
+
+
+class CategorizerConfig(Section):
+    """How far categories are decided without a person, by what changed."""
+
+    external: Automatic = "full"
+    python: Automatic = "off"
+    sql: Automatic = "full"
+    seed: Automatic = "full"
+
+
+class BotConfig(Section):
+    """What the bot does on pull requests; None: the bot's own default."""
+
+    type: Literal["github"] = "github"
+    invalidate_environment_after_deploy: bool = True
+    enable_deploy_command: bool = False
+    merge_method: Literal["merge", "squash", "rebase"] | None = None
+    command_namespace: str | None = None
+    auto_categorize_changes: CategorizerConfig | None = None
+    default_pr_start: Annotated[str | None, BeforeValidator(lambda v: None if v is None else text_of(v))] = None
+    skip_pr_backfill: bool | None = None
+    pr_include_unmodified: bool | None = None
+    run_on_deploy_to_prod: bool = False
+    pr_environment_name: str | None = None
+    pr_min_intervals: int | None = None
+    prod_branch_name: str | None = None
+    production_branch_name: str | None = None
+    forward_only_branch_suffix: str | None = None
+    check_if_blocked_on_deploy_to_prod: bool = True
+
+    @property
+    def production_branch(self) -> str | None:
+        return self.prod_branch_name or self.production_branch_name
+
+
+class PlanConfig(Section):
+    """Settings of `plan` that change what is asked and shown, never what is built."""
+
+    no_diff: bool = False
+    no_prompts: bool = False
+    auto_apply: bool = False
+    include_unmodified: bool = False
+    enable_preview: bool = False
+    forward_only: Literal[False] = False
+    use_finalized_state: Literal[False] = False
+    always_recreate_environment: Literal[False] = False
+
+
+class Config(Section):
+    """The whole of config.yaml."""
+
+    project: str = ""
+    gateways: dict[str, GatewayConfig] = Field(min_length=1)
+    default_gateway: str = ""
+    model_defaults: ModelDefaults = ModelDefaults()
+    variables: dict[str, VariableValue] = {}
+    linter: LinterConfig = LinterConfig()
+    cicd_bot: BotConfig | None = None
+    plan: PlanConfig = PlanConfig()
+    format: dict[str, Any] = {}
+    ui: dict[str, Any] = {}
+    run: dict[str, Any] = {}
+    janitor: dict[str, Any] = {}
+    migration: dict[str, Any] = {}
+    users: tuple[dict[str, Any], ...] = ()
+    notification_targets: tuple[dict[str, Any], ...] = ()
+    snapshot_ttl: str = "in 1 week"
+    environment_ttl: str | None = "in 1 week"
+    pinned_environments: frozenset[str] = frozenset()
+    default_target_environment: str = "prod"
+    ignore_patterns: tuple[str, ...] = ()
+    cache_dir: str | None = None
+    log_limit: int = 20
+    disable_anonymized_analytics: bool = True
+
+    @property
+    def gateway(self) -> str:
+        """The gateway that is used when nobody names one."""
+        return self.default_gateway or next(iter(self.gateways))
+
+
+def read_config(document: Document) -> Config:
+    """config.yaml as a Config; ProjectErrors with the line of each key that is unknown, missing or wrong."""
+    if document.value is None:
+        raise document.error((), "The file is empty.", "Run `mergeplan init` for an example.")
+    config = validated(Config, document, document.value)
+    if config.default_gateway and config.default_gateway not in config.gateways:
+        message = f"`{config.default_gateway}` is not one of the gateways."
+        hint = did_you_mean(config.default_gateway, config.gateways)
+        raise document.error(("default_gateway",), message, hint)
+    return config
+
+
+def read_defaults(config: Config, gateway: str, document: Document, now: datetime) -> Defaults:
+    """What every file of the project inherits; ProjectError at the line of a wrong default."""
+    given, at = config.model_defaults, ("model_defaults",)
+    if why := cron_error(given.cron):
+        raise document.error((*at, "cron"), f"`{given.cron}` is not a cron expression ({why.rstrip('.')}).")
+    try:
+        start = instant(given.start, now) if given.start else None
+    except ValueError as error:
+        raise document.error((*at, "start"), f"`start`: {error}") from None
+    return Defaults(
+        now=now,
+        dialect=checked_dialect(given.dialect, document.place((*at, "dialect"))),
+        kind=_default_kind(given.kind, document.place((*at, "kind"))),
+        start=start,
+        start_moves=bool(given.start) and moves(given.start or ""),
+        cron=given.cron,
+        owner=given.owner,
+        audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
+        variables=_variables(config, gateway),
+        gateway=gateway,
+    )
+
+
+def validated(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
+    """A part of a document as a pydantic model; ProjectErrors with a line for each thing that is wrong."""
+    if not isinstance(value, dict):
+        raise document.error(at, "A mapping of `key: value` lines was expected here.")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        told = {_sentence(document, at, kind, each) for each in error.errors(include_url=False)}
+        errors = tuple(
+            document.error(path, message, hint)
+            for path, message, hint in sorted(told, key=lambda each: (document.place(each[0]).line, each[1]))
+        )
+        raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
+
+
+def _sentence(
+    document: Document, at: tuple[str | int, ...], kind: type[BaseModel], told: Mapping[str, Any]
+) -> tuple[tuple[str | int, ...], str, str]:
+    """Place, message and hint for one of pydantic's complaints."""
+    own = tuple(told["loc"])
+    path = (*at, *(part if isinstance(part, int) else str(part) for part in own))
+    key = str(own[-1]) if own else ""
+    match told["type"]:
+        case "extra_forbidden" if key in LATER:
+            return path, f"`{key}` is not supported yet.", ""
+        case "extra_forbidden":
+            return path, f"`{key}` is not a key that is known here.", did_you_mean(key, _keys(kind, own[:-1]), most=12)
+        case "missing":
+            return path[:-1], f"`{key}` is missing here.", ""
+        case "literal_error" if own[-2:] == ("connection", "type"):
+            return path, f"mergeplan runs on Spark, not on `{told['input']}`: set `type: spark`.", ""
+    path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
+    message = str(told["msg"])
+    return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
+
+
+def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The keys that are known at a path below a section."""
+    section: Any = kind
+    for part in path:
+        fields = getattr(section, "model_fields", {})
+        section = _section_of(fields[part].annotation) if part in fields else section
+    return [*getattr(section, "model_fields", {})]
+
+
+def _section_of(annotation: Any) -> Any:
+    """The Section inside `Section | None` or `dict[str, Section]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    return next((found for each in getattr(annotation, "__args__", ()) if (found := _section_of(each))), None)
+
+
+def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
+    text = given.get("name") if isinstance(given, dict) else given
+    kind = kind_named(str(text), place) if text else Kind.VIEW
+    if kind not in (Kind.VIEW, Kind.FULL, Kind.EMBEDDED) or (isinstance(given, dict) and len(given) > 1):
+        message = f"`{kind}` as every model's kind, with settings of its own, is not supported yet."
+        raise ProjectError(message, place=place, hint="Use VIEW, FULL or EMBEDDED.")
+    return kind
+
+
+def _variables(config: Config, gateway: str) -> dict[str, Scalar]:
+    """Variable (lower case) -> value; a gateway's own hide the project's."""
+    both = {**config.variables, **config.gateways[gateway].variables}
+    return {name.lower(): value for name, value in both.items()}

@@ -1,0 +1,86 @@
+"""Dates as people write them in a project or on the command line: ISO, or simply relative to now."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+
+from planner.intervals import Interval
+
+_AGO = re.compile(r"(\d+)\s+(minute|hour|day|week|month|year)s?\s+ago")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
+_FIXED = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+_EXAMPLES = "Write it like `2024-01-31`, `2024-01-31 06:00:00`, `yesterday` or `2 weeks ago`."
+
+
+def instant(text: str, now: datetime) -> datetime:
+    """The moment (UTC) that a text names; days and longer units count from midnight. ValueError: it is not a date."""
+    words = " ".join(text.lower().split())
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if words in ("today", "yesterday", "tomorrow"):
+        return midnight + timedelta(days={"today": 0, "yesterday": -1, "tomorrow": 1}[words])
+    if words == "now":
+        return now.astimezone(UTC)
+    if match := _AGO.fullmatch(words):
+        return _ago(int(match[1]), match[2], now.astimezone(UTC), midnight)
+    try:
+        # a long run of digits is epoch milliseconds, as in SQLMesh
+        read = _milliseconds(words) if re.fullmatch(r"\d{10,14}", words) else datetime.fromisoformat(words.upper())
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"`{text}` is not a date. {_EXAMPLES}") from None
+    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+
+
+def end_instant(text: str, now: datetime) -> datetime:
+    """The exclusive end that a text names: a day includes itself, a time of day does not. ValueError as above."""
+    words = text.strip().lower()
+    whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or _day_ago(words)
+    return instant(text, now) + timedelta(days=1 if whole_day else 0)
+
+
+def moves(text: str) -> bool:
+    """True when a text names another moment tomorrow: `yesterday`, `2 weeks ago`."""
+    words = " ".join(text.lower().split())
+    return words in ("today", "yesterday", "tomorrow", "now") or _AGO.fullmatch(words) is not None
+
+
+def text_of(value: object) -> str:
+    """A date as YAML may hand it over (date, datetime, number or text), as text for `instant`."""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def day(value: date) -> Interval:
+    """The whole day."""
+    start = datetime.combine(value, time(), UTC)
+    return Interval(start, start + timedelta(days=1))
+
+
+def _day_ago(words: str) -> bool:
+    match = _AGO.fullmatch(words)
+    return match is not None and match[2] not in ("minute", "hour")
+
+
+def _milliseconds(words: str) -> datetime:
+    return datetime.fromtimestamp(int(words) / 1000, UTC)
+
+
+def _ago(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:
+    try:
+        if unit in ("minute", "hour"):
+            return now - count * _FIXED[unit]
+        if unit in _FIXED:
+            return midnight - count * _FIXED[unit]
+        months = midnight.year * 12 + midnight.month - 1 - count * (12 if unit == "year" else 1)
+        first = midnight.replace(year=months // 12, month=months % 12 + 1, day=1)
+    except (OverflowError, ValueError):
+        raise ValueError(f"{count} {unit}s ago is before the first year there is.") from None
+    # the 31st of a month that has 30 days is its last day
+    following = (first + timedelta(days=32)).replace(day=1)
+    return min(first + timedelta(days=midnight.day - 1), following - timedelta(days=1))

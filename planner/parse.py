@@ -1,0 +1,340 @@
+"""From the text of a file to a Model or to Audits; every error says the file, the line and the column.
+
+Accepted in MODEL because they change nothing here: `allow_partials false`, `enabled`, `formatting`, `ignored_rules`,
+`interval_unit` when it is the cron's own, `optimize_query`, `references`, `storage_format parquet`, `validate_query`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, UnsupportedError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.dates import end_instant, instant, moves
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.intervals import Cron, cron_error
+from planner.kinds import with_kind
+from planner.macros import Scalar, Scope, check_places, expand, expand_block
+from planner.model import Audit, AuditCall, Kind, Model
+from planner.names import model_name, name_tables
+from planner.properties import (
+    Property,
+    audit_calls,
+    block,
+    boolean,
+    checked,
+    columns,
+    descriptions,
+    name,
+    names,
+    only_grain,
+    pairs,
+    settings,
+    word,
+    words,
+)
+from planner.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
+
+LATER = """session_properties physical_properties virtual_properties partitioned_by clustered_by signals blueprints
+    pre_statements post_statements on_virtual_update gateway table_format physical_version default_catalog
+    table_properties project""".split()
+_AUDIT_KEYS = ("name", "dialect", "blocking", "defaults", "standalone")
+_AUDIT_LATER = ("skip", "model", "owner", "description", "start", "cron", "depends_on")
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What the project says for every file, and the time at which the project is read."""
+
+    now: datetime
+    dialect: str = "spark"
+    kind: Kind = Kind.VIEW
+    start: datetime | None = None
+    start_moves: bool = False  # written as `2 days ago`
+    cron: str = "@daily"
+    owner: str = ""
+    audits: tuple[AuditCall, ...] = ()
+    variables: Mapping[str, Scalar] = field(default_factory=dict)
+    gateway: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.variables, self.gateway)
+
+
+def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
+    """The model of a file and the audits written below it; None when it says `enabled false`; ProjectError(s)."""
+    source = opened(path, text, defaults.dialect)
+    first, *rest = _statements(source, "MODEL")
+    model = _model(source, first, defaults)
+    audit_at = next((index for index, each in enumerate(rest) if _begins(each, "AUDIT")), len(rest))
+    audits = _audits(source, rest[audit_at:], defaults)
+    if model is not None and _has_query(model.kind):
+        query = _only_query(source, first[0], rest[:audit_at])
+        model = _with_query(model, source, query, defaults)
+    elif model is not None and rest[:audit_at]:
+        raise source.error(rest[0][0], f"A {model.kind} model has no query.")
+    return model, audits
+
+
+def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
+    """The audits of a file in audits/; ProjectError(s)."""
+    source = opened(path, text, defaults.dialect)
+    return _audits(source, _statements(source, "AUDIT"), defaults)
+
+
+def audit_call(text: str, place: Place) -> AuditCall:
+    """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
+    source = Source(place.path, text, "spark")
+    try:
+        tokens = tokenize(source)
+        return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
+    except (ProjectError, IndexError):
+        raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
+
+
+def line_of(model: Model, identifier: str, header: bool = False) -> Place:
+    """Where an identifier (`column` or `schema.table`) stands in a model's text: in the query, or else in the block.
+
+    Comments and quoted texts are not searched. The block's own place when it stands nowhere.
+    """
+    source = Source(model.path, model.source, model.dialect)
+    try:
+        tokens = tokenize(source)
+    except ProjectError:
+        return model.place
+    parts = identifier.lower().split(".")
+    wanted = [part for piece in parts for part in (piece, ".")][:-1]
+    found = [
+        index
+        for index in range(len(tokens) - len(wanted) + 1)
+        if tokens[index].token_type is not TokenType.STRING
+        and [token.text.lower() for token in tokens[index : index + len(wanted)]] == wanted
+    ]
+    query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
+    best = next((index for index in found if index > query and not header), found[0] if found else None)
+    return model.place if best is None else source.place(tokens[best])
+
+
+def _statements(source: Source, expected: str) -> list[list[Token]]:
+    found = statements(tokenize(source))
+    if not found:
+        raise ProjectError(
+            "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."
+        )
+    if not _begins(found[0], expected):
+        raise source.error(found[0][0], f"The file does not begin with `{expected} (...);`.")
+    return found
+
+
+def _begins(statement: Tokens, word: str) -> bool:
+    return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
+
+
+def _model(source: Source, header: Tokens, defaults: Defaults) -> Model | None:
+    """The MODEL block; all of its wrong properties are told at once."""
+    place = source.place(header[0])
+    model = Model(
+        name="",
+        kind=defaults.kind,
+        path=source.path,
+        line=place.line,
+        source=source.text,
+        dialect=source.dialect,
+        cron=Cron(defaults.cron),
+        start=defaults.start,
+        start_moves=defaults.start_moves,
+        audits=defaults.audits,
+        owner=defaults.owner,
+        description="\n".join(line.strip() for line in header[0].comments),
+    )
+    given = block(source, expand_block(source, header, defaults.scope))
+    errors: list[ProjectError] = []
+    for each in given:
+        try:
+            model = _READERS[checked(each, _READERS, LATER, "MODEL").key](model, each, defaults)
+        except ProjectError as error:
+            errors.append(error)
+    keys = {each.key: each for each in given}
+    if "name" not in keys:
+        errors.append(source.error(header[0], "The model has no name.", "Add `name schema.table` to MODEL."))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ProjectErrors(tuple(errors))
+    _check_together(model, keys)
+    return model if "enabled" not in keys or boolean(keys["enabled"]) else None
+
+
+def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
+    """ProjectError for properties that are right alone and wrong together."""
+    unit = keys.get("interval_unit")
+    if unit is not None and unit.text.lower() != model.cron.unit:
+        message = f"`interval_unit {unit.text}` differs from the cron's own, {model.cron.unit}: not supported yet."
+        raise unit.error(message)
+    if model.start and model.end and model.start >= model.end:
+        raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
+
+
+def _only_query(source: Source, header: Token, found: list[list[Token]]) -> Tokens:
+    """The one statement that is the model's query; ProjectError for statements before and after it."""
+    if not found:
+        raise source.error(header, "The model has no query.", "Write a SELECT below MODEL (...);.")
+    for statement in found:
+        first = statement[0]
+        if first.text == "@" and len(statement) > 1:
+            raise source.error(first, f"`@{statement[1].text}` as a statement is not supported yet.")
+        if re.fullmatch("JINJA_.*", first.text, re.IGNORECASE):
+            raise source.error(first, "Jinja in SQL is not supported yet.", "Write `@name` macros instead.")
+    if len(found) > 1:
+        query_like = [each for each in found if each[0].text.upper() in ("SELECT", "WITH", "(")]
+        odd = next((each for each in found if each not in query_like), query_like[-1])
+        message = "A model has exactly one query; statements before or after it are not supported yet."
+        raise source.error(odd[0], message)
+    return found[0]
+
+
+def _with_query(model: Model, source: Source, tokens: Tokens, defaults: Defaults) -> Model:
+    expanded = expand(source, tokens, defaults.scope)
+    tree = parsed(source, expanded)
+    if not isinstance(tree, exp.Query):
+        raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
+    check_places(tree, source, expanded)
+    tables = name_tables(tree, source, tokens)
+    if model.name in tables:
+        place = line_of(model, model.name)
+        raise ProjectError(f"`{model.name}` reads itself: that is not supported yet.", place=place)
+    return replace(
+        model,
+        sql=_spark(tree, source, tokens),
+        depends_on=tuple(sorted(tables | set(model.depends_on))),
+        column_descriptions=model.column_descriptions or _inline_comments(tree),
+    )
+
+
+def _spark(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
+    """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
+    level = ErrorLevel.IGNORE if source.dialect in ("spark", "databricks") else ErrorLevel.RAISE
+    try:
+        return tree.sql("spark", comments=False, unsupported_level=level)
+    except UnsupportedError as error:
+        raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
+
+
+def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
+    """Like SQLMesh: a comment beside a column of the outermost SELECT describes that column."""
+    return tuple(
+        (each.alias_or_name.lower(), "\n".join(comment.strip() for comment in each.comments))
+        for each in tree.selects
+        if each.comments and each.alias_or_name and not each.is_star
+    )
+
+
+def _has_query(kind: Kind) -> bool:
+    return kind not in (Kind.SEED, Kind.EXTERNAL)
+
+
+def _audits(source: Source, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
+    audits: list[Audit] = []
+    for header, query in zip(found[::2], [*found[1::2], []], strict=False):
+        if not _begins(header, "AUDIT"):
+            raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
+        if not query or _begins(query, "AUDIT"):
+            raise source.error(header[0], "The audit has no query.", "Write a SELECT that finds the bad rows.")
+        audits.append(_audit(source, header, query, defaults))
+    return tuple(audits)
+
+
+def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
+    header = expand_block(source, header, defaults.scope)
+    given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
+    if "name" not in given:
+        raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
+    if "standalone" in given and boolean(given["standalone"]):
+        raise given["standalone"].error("Standalone audits are not supported yet.")
+    own = source
+    if "dialect" in given:
+        own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
+    parameters = pairs(given["defaults"]) if "defaults" in given else ()
+    scope = replace(defaults.scope, any_name=True)
+    tree = parsed(own, expand(own, query, scope), "The audit's query")
+    if not isinstance(tree, exp.Query):
+        raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
+    check_places(tree, own, query)
+    name_tables(tree, own, query)
+    blocking = boolean(given["blocking"]) if "blocking" in given else True
+    sql = _spark(tree, own, query)
+    return Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+
+
+def _dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:
+    try:
+        return read(given.text, now)
+    except ValueError as error:
+        raise given.error(f"`{given.key}`: {error}") from None
+
+
+def _with_start(model: Model, given: Property, now: datetime) -> Model:
+    return replace(model, start=_dated(given, instant, now), start_moves=moves(given.text))
+
+
+def _cron(given: Property) -> Cron:
+    if why := cron_error(given.text):
+        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
+        raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
+    return Cron(given.text)
+
+
+def _depends_on(given: Property) -> tuple[str, ...]:
+    return tuple(model_name(each, given.place) for each in names(given))
+
+
+def _only(*accepted: str) -> _Reader:
+    """A key whose only values so far are those that change nothing."""
+
+    def read(model: Model, given: Property, _: Defaults) -> Model:
+        if given.text.lower() in accepted:
+            return model
+        raise given.error(f"`{given.key} {given.text}` is not supported yet.")
+
+    return read
+
+
+def _harmless(model: Model, given: Property, _: Defaults) -> Model:
+    """A key that says nothing to us: see the module's docstring."""
+    return model
+
+
+_Reader = Callable[[Model, Property, Defaults], Model]
+
+_READERS: dict[str, _Reader] = {
+    "name": lambda model, given, _: replace(model, name=model_name(name(given), given.source.place(given.value[0]))),
+    "kind": lambda model, given, _: with_kind(model, given),
+    "dialect": _harmless,  # `opened` has read it
+    "columns": lambda model, given, _: replace(model, columns=columns(given)),
+    "cron": lambda model, given, _: replace(model, cron=_cron(given)),
+    "cron_tz": _only("utc", "etc/utc"),
+    "start": lambda model, given, defaults: _with_start(model, given, defaults.now),
+    "end": lambda model, given, defaults: replace(model, end=_dated(given, end_instant, defaults.now)),
+    "interval_unit": _harmless,  # `_consistent` compares it with the cron
+    "grain": lambda model, given, _: replace(model, grain=names(given)),
+    "grains": lambda model, given, _: replace(model, grain=only_grain(given)),
+    "references": _harmless,
+    "audits": lambda model, given, _: replace(model, audits=(*model.audits, *audit_calls(given))),
+    "tags": lambda model, given, _: replace(model, tags=words(given)),
+    "owner": lambda model, given, _: replace(model, owner=word(given)),
+    "description": lambda model, given, _: replace(model, description=given.text),
+    "column_descriptions": lambda model, given, _: replace(model, column_descriptions=descriptions(given)),
+    "stamp": lambda model, given, _: replace(model, stamp=word(given)),
+    "enabled": _only("true", "false"),  # a model that is not enabled is left out
+    "depends_on": lambda model, given, _: replace(model, depends_on=_depends_on(given)),
+    "allow_partials": _only("false"),
+    "storage_format": _only("parquet"),
+    "formatting": _harmless,
+    "optimize_query": _harmless,
+    "validate_query": _harmless,
+    "ignored_rules": _harmless,
+}

@@ -1,0 +1,210 @@
+"""A folder as a Project: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, all read once.
+
+Every wrong file is told at once. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TypeVar
+
+from planner.builtins import check_call
+from planner.config import Config, read_config, read_defaults
+from planner.documents import Document, read_document
+from planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from planner.external import external_models
+from planner.fingerprint import digest
+from planner.macros import Scalar
+from planner.model import Audit, Kind, Model
+from planner.parse import Defaults, line_of, parse_audits, parse_model
+from planner.seeds import with_seed
+from planner.sqltext import did_you_mean
+from planner.testcase import UnitTest, read_tests
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Project:
+    """Everything a folder says. `models` and `audits` are by name; `files` is a hash over all that was read."""
+
+    root: Path
+    config: Config
+    gateway: str
+    models: Mapping[str, Model]
+    audits: Mapping[str, Audit]
+    tests: tuple[UnitTest, ...]
+    files: str
+    defaults: Defaults
+
+    @property
+    def embedded(self) -> dict[str, Model]:
+        """The models that have no table: their queries stand inside those that read them."""
+        return {name: model for name, model in self.models.items() if model.kind is Kind.EMBEDDED}
+
+
+class _Reading:
+    """The errors and the file texts that one load collects."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.errors: list[ProjectError] = []
+        self.texts: dict[str, str] = {}
+
+    def text(self, path: Path) -> str:
+        """The file's text; ProjectError when it is not UTF-8."""
+        name = self.name(path)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
+        try:
+            self.texts[name] = data.decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            place = Place(name, data.count(b"\n", 0, error.start) + 1)
+            raise ProjectError("The file is not UTF-8 text.", place=place) from None
+        return self.texts[name]
+
+    def name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+    def each(self, things: Iterable[T], read: Callable[[T], None]) -> None:
+        """Read every thing; a wrong one does not hide the others' errors."""
+        for thing in things:
+            try:
+                read(thing)
+            except ProjectErrors as errors:
+                self.errors += errors.errors
+            except ProjectError as error:
+                self.errors.append(error)
+
+    def finish(self) -> None:
+        """ProjectErrors when there were any, in the order of files and lines."""
+        if self.errors:
+            self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
+            raise ProjectErrors(tuple(self.errors))
+
+
+def load_project(root: Path, now: datetime, gateway: str | None = None) -> Project:
+    """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
+
+    Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`.
+    """
+    reading = _Reading(root.resolve())
+    document = _config_document(reading)
+    config = read_config(document)
+    chosen = gateway or config.gateway
+    if chosen not in config.gateways:
+        raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
+    defaults = read_defaults(config, chosen, document, now)
+
+    models, audits = _read_models(reading, config, defaults)
+    reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
+    reading.each(models.values(), lambda model: _check_audits(model, audits))
+    tests: list[UnitTest] = []
+    dialects = {name: model.dialect for name, model in models.items()}
+    if not reading.errors:  # a model that could not be read would look like one that does not exist
+        reading.each(
+            _files(reading, config, "tests", ".yaml", ".yml"),
+            lambda path: tests.extend(read_tests(_document(reading, path), dialects, now)),
+        )
+        reading.each(tests, lambda test: _check_name(test, tests))
+    reading.finish()
+    files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
+    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults)
+
+
+def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
+    """The model as it would be with these variables on top of the project's."""
+    both = {**project.defaults.variables, **{name.lower(): value for name, value in variables.items()}}
+    again, _ = parse_model(model.source, model.path, replace(project.defaults, variables=both))
+    return again or model
+
+
+def _config_document(reading: _Reading) -> Document:
+    path = next((path for name in ("config.yaml", "config.yml") if (path := reading.root / name).is_file()), None)
+    if path is not None:
+        return read_document("config.yaml", reading.text(path), os.environ)
+    if (reading.root / "config.py").is_file():
+        raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
+    raise ProjectError(
+        f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to make a project of it."
+    )
+
+
+def _document(reading: _Reading, path: Path) -> Document:
+    return read_document(reading.name(path), reading.text(path))
+
+
+def _files(reading: _Reading, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
+    """The files of a folder and the folders in it, sorted; hidden ones and `ignore_patterns` left out."""
+    for path in sorted((reading.root / folder).rglob("*")):
+        name = reading.name(path)
+        hidden = any(part.startswith((".", "__pycache__")) for part in name.split("/"))
+        ignored = any(fnmatch(name, pattern) or path.match(pattern) for pattern in config.ignore_patterns)
+        if path.suffix in suffixes and path.is_file() and not hidden and not ignored:
+            yield path
+
+
+def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple[dict[str, Model], dict[str, Audit]]:
+    models: dict[str, Model] = {}
+    audits: dict[str, Audit] = {}
+
+    def read(path: Path) -> None:
+        if path.suffix == ".py":
+            if path.name == "__init__.py":
+                return
+            raise ProjectError("Python models are not supported yet.", place=Place(reading.name(path), 1))
+        model, inline = parse_model(reading.text(path), reading.name(path), defaults)
+        for audit in inline:
+            _add_audit(audits, audit)
+        if model is not None:
+            _add_model(models, with_seed(reading.root, model) if model.seed else model)
+
+    def read_external(path: Path) -> None:
+        for model in external_models(_document(reading, path), reading.texts[reading.name(path)], defaults):
+            _add_model(models, model)
+
+    reading.each(_files(reading, config, "models", ".sql", ".py"), read)
+    singles = (reading.root / name for name in ("external_models.yaml", "external_models.yml"))
+    reading.each((path for path in singles if path.is_file()), read_external)
+    reading.each(_files(reading, config, "external_models", ".yaml", ".yml"), read_external)
+    return dict(sorted(models.items())), audits
+
+
+def _add_model(models: dict[str, Model], model: Model) -> None:
+    other = models.setdefault(model.name, model)
+    if other is not model:
+        raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
+
+
+def _read_audits(reading: _Reading, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
+    for audit in parse_audits(reading.text(path), reading.name(path), defaults):
+        _add_audit(audits, audit)
+
+
+def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
+    other = audits.setdefault(audit.name, audit)
+    if other is not audit:
+        message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."
+        raise ProjectError(message, place=Place(audit.path, audit.line))
+
+
+def _check_audits(model: Model, audits: Mapping[str, Audit]) -> None:
+    for call in model.audits:
+        check_call(call, audits, line_of(model, call.name, header=True))
+
+
+def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:
+    first = next(other for other in tests if other.name == test.name)
+    if first is not test:
+        raise ProjectError(f"The test `{test.name}` is already defined at {first.place}.", place=test.place)
+
+
+def _seeds(models: Mapping[str, Model]) -> tuple[str, ...]:
+    return tuple(model.seed.digest for model in models.values() if model.seed)

@@ -1,0 +1,120 @@
+"""From a model's query to the Spark SQL that runs: physical tables for names, embedded queries inlined, dates known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlglot import exp
+
+from planner.intervals import Interval
+from planner.macros import dates, spark_tree
+from planner.model import Model
+from planner.names import table_key
+
+_CARRIED = ("joins", "laterals", "pivots", "sample")
+
+
+def render(
+    model: Model,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    interval: Interval | None,
+    execution: datetime,
+) -> str:
+    """The model's query in Spark SQL over physical tables, for one interval.
+
+    `tables` maps a name to its table, or to a whole query in brackets; a name it lacks stays as it is. Without an
+    interval the dates are those of 1970-01-01, for dry runs.
+    """
+    return rendered(model.sql, tables, embedded, dates(interval, execution)).sql("spark")
+
+
+def rendered(
+    sql: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+) -> exp.Expr:
+    """A query of ours as a tree: tables replaced, and each `@name` that `values` knows replaced by its expression."""
+    tree = spark_tree(sql).copy()
+    _replace_tables(tree, tables, embedded)
+    return fill(tree, values)
+
+
+def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """The tree with every `@name` that `values` knows replaced by its expression."""
+    for identifier in list(tree.find_all(exp.Identifier)):
+        value = values.get(identifier.name[1:]) if identifier.name.startswith("@") and not identifier.quoted else None
+        if value is None:
+            continue
+        parent = identifier.parent
+        alone = isinstance(parent, exp.Column) and len(parent.parts) == 1
+        target = parent if alone and parent is not None else identifier
+        tree = value.copy() if target is tree else tree
+        target.replace(value.copy())
+    return tree
+
+
+def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded: Mapping[str, Model]) -> None:
+    aliases: dict[int, dict[str, str]] = {}
+    found = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
+    short = Counter((id(select), table.name) for table, _, select in found if not table.alias)
+    for table, key, select in found:
+        if key not in embedded and tables.get(key, key) == key:
+            continue
+        alias = table.alias or table.name
+        if not table.alias:
+            # two tables of one FROM may have the same short name
+            alias = f"{table.db}__{table.name}" if short[id(select), table.name] > 1 else table.name
+            aliases.setdefault(id(select), {})[key] = alias
+        _replace_table(table, key, alias, tables, embedded)
+    if aliases:
+        _requalify(tree, aliases)
+
+
+def _replace_table(
+    table: exp.Table, key: str, alias: str, tables: Mapping[str, str], embedded: Mapping[str, Model]
+) -> None:
+    physical = tables.get(key, "")
+    if key in embedded and key not in tables:
+        inner = spark_tree(embedded[key].sql).copy()
+        _replace_tables(inner, tables, embedded)
+    elif physical.startswith("("):
+        inner = spark_tree(physical[1:-1]).copy()
+    else:
+        schema, name = physical.split(".")
+        table.set("db", exp.to_identifier(schema))
+        table.set("this", exp.to_identifier(name))
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        return
+    given = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(alias))
+    carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
+    table.replace(exp.Subquery(this=inner, alias=given, **carried))
+
+
+def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
+    """`schema.table.column` becomes `alias.column`, by the nearest SELECT that reads that table without an alias."""
+    for column in list(tree.find_all(exp.Column)):
+        parts = [part.name.lower() for part in column.parts]
+        for key, dropped in ((".".join(parts[0:2]), 2), (".".join(parts[1:3]), 3)):
+            alias = _alias_of(column, key, aliases) if len(parts) > dropped else None
+            if alias is not None:
+                _drop_schema(column, alias, dropped)
+                break
+
+
+def _drop_schema(column: exp.Column, alias: str, dropped: int) -> None:
+    rest = column.parts[dropped:]
+    column.set("catalog", None)
+    column.set("db", exp.to_identifier(alias) if len(rest) > 1 else None)
+    column.set("table", rest[0].copy() if len(rest) > 1 else exp.to_identifier(alias))
+    column.set("this", rest[-1])
+
+
+def _alias_of(column: exp.Column, key: str, aliases: Mapping[int, Mapping[str, str]]) -> str | None:
+    node = column.find_ancestor(exp.Select)
+    while node is not None:
+        if key in aliases.get(id(node), {}):
+            return aliases[id(node)][key]
+        node = node.find_ancestor(exp.Select)
+    return None

@@ -1,0 +1,55 @@
+"""`mergeplan init`: the quickstart's project, or an empty one, written into a folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Literal
+
+from planner.errors import RequestError
+
+FOLDERS = ("models", "seeds", "audits", "tests", "macros")
+Template = Literal["default", "empty"]
+
+
+def write_example(target: Path, template: Template = "default") -> tuple[Path, ...]:
+    """Write the template's files and return them, relative to the folder; RequestError when a file is there already.
+
+    The files are prepared aside and then moved, config.yaml last: a folder with a config.yaml is a whole project.
+    """
+    contents = {name: data for name, data in _template() if template == "default" or name == "config.yaml"}
+    for name in ("config.yaml", "config.yml", *contents):
+        if (target / name).exists():
+            message = f"`{target / name}` exists already: nothing was written."
+            raise RequestError(message, hint="Choose an empty folder." if "/" in name else "This is a project already.")
+    target.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=".mergeplan-init-", dir=target))
+    try:
+        for name, data in contents.items():
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            (aside / name).write_bytes(data)
+        for folder in FOLDERS:
+            (target / folder).mkdir(exist_ok=True)
+        for name in sorted(contents, key=lambda name: (name == "config.yaml", name)):
+            (aside / name).replace(target / name)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return tuple(Path(name) for name in sorted(contents))
+
+
+def _template() -> list[tuple[str, bytes]]:
+    """Path and content of every file of the example."""
+    found: list[tuple[str, bytes]] = []
+
+    def walk(folder: Traversable, prefix: str) -> None:
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.name.startswith("__"):
+                walk(entry, f"{prefix}{entry.name}/")
+            elif entry.is_file():
+                found.append((prefix + entry.name, entry.read_bytes()))
+
+    walk(files("planner") / "example", "")
+    return found

@@ -1,0 +1,129 @@
+"""Dates, variables, and nothing else, between `@` and the end of a name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from planner.dates import end_instant, instant
+from planner.errors import ProjectError
+from planner.intervals import Interval
+from planner.macros import Scope, dates, expand, expand_block, spark_tree
+from planner.sqltext import Source, parsed, tokenize
+
+NOW = datetime(2024, 3, 31, 7, 8, tzinfo=UTC)
+WEEK = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 8, tzinfo=UTC))
+
+
+def spark(sql: str, **variables: object) -> str:
+    """The SQL with its macros expanded."""
+    source = Source("models/a.sql", sql, "spark")
+    scope = Scope(variables, "main")  # type: ignore[arg-type]
+    return parsed(source, expand(source, tokenize(source), scope)).sql("spark")
+
+
+@pytest.mark.parametrize(
+    ("name", "literal"),
+    [
+        ("start_ds", "'2020-01-01'"),
+        ("end_ds", "'2020-01-07'"),
+        ("start_date", "CAST('2020-01-01' AS DATE)"),
+        ("end_date", "CAST('2020-01-07' AS DATE)"),
+        ("start_ts", "'2020-01-01 00:00:00'"),
+        ("end_ts", "'2020-01-07 23:59:59.999999'"),
+        ("start_tstz", "'2020-01-01 00:00:00+00:00'"),
+        ("end_dt", "CAST('2020-01-07 23:59:59.999999+00:00' AS TIMESTAMP)"),
+        ("start_dtntz", "CAST('2020-01-01 00:00:00' AS TIMESTAMP_NTZ)"),
+        ("start_epoch", "1577836800"),
+        ("end_millis", "1578441599999"),
+        ("end_hour", "23"),
+        ("execution_ds", "'2024-03-31'"),
+        ("execution_hour", "7"),
+    ],
+)
+def test_dates_are_inclusive_at_both_ends(name: str, literal: str) -> None:
+    assert dates(WEEK, NOW)[name].sql("spark") == literal
+
+
+def test_without_an_interval_dates_are_valid_and_old() -> None:
+    assert dates(None, NOW)["end_ts"].sql("spark") == "'1970-01-01 23:59:59.999999'"
+
+
+def test_dates_stay_as_names_until_they_are_known() -> None:
+    assert spark("SELECT x FROM a.b WHERE d BETWEEN @START_DS AND @latest_ds") == (
+        "SELECT x FROM a.b WHERE d BETWEEN @start_ds AND @execution_ds"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [("it's", "'it\\'s'"), (3, "3"), (-3, "(-3)"), (2.5, "2.5"), (True, "TRUE"), (None, "NULL"), ("@x", "'@x'")],
+)
+def test_a_variable_is_a_literal(value: object, literal: str) -> None:
+    assert spark("SELECT @X AS y", x=value) == f"SELECT {literal} AS y"
+    assert spark("SELECT @VAR('X') AS y", x=value) == f"SELECT {literal} AS y"
+
+
+def test_an_unknown_variable_has_its_default_or_is_null() -> None:
+    assert spark("SELECT @VAR('a', 1 + @b) AS y, @VAR('a') AS z", b=2) == "SELECT 1 + 2 AS y, NULL AS z"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=30))
+def test_no_text_of_a_variable_escapes_its_quotes(text: str) -> None:
+    tree = spark_tree(spark("SELECT @x AS y", x=text))
+
+    assert isinstance(tree, exp.Select)
+    assert [each.this.this for each in tree.expressions] == [text]
+
+
+def test_an_unknown_macro_is_told_with_line_and_nearest() -> None:
+    with pytest.raises(
+        ProjectError, match=r"^models/a.sql:2: There is no macro or variable `@end_dat`. Did you mean `@end_date`\?"
+    ):
+        spark("SELECT x FROM a.b\nWHERE d = @end_dat")
+
+
+def test_a_block_knows_variables_dates_and_named_crons() -> None:
+    source = Source("models/a.sql", "MODEL (cron @daily, owner @who, start @nobody)", "spark")
+
+    with pytest.raises(ProjectError, match=r"^models/a.sql:1: There is no macro or variable `@nobody`"):
+        expand_block(source, tokenize(source), Scope({"who": "jen"}))
+
+
+def test_a_macro_of_the_projects_own_is_not_supported_yet() -> None:
+    with pytest.raises(ProjectError, match="Macros of the project's own are not supported yet"):
+        spark("SELECT @my_macro(x) AS y")
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-01-31", "2024-01-31"),
+        ("20240131", "2024-01-31"),
+        ("2024-01-31T06:00:00+02:00", "2024-01-31 04:00"),
+        ("yesterday", "2024-03-30"),
+        ("2 days ago", "2024-03-29"),
+        ("1 week ago", "2024-03-24"),
+        ("1 month ago", "2024-02-29"),
+        ("1 year ago", "2023-03-31"),
+        ("3 hours ago", "2024-03-31 04:08"),
+        ("1704067200000", "2024-01-01"),
+    ],
+)
+def test_dates_are_read_as_people_write_them(text: str, moment: str) -> None:
+    assert instant(text, NOW) == datetime.fromisoformat(moment).replace(tzinfo=UTC)
+
+
+def test_a_day_as_an_end_includes_itself() -> None:
+    assert end_instant("2024-01-31", NOW) == datetime(2024, 2, 1, tzinfo=UTC)
+    assert end_instant("2024-01-31 06:00:00", NOW) == datetime(2024, 1, 31, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["soon", "", "2024-13-01", "9999 years ago", "99999999999999 days ago"])
+def test_what_is_no_date_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a date|before the first year"):
+        instant(text, NOW)
