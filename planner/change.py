@@ -20,6 +20,7 @@ class ChangeKind(StrEnum):
     DIRECT = "direct"
     INDIRECT = "indirect"
     METADATA = "metadata"
+    DUE = "due"  # not changed at all: its cron has struck since
 
 
 class Category(StrEnum):

@@ -60,7 +60,7 @@ def shape_of(sql: str, parents: Schemas) -> Shape:
 
 @lru_cache(maxsize=8192)
 def _shape(sql: str, parents: tuple[tuple[str, tuple[str, ...] | None], ...]) -> Shape:
-    tree = sqlglot.parse_one(sql, dialect="spark")
+    tree = _without_dates(sqlglot.parse_one(sql, dialect="spark"))
     names = tables_of(tree)
     schemas = {name: columns for name, columns in parents if name in names}
     schemas |= {name: None for name in names if name not in schemas}
@@ -78,6 +78,14 @@ def tables_of(tree: exp.Expr) -> frozenset[str]:
     return frozenset(
         f"{table.db}.{table.name}".lower() for table in tree.find_all(exp.Table) if table.db and table.name
     )
+
+
+def _without_dates(tree: exp.Expr) -> exp.Expr:
+    """Dates that a run fills in (`@start_ds`, read as columns) as parameters: they are no column of anybody."""
+    for column in list(tree.find_all(exp.Column)):
+        if column.name.startswith("@"):
+            column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
+    return tree
 
 
 def _known(tree: exp.Expr, names: frozenset[str]) -> Shape:

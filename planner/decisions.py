@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
 from planner.columns import Schemas, Shape, shape_of
-from planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.graph import Graph
 from planner.impact import (
     EVERY,
@@ -23,6 +22,7 @@ from planner.impact import (
     united,
 )
 from planner.model import Model
+from planner.parse import line_of
 from planner.snapshot import Snapshot, version_of
 
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
@@ -54,7 +54,7 @@ def decide(graph: Graph, base: Mapping[str, Snapshot], words: Iterable[Word], ba
     return decided
 
 
-def words_for(changes: Iterable[Change], wanted: Mapping[str, Category]) -> tuple[Word, ...]:
+def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: str = "") -> tuple[Word, ...]:
     """A person's categories as words about these very changes.
 
     RequestError unless each names a directly changed model and says breaking or non-breaking.
@@ -75,7 +75,7 @@ def words_for(changes: Iterable[Change], wanted: Mapping[str, Category]) -> tupl
         change = by_name[name]
         assert change.old is not None
         assert change.new is not None
-        words.append(Word(name, category, change.old.fingerprint.text, change.new.fingerprint.text))
+        words.append(Word(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
     return tuple(words)
 
 
@@ -237,19 +237,6 @@ def _readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Bloc
         for gone in graph.models[name].depends_on
         if gone in removed
     ]
-
-
-def line_of(model: Model, identifier: str) -> Place:
-    """The first place in the model's text, outside comments and strings, where the identifier stands."""
-    text = re.sub(
-        r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'", lambda m: re.sub(r"[^\n]", " ", m.group()), model.source, flags=re.S
-    )
-    body = text.find(";", text.upper().find("MODEL"))  # past the MODEL block
-    found = re.compile(rf"\b{re.escape(identifier)}\b", re.IGNORECASE).search(text, max(body, 0))
-    if found is None:
-        return model.place
-    start = found.start()
-    return Place(model.path, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
 
 
 def _diff(old: Model | None, new: Model | None) -> str:

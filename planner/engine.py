@@ -56,8 +56,8 @@ class Partitioning:
     """How a time-ranged table is cut: `expression` (Spark SQL over the model's columns) gives the partition's value.
 
     `column` is a column of the model when the time column can serve as it is (a DATE), otherwise a hidden one
-    that views leave out. A value is the start of its unit (at most a day) in UTC, as the text that Spark lists; it sorts
-    like the time.
+    that views leave out. A value is the start of its unit (at most a day) in UTC, as the text that Spark lists; values
+    sort like the time.
     """
 
     column: str
@@ -67,7 +67,7 @@ class Partitioning:
     unit_seconds: int
 
     def bounds(self, interval: Interval) -> tuple[str, str]:
-        """The first value that an interval covers and the first one after it; an interval that cuts a unit is our defect."""
+        """The first value that an interval covers and the first after it; one that cuts a unit is our defect."""
         for at in (interval.start, interval.end):
             if int(at.timestamp()) % min(self.unit_seconds, DAY):
                 raise ValueError(f"{at} does not start a unit of {self.unit_seconds} seconds")
@@ -75,7 +75,9 @@ class Partitioning:
         return interval.start.strftime(form), interval.end.strftime(form)
 
 
-def time_partitioning(columns: tuple[Column, ...], time_column: str, time_format: str, unit_seconds: int) -> Partitioning:
+def time_partitioning(
+    columns: tuple[Column, ...], time_column: str, time_format: str, unit_seconds: int
+) -> Partitioning:
     """How to cut a table by its time column: by the column itself when it is a DATE, else by a hidden column.
 
     A text or a number is read with `time_format`. A table needs a column beside the one it is cut by, and a DATE
@@ -122,10 +124,10 @@ class Engine(Protocol):
         """Put the query's rows in place of all rows of an unpartitioned table, by pointer."""
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
-        """Put the query's rows in place of exactly the interval's partitions, by pointer; days without rows end empty."""
+        """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
 
     def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
-        """Put rows of text (a seed) in place of all rows, each cell cast to its column's type; a bad cell is a QueryError."""
+        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
 
     def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
         """Point the view at the query, creating it and its schema if need be; False when it already was so."""

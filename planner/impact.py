@@ -113,9 +113,13 @@ def _outputs_changed(new: Model, before: Shape, after: Shape) -> Verdict:
 
 
 def _columns_sentence(touched: Columns) -> str:
-    parts = [f"{verb} {_listed(sorted(names))}" for verb, names in
-             (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added)) if names]  # fmt: skip
-    return _sentence(", ".join(parts) + "; the rows stay the same ones")
+    return _sentence(f"{_verbs(touched)}; the rows stay the same ones")
+
+
+def _verbs(touched: Columns) -> str:
+    """alters `a`, removes `b`, adds `c`"""
+    verbs = (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added))
+    return ", ".join(f"{verb} {_listed(sorted(names))}" for verb, names in verbs if names)
 
 
 def carried(name: str, before: Shape, after: Shape, effects: Mapping[str, Columns]) -> Verdict:
@@ -186,10 +190,9 @@ def _unaffected(shape: Shape, felt: Mapping[str, Columns]) -> str:
     for parent, effect in sorted(felt.items()):
         reads = shape.reads[parent]
         read = reads.rows | frozenset[str]().union(*reads.outputs.values())
-        changed = sorted(effect.added | effect.altered | effect.removed)
         only = f"reads only {_listed(sorted(read))}" if read else "reads none of its columns"
-        said.append(f"{_listed(changed)} of `{parent}` changed; this model {only}")
-    return _sentence("; ".join(said))
+        said.append(f"{only} of `{parent}`, which {_verbs(effect)}")
+    return _sentence(" and ".join(said))
 
 
 def recomputed_effect(effect: Columns, shape: Shape | None) -> Columns:

@@ -16,7 +16,7 @@ from planner.environment import PROD, Environment, ViewChanges, view_changes
 from planner.fingerprint import digest
 from planner.graph import graph_of
 from planner.model import Model
-from planner.schedule import Loaded, Window, scheduled
+from planner.schedule import Loaded, Window, caught_up, scheduled
 from planner.snapshot import Snapshot
 
 
@@ -44,12 +44,17 @@ class Plan:
         return tuple(change for change in self.changes if change.missing)
 
     @property
-    def is_empty(self) -> bool:
-        """True when the environment already is what the project says: nothing to compute, nothing to show anew."""
+    def promotes(self) -> bool:
+        """True when applying it changes the environment's map or views, and does not only fill tables."""
         same = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
             n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
         }
-        return self.old.exists and same and self.is_virtual and self.views == ViewChanges()
+        return not (self.old.exists and same and self.views == ViewChanges())
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the environment already is what the project says: nothing to compute, nothing to show anew."""
+        return self.is_virtual and not self.promotes
 
     @property
     def is_virtual(self) -> bool:
@@ -64,6 +69,7 @@ class Request:
     window: Window
     categories: Mapping[str, Category] = field(default_factory=dict)
     skip_backfill: bool = False
+    who: str = ""  # whose categories they are
 
 
 def build_plan(
@@ -85,7 +91,7 @@ def build_plan(
     said = tuple(words)
     decided = decide(graph, base.snapshots, said, base.name)
     if request.categories:
-        fresh = words_for(decided.changes, request.categories)
+        fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
         decided = decide(graph, base.snapshots, said, base.name)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
@@ -106,6 +112,32 @@ def build_plan(
         blockers=tuple(decided.blockers),
         words=tuple(decided.used_words),
         unused_words=tuple(word for word in said if word not in decided.used_words),
+        parents=graph.parents,
+    )
+
+
+def build_run(environment: Environment, loaded: Loaded, window: Window) -> Plan:
+    """The plan that fills an environment's tables up to their last beats and changes nothing else."""
+    graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
+    behind = caught_up(graph, environment.snapshots, loaded, window)
+    changes = tuple(
+        Change(
+            name, ChangeKind.DUE, None, "due", "Its time has come since it was last computed.", Columns(),
+            environment.snapshots[name], environment.snapshots[name], False, None, *behind[name],
+        )
+        for name in graph.order
+        if name in behind
+    )  # fmt: skip
+    promise = _promise(changes)
+    return Plan(
+        id=_identity(promise, environment.name, environment.name, changes, Request(window)),
+        promise=promise,
+        environment=environment.name,
+        base=environment.name,
+        old=environment,
+        new=environment,
+        changes=changes,
+        views=ViewChanges(),
         parents=graph.parents,
     )
 

@@ -95,3 +95,10 @@ def _call(name: str) -> str:
             continue
         return sql
     raise AssertionError(name)
+
+
+def test_the_dates_that_a_run_fills_in_are_no_columns() -> None:
+    shape = shape_of("SELECT id FROM s.a WHERE d BETWEEN `@start_date` AND `@end_date`", PARENTS)
+
+    assert shape.known
+    assert shape.reads["s.a"].rows == {"d"}
