@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from cronsim import CronSim, CronSimError
 
@@ -63,24 +63,32 @@ class Cron:
         """The first beat after `at`."""
         return next(CronSim(NAMED.get(self.text, self.text), at))
 
-    def beats(self, interval: Interval) -> Iterator[datetime]:
-        """Every beat in [start, end)."""
-        at = self.floor(interval.start)
+    def due(self, at: datetime) -> datetime:
+        """Up to where a table is to be filled at a time: the whole units before the last beat."""
+        return self.cut(self.floor(at))
+
+    def cut(self, at: datetime) -> datetime:
+        """The start of the unit that `at` lies in: a cron at five o'clock still computes whole days."""
+        if self.unit == "year":
+            return at.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
+        if self.unit == "month":
+            return at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        seconds = UNITS[self.unit]
+        return datetime.fromtimestamp(at.timestamp() // seconds * seconds, UTC)
+
+    def cuts(self, interval: Interval) -> Iterator[datetime]:
+        """The start of every unit that begins within [start, end)."""
+        longest = {"year": 366, "month": 31}.get(self.unit, 0) * UNITS["day"] or UNITS[self.unit]
+        at = self.cut(interval.start)
         while at < interval.end:
             if at >= interval.start:
                 yield at
-            at = self.after(at)
+            at = self.cut(at + timedelta(seconds=longest))
 
     @property
     def unit(self) -> str:
-        """The largest named unit that fits between two beats: what the model's table is cut by."""
-        at, shortest = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=3650)
-        for _ in range(8):
-            following = self.after(at)
-            shortest, at = min(shortest, following - at), following
-        return next(
-            (unit for unit, seconds in UNITS.items() if shortest.total_seconds() >= seconds * 0.9), "five_minute"
-        )
+        """The largest named unit that fits between two beats: what the model's time is counted in."""
+        return _unit(self.text)
 
 
 def cron_error(text: str) -> str | None:
@@ -90,6 +98,13 @@ def cron_error(text: str) -> str | None:
     except (CronSimError, StopIteration) as error:
         return str(error) or "it never comes"
     return None
+
+
+@lru_cache(maxsize=1024)
+def _unit(text: str) -> str:
+    beats = CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC))
+    shortest = min(later - earlier for earlier, later in pairwise(islice(beats, 9))).total_seconds()
+    return next((unit for unit, seconds in UNITS.items() if shortest >= seconds * 0.9), "five_minute")
 
 
 @lru_cache(maxsize=4096)
@@ -131,25 +146,25 @@ def between(start: datetime, end: datetime) -> Timeline:
 
 
 def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval, ...]:
-    """The timeline cut into batches of at most `size` beats (None: one batch per interval), in order of time."""
+    """The timeline cut into batches of at most `size` units (None: one batch per interval), in order of time."""
     if size is None:
         return timeline
     cut: list[Interval] = []
     for interval in timeline:
-        beats = [beat for beat in cron.beats(interval) if beat > interval.start]
-        edges = [interval.start, *beats[size - 1 :: size], interval.end]
+        cuts = [at for at in cron.cuts(interval) if at > interval.start]
+        edges = [interval.start, *cuts[size - 1 :: size], interval.end]
         cut += [Interval(start, end) for start, end in pairwise(edges) if start < end]
     return tuple(cut)
 
 
 def with_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetime) -> Timeline:
-    """Each missing interval reaches back `lookback` beats, for rows that came late, but never before `earliest`."""
+    """Each missing interval reaches back `lookback` units, for rows that came late, but never before `earliest`."""
     if not lookback:
         return missing
     reached: list[Interval] = []
     for interval in missing:
         start = interval.start
         for _ in range(lookback):
-            start = cron.floor(start - timedelta(seconds=1))
+            start = cron.cut(start - timedelta(seconds=1))
         reached.append(Interval(min(interval.start, max(start, earliest)), interval.end))
     return merge(reached)

@@ -67,7 +67,7 @@ def scheduled(
             end = _end(snapshot, change, loaded, window, bound)
             needed = _needed(graph, snapshot.model, end, window)
             held = end if builds else loaded.end(snapshot) or EPOCH
-            frontier[name] = held if held < snapshot.model.cron.floor(window.now) else None
+            frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
         if change is not None and builds:
             by_name[name] = replace(
                 change, needed=needed, missing=_missing(snapshot.model, needed, loaded.of(snapshot))
@@ -87,11 +87,11 @@ def caught_up(
         frontier[name] = bound
         if snapshot.kind is Kind.SEED or not snapshot.kind.is_stored:
             continue
-        end = _least([window.end or snapshot.model.cron.floor(window.now), snapshot.model.end, bound])
+        end = _least([window.end or snapshot.model.cron.due(window.now), snapshot.model.end, bound])
         assert end is not None
-        needed = _needed(graph, snapshot.model, snapshot.model.cron.floor(end), window)
+        needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         missing = _missing(snapshot.model, needed, loaded.of(snapshot))
-        frontier[name] = end if end < snapshot.model.cron.floor(window.now) else None
+        frontier[name] = end if end < snapshot.model.cron.due(window.now) else None
         if missing:
             behind[name] = (needed, missing)
     return behind
@@ -99,21 +99,21 @@ def caught_up(
 
 def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Window, bound: datetime | None) -> datetime:
     model = snapshot.model
-    latest = _least([window.end or model.cron.floor(window.now), model.end, bound])
+    latest = _least([window.end or model.cron.due(window.now), model.end, bound])
     assert latest is not None
     if change is None or window.end:
-        return model.cron.floor(latest)
+        return model.cron.cut(latest)
     replaced = loaded.end(change.old) if change.old and change.old.kind.is_stored else None
     if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in loaded.complete:
         replaced = loaded.end(snapshot)
-    return model.cron.floor(min(latest, replaced) if replaced else latest)
+    return model.cron.cut(min(latest, replaced) if replaced else latest)
 
 
 def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
         return between(EPOCH, end)  # all of it, as of `end`
-    start = model.start or _inherited_start(graph, model) or model.cron.floor(window.now - timedelta(days=1))
-    return between(model.cron.floor(max(start, window.start) if window.start else start), end)
+    start = model.start or _inherited_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+    return between(model.cron.cut(max(start, window.start) if window.start else start), end)
 
 
 def _inherited_start(graph: Graph, model: Model) -> datetime | None:

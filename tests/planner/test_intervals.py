@@ -84,3 +84,24 @@ def test_a_cron_that_cannot_be_read_says_why() -> None:
     assert cron_error("@daily") is None
     assert cron_error("0 0 31 2 *")
     assert cron_error("every day")
+
+
+def test_a_cron_within_the_day_still_computes_whole_days() -> None:
+    at_five = Cron("0 5 * * *")
+
+    assert at_five.due(datetime(2026, 1, 10, 4, tzinfo=UTC)) == day("2026-01-09")
+    assert at_five.due(datetime(2026, 1, 10, 5, tzinfo=UTC)) == day("2026-01-10")
+
+
+def test_a_weekly_cron_counts_its_time_in_days_from_the_very_start() -> None:
+    weekly, wednesday = Cron("@weekly"), day("2020-01-01")
+
+    assert weekly.cut(wednesday) == wednesday
+    assert len(list(weekly.cuts(Interval(wednesday, day("2020-01-08"))))) == 7
+
+
+def test_a_monthly_cron_counts_its_time_in_months() -> None:
+    assert list(Cron("@monthly").cuts(Interval(day("2024-01-15"), day("2024-04-01")))) == [
+        day("2024-02-01"),
+        day("2024-03-01"),
+    ]
