@@ -1,0 +1,266 @@
+"""A Spark session, classic or Connect: opened, cancelled, counted, closed. Only here is pyspark imported."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from uuid import uuid4
+
+from planner.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
+from planner.engine import Connection
+from planner.errors import MergeplanError, QueryError, RequestError
+from planner.java import Jvm, Profile, start_jvm
+from planner.spark_errors import condition, translated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Frame: TypeAlias = "DataFrame"  # so that the engine need not know pyspark
+USER = "mergeplan"  # as which we are known to a warm Spark
+_gateway_lock = threading.Lock()
+
+
+class Session(Protocol):
+    """What differs between a classic session and a Spark Connect one."""
+
+    spark: SparkSession
+
+    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+        """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
+
+    def enter(self, tag: str) -> None:
+        """Say that what this thread runs from now on goes by this tag."""
+
+    def interrupt(self, tag: str) -> None:
+        """End everything that goes by this tag."""
+
+    def jobs(self) -> int:
+        """How many Spark jobs this session has started."""
+
+    def close(self) -> None:
+        """Let go of the Spark."""
+
+
+def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> Session:
+    """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
+    silence()
+    if connection.remote:
+        return ConnectSession(connection.remote, session_conf(connection), connection.catalog)
+    if not is_embedded(connection):
+        return ClassicSession(connection, home, profile, lock=None)
+    lock = CatalogLock(spark_folder(home))
+    served: list[Owner] = []
+
+    def found_warm() -> bool:
+        owner = lock.owner()
+        if owner is not None and owner.serves:
+            served.append(owner)
+        return bool(served)
+
+    if lock.acquire(wait, stop=found_warm):
+        return ClassicSession(connection, home, profile, lock=lock)
+    owner = served[0]
+    return ConnectSession(
+        f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}", session_conf(connection), owner=owner
+    )
+
+
+class ClassicSession:
+    """A Spark driver of our own: a JVM that this process starts and ends."""
+
+    def __init__(self, connection: Connection, home: Path, profile: Profile, lock: CatalogLock | None) -> None:
+        self._lock = lock
+        try:
+            _refuse_a_second()
+            conf = driver_conf(connection, home)
+            config_dir = Path(connection.config_dir) if connection.config_dir else None
+            keep_open = [lock.descriptor] if lock else []
+            self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
+            try:
+                self.spark, self.gateway = _classic(self.jvm)
+                if connection.catalog:
+                    self.spark.catalog.setCurrentCatalog(connection.catalog)
+            except BaseException as error:
+                self.jvm.stop()
+                _forget_gateway()
+                if isinstance(error, MergeplanError) or not isinstance(error, Exception):
+                    raise
+                raise translated(error, "") from None
+        except BaseException:
+            if lock:
+                lock.release()
+            raise
+
+    @property
+    def _scala(self) -> Any:
+        return self.spark.sparkContext._jsc.sc()
+
+    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+        from pyspark.sql.functions import expr
+        from pyspark.sql.observation import Observation
+
+        observation = Observation()
+        seen = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
+        return seen, lambda: observation.get
+
+    def enter(self, tag: str) -> None:
+        self.spark.sparkContext.setJobGroup(tag, "mergeplan", interruptOnCancel=True)
+
+    def interrupt(self, tag: str) -> None:
+        self._scala.cancelJobGroupAndFutureJobs(tag)
+
+    def jobs(self) -> int:
+        return int(self._scala.dagScheduler().numTotalJobs())
+
+    def client_jobs(self, user: str, session: str, tag: str) -> int:
+        """How many jobs a Connect client of this Spark has started under its tag."""
+        java: Any = self.spark._jvm
+        named = java.org.apache.spark.sql.connect.service.ExecuteSessionTag.apply(user, session, tag)
+        self._scala.listenerBus().waitUntilEmpty()  # the books are kept by a thread of their own
+        return len(self._scala.statusTracker().getJobIdsForTag(named))
+
+    def connect_port(self) -> int:
+        """Where the Spark Connect server in this driver listens."""
+        service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+        return int(getattr(service, "MODULE$").localPort())
+
+    def close(self) -> None:
+        try:
+            with suppress(Exception):  # the JVM may be gone, and it is ended below in any case
+                self.spark.stop()
+            with suppress(Exception):
+                self.gateway.shutdown()
+            _forget_gateway()
+            self.jvm.stop()
+        finally:
+            if self._lock:
+                self._lock.release()
+
+
+class ConnectSession:
+    """A session on a Spark Connect server; `owner` is the warm Spark that it is, if it is one."""
+
+    def __init__(
+        self, remote: str, conf: Mapping[str, str], catalog: str | None = None, owner: Owner | None = None
+    ) -> None:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession as Connected
+
+        self._owner = owner
+        self._tag = f"mergeplan-{uuid4().hex}"
+        self._stages: set[int] = set()
+        where = "the warm Spark" if owner else remote.split("/;")[0]
+        spark: Any = None
+        try:
+            spark = Connected.builder.remote(remote).create()
+            # A server that restarts is waited for a moment; pyspark's own ten minutes look like a hang.
+            spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
+            version = spark.version
+        except Exception as error:
+            if spark is not None:
+                spark.client.close()  # otherwise it is tried again when this process ends
+            raise RequestError(f"{where} does not answer: {translated(error, '').message}") from None
+        self.spark = spark
+        try:
+            for key, value in {**conf, "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
+                self._set(key, value)
+            if catalog:
+                spark.catalog.setCurrentCatalog(catalog)
+        except Exception as error:
+            self.close()
+            why = translated(error, "").message
+            raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
+        spark.registerProgressHandler(self._progressed)
+
+    def _set(self, key: str, value: str) -> None:
+        try:
+            self.spark.conf.set(key, value)
+        except Exception as error:
+            # A warm Spark was started with the settings that only a start can set.
+            if self._owner is None or not (condition(error) or "").startswith("CANNOT_MODIFY"):
+                raise
+
+    def _progressed(self, stages: Any, *_: Any, **__: Any) -> None:
+        self._stages.update(stage.stage_id for stage in stages or ())
+
+    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+        from pyspark.sql.connect.functions import expr
+        from pyspark.sql.connect.observation import Observation
+
+        observation: Any = Observation()
+        columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
+        return frame.observe(observation, *columns), lambda: observation.get
+
+    def enter(self, tag: str) -> None:
+        self.spark.clearTags()
+        self.spark.addTag(tag)
+        self.spark.addTag(self._tag)
+
+    def interrupt(self, tag: str) -> None:
+        self.spark.interruptTag(tag)
+
+    def jobs(self) -> int:
+        """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""
+        if self._owner is None:
+            return len(self._stages)
+        with socket.create_connection(("127.0.0.1", self._owner.counter), timeout=30) as line:
+            line.sendall(f"{self._owner.token} {USER} {self.spark.session_id} {self._tag}\n".encode())
+            answer = line.makefile().readline()
+        if not answer:
+            raise QueryError("the warm Spark does not count this session's jobs.")
+        return int(answer)
+
+    def close(self) -> None:
+        with suppress(Exception):  # a server that has gone has also let go
+            self.spark.stop()
+
+
+def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql.session import SparkSession
+
+    with _gateway_lock:
+        interrupt = signal.getsignal(signal.SIGINT)
+        # The only way to tell pyspark that a JVM of ours is running.
+        os.environ.update(PYSPARK_GATEWAY_PORT=str(jvm.port), PYSPARK_GATEWAY_SECRET=jvm.secret)
+        try:
+            gateway = launch_gateway()  # type: ignore[no-untyped-call]  # pyspark's own
+        finally:
+            del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+        context = SparkContext(gateway=gateway)
+        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)  # pyspark put its own there
+        return SparkSession(context), gateway
+
+
+def _refuse_a_second() -> None:
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        raise RequestError("this process has a Spark open already.", hint="Close that one first.")
+
+
+def _forget_gateway() -> None:
+    from pyspark import SparkContext
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def silence() -> None:
+    """pyspark logs every failed query as a line of JSON, and gRPC speaks up about forks; our errors say it all."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging", "py4j"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", module="pyspark")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -1,0 +1,395 @@
+"""SparkEngine: the engine's verbs on Apache Spark, over parquet tables whose files are never overwritten."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
+from uuid import uuid4
+
+from planner.catalog import WAIT
+from planner.engine import Connection, Partitioning, Rows, Table, Written
+from planner.errors import Cancelled, QueryError
+from planner.intervals import Interval
+from planner.java import profile_of
+from planner.model import Column
+from planner.session import Frame, Session, open_session
+from planner.spark_errors import WRAPPER, condition, is_spark, translated
+
+BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
+NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark writes them into the name of a folder
+
+
+def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
+    """An engine on the Spark that the connection names; `wait` is for the embedded catalog."""
+    return SparkEngine(open_session(connection, home, profile_of(profile), wait))
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What the catalog says about a table or view."""
+
+    details: dict[str, str]
+
+    @property
+    def is_view(self) -> bool:
+        return self.details.get("Type") == "VIEW"
+
+    @property
+    def location(self) -> str:
+        return self.details["Location"]
+
+    @property
+    def base(self) -> str:
+        """The place where the table was created, below which its batches lie.
+
+        A table property could say so more plainly, but Spark blacks out the value of any in which it finds
+        a word like `url` or `token`, and a path may well hold one.
+        """
+        return BATCH.sub("", self.location)
+
+
+class SparkEngine:
+    """The engine's verbs on one Spark session; they may be called from several threads at once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.RLock()  # a signal's handler may come in on top of a verb
+        self._era = 0  # counts the calls of cancel()
+        self._under_way: dict[int, int] = {}
+
+    # Tables
+
+    def schema(self, sql: str) -> tuple[Column, ...]:
+        """The columns a query would return; nothing is run."""
+        with self._verb(sql):
+            fields = self._query(sql).schema.fields
+            return tuple(
+                Column(f.name.lower(), f.dataType.simpleString(), (f.metadata or {}).get("comment", "")) for f in fields
+            )
+
+    def create_table(self, table: Table) -> None:
+        """Create the schema and the empty table; existing ones stay as they are."""
+        cut = table.partitioning
+        columns = [_definition(column) for column in table.columns]
+        if cut and cut.hidden:
+            columns.append(f"{_quoted(cut.column)} {cut.type}")
+        partitioned = f" PARTITIONED BY ({_quoted(cut.column)})" if cut else ""
+        comment = f" COMMENT {_literal(table.comment)}" if table.comment else ""
+        with self._verb():
+            definition = f"({', '.join(columns)}) USING parquet{partitioned}{comment}"
+            self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {_quoted(table.name)} {definition}")
+
+    def replace_table(self, table: Table, sql: str) -> Written:
+        """Put the query's rows in place of all rows of an unpartitioned table, by pointer."""
+        with self._verb(sql) as check:
+            return self._replace_all(table, self._query(sql), check)
+
+    def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
+        """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
+        cut = table.partitioning
+        if cut is None:
+            raise ValueError(f"{table.name} is not cut by time")
+        low, high = cut.bounds(interval)
+        with self._verb(sql) as check:
+            frame = self._query(sql)
+            frame = frame.selectExpr(*_cast(table, frame))
+            if cut.hidden:
+                frame = frame.selectExpr("*", f"cast({cut.expression} as {cut.type}) {_quoted(cut.column)}")
+            first, after = (f"cast({_literal(text)} as {cut.type})" for text in (low, high))
+            inside = frame.where(f"{_quoted(cut.column)} >= {first} AND {_quoted(cut.column)} < {after}")
+            batch = self._batch(table.name)
+            check()
+            rows, values = self._write_periods(inside, batch, cut)
+            check()
+            self._point_periods(table.name, cut, batch, values, low, high)
+            return Written(rows, tuple(sorted(values)))
+
+    def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
+        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
+        names = [column.name for column in table.columns]
+        with self._verb() as check:
+            numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
+            ddl = ", ".join(["`#` bigint", *(f"{_quoted(name)} string" for name in names)])
+            frame = self._session.spark.createDataFrame(numbered, ddl)
+            try:
+                return self._replace_all(table, frame.drop("#"), check)
+            except Exception as error:
+                bad = self._bad_cell(table, frame) if is_spark(error) else None
+                raise bad or error from None
+
+    # Views
+
+    def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
+        """Point the view at the query, creating it and its schema if need be; False when it already was so."""
+        with self._verb(sql):
+            text = sql.strip()
+            known = self._described(name)
+            if known is None:
+                said = f" COMMENT {_literal(comment)}" if comment else ""
+                self._in_schema(name, f"CREATE VIEW {_quoted(name)}{said} AS\n{text}")
+                return True
+            if not known.is_view:
+                raise QueryError(
+                    f"{name} is a table, and a view of that name is wanted.", hint="Rename or drop that table."
+                )
+            moved = known.details.get("View Text") != text
+            if moved:
+                # Not CREATE OR REPLACE: that drops the view first, under its readers.
+                self._run(f"ALTER VIEW {_quoted(name)} AS\n{text}")
+            if reworded := known.details.get("Comment", "") != comment:
+                self._run(f"ALTER VIEW {_quoted(name)} SET TBLPROPERTIES ('comment' = {_literal(comment)})")
+            return moved or reworded
+
+    def drop_view(self, name: str) -> None:
+        """Drop the view if it exists."""
+        with self._verb():
+            self._run(f"DROP VIEW IF EXISTS {_quoted(name)}")
+
+    # Housekeeping
+
+    def drop_table(self, name: str) -> None:
+        """Drop the table and its files if it exists (a view of that name is dropped as a view)."""
+        with self._verb():
+            known = self._described(name)
+            if known is None:
+                return
+            if known.is_view:
+                self._run(f"DROP VIEW IF EXISTS {_quoted(name)}")
+                return
+            if known.base != known.location:  # a drop removes the files of the place the table points at
+                self._run(f"ALTER TABLE {_quoted(name)} SET LOCATION {_literal(known.base)}")
+            self._run(f"DROP TABLE IF EXISTS {_quoted(name)}")
+
+    def drop_schema_if_empty(self, name: str) -> None:
+        """Drop a schema that holds nothing any more."""
+        with self._verb():
+            if self._objects(name):
+                return
+            try:
+                self._run(f"DROP SCHEMA IF EXISTS {_quoted(name)} RESTRICT")
+            except Exception as error:  # something was put into it in the meantime
+                if condition(error) != "SCHEMA_NOT_EMPTY":
+                    raise
+
+    def objects(self, schema: str) -> frozenset[str]:
+        """Names of the tables and views in a schema; empty when there is no such schema."""
+        with self._verb():
+            return self._objects(schema)
+
+    # Rows
+
+    def fetch(self, sql: str, limit: int | None = None) -> Rows:
+        """Run a query and bring its rows here; a TIMESTAMP comes as an aware datetime in UTC."""
+        with self._verb(sql):
+            frame = self._run(sql.rstrip().rstrip(";"))
+            if limit is not None:
+                frame = frame.limit(limit)
+            return Rows(tuple(frame.columns), _rows(frame))
+
+    def jobs(self) -> int:
+        """How many Spark jobs this session has started so far, counted by Spark itself."""
+        return self._session.jobs()
+
+    def cancel(self) -> None:
+        """End what runs now; the verbs under way raise Cancelled. It never blocks: a signal handler may call it."""
+        with self._lock:
+            era, self._era = self._era, self._era + 1
+            if self._under_way.get(era):
+                threading.Thread(target=self._interrupt, args=(era,), daemon=True).start()
+
+    def close(self) -> None:
+        """Let go of the session and of the embedded catalog."""
+        self._session.close()
+
+    def _interrupt(self, era: int) -> None:
+        """Interrupt until every verb of the era has ended: one of them may be just about to start its job."""
+        pause = threading.Event()
+        while self._under_way.get(era):
+            try:
+                self._session.interrupt(f"mergeplan-{id(self)}-{era}")
+            except Exception:
+                return
+            pause.wait(0.2)
+
+    @contextmanager
+    def _verb(self, sql: str = "") -> Iterator[Callable[[], None]]:
+        """Around each verb: its jobs go by the era's tag, and Spark's errors come out as ours.
+
+        What it gives is called before each step that cannot be taken back.
+        """
+        with self._lock:
+            era = self._era
+            self._under_way[era] = self._under_way.get(era, 0) + 1
+
+        def check() -> None:
+            if self._era != era:
+                raise Cancelled("the query was cancelled.")
+
+        try:
+            self._session.enter(f"mergeplan-{id(self)}-{era}")
+            yield check
+            check()
+        except Exception as error:
+            if not is_spark(error):
+                raise
+            check()
+            raise translated(error, sql) from None
+        finally:
+            with self._lock:
+                self._under_way[era] -= 1
+                if not self._under_way[era]:
+                    del self._under_way[era]
+
+    # Steps
+
+    def _run(self, sql: str) -> Frame:
+        return self._session.spark.sql(sql)
+
+    def _query(self, sql: str) -> Frame:
+        """The query as a frame; wrapped, so that a text which is a command is refused and not run."""
+        return self._run(f"{WRAPPER}{sql.rstrip().rstrip(';')}\n)")
+
+    def _in_schema(self, name: str, sql: str) -> None:
+        """Run a statement that creates an object, and create its schema first when it is missing."""
+        try:
+            self._run(sql)
+        except Exception as error:
+            if condition(error) != "SCHEMA_NOT_FOUND":
+                raise
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(name.rpartition('.')[0])}")
+            self._run(sql)
+
+    def _described(self, name: str) -> _Described | None:
+        try:
+            lines = self._run(f"DESCRIBE TABLE EXTENDED {_quoted(name)}").collect()
+        except Exception as error:
+            if condition(error) in NO_OBJECT:
+                return None
+            raise
+        titles = [line[0] for line in lines]
+        start = titles.index("# Detailed Table Information")
+        return _Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]})
+
+    def _objects(self, schema: str) -> frozenset[str]:
+        try:
+            found = self._run(f"SHOW TABLES IN {_quoted(schema)}").collect()
+        except Exception as error:
+            if condition(error) in NO_OBJECT:
+                return frozenset()
+            raise
+        return frozenset(row["tableName"] for row in found if not row["isTemporary"])
+
+    def _batch(self, name: str) -> str:
+        """A fresh folder for a batch of a table, in the place where the table was created."""
+        known = self._described(name)
+        if known is None or known.is_view:
+            raise QueryError(f"there is no table {name} to write to.")
+        return f"{known.base}/mergeplan-{uuid4().hex}"
+
+    def _replace_all(self, table: Table, frame: Frame, check: Callable[[], None]) -> Written:
+        batch = self._batch(table.name)
+        frame, told = self._session.observed(frame.selectExpr(*_cast(table, frame)), rows="count(1)")
+        check()
+        frame.write.parquet(batch)
+        check()
+        self._run(f"ALTER TABLE {_quoted(table.name)} SET LOCATION {_literal(batch)}")
+        return Written(told().get("rows", 0))
+
+    def _write_periods(self, frame: Frame, batch: str, cut: Partitioning) -> tuple[int, frozenset[str]]:
+        """Write rows aside, a folder per partition; how many there were, and which values."""
+        frame, told = self._session.observed(
+            frame, rows="count(1)", periods=f"collect_set(cast({_quoted(cut.column)} as string))"
+        )
+        frame.write.partitionBy(cut.column).parquet(batch)
+        seen = told()
+        return seen.get("rows", 0), frozenset(seen.get("periods", ()))
+
+    def _point_periods(
+        self, name: str, cut: Partitioning, batch: str, values: frozenset[str], low: str, high: str
+    ) -> None:
+        """Point the interval's partitions at the batch: new ones in one statement, then the existing, one by one."""
+        listed = self._run(f"SHOW PARTITIONS {_quoted(name)}").collect()
+        existing = {unquote(row[0].partition("=")[2]) for row in listed}
+        table, column = _quoted(name), _quoted(cut.column)
+
+        def place(value: str) -> str:
+            folder = ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
+            return f"LOCATION {_literal(f'{batch}/{cut.column}={folder}')}"
+
+        if new := sorted(values - existing):
+            parts = " ".join(f"PARTITION ({column} = {_literal(value)}) {place(value)}" for value in new)
+            self._run(f"ALTER TABLE {table} ADD {parts}")
+        for value in sorted(values & existing):
+            self._run(f"ALTER TABLE {table} PARTITION ({column} = {_literal(value)}) SET {place(value)}")
+        emptied = sorted(value for value in existing - values if low <= value < high)
+        if emptied:  # not dropped: a reader that has planned its query would fail
+            empty = f"{batch}/empty"
+            self._run(f"SELECT * FROM {table} WHERE false").drop(cut.column).write.parquet(empty)
+        for value in emptied:
+            self._run(f"ALTER TABLE {table} PARTITION ({column} = {_literal(value)}) SET LOCATION {_literal(empty)}")
+
+    def _bad_cell(self, table: Table, frame: Frame) -> QueryError | None:
+        """The first cell that cannot be read as its column's type."""
+        cases = " ".join(
+            f"WHEN {_quoted(c.name)} IS NOT NULL AND try_cast({_quoted(c.name)} as {c.type}) IS NULL THEN {index}"
+            for index, c in enumerate(table.columns)
+        )
+        try:
+            bad = frame.selectExpr("*", f"CASE {cases} END `#bad`").where("`#bad` IS NOT NULL").orderBy("`#`").first()
+        except Exception:  # there is no such cast at all, and the first error says so
+            return None
+        if bad is None:
+            return None
+        column = table.columns[bad["#bad"]]
+        return QueryError(
+            f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
+        )
+
+
+def _cast(table: Table, frame: Frame) -> list[str]:
+    """The table's columns out of a frame's, by name, in the table's order and types."""
+    wanted = [column.name.lower() for column in table.columns]
+    given = [name.lower() for name in frame.columns]
+    for names, others, verb in ((wanted, given, "lacks"), (given, wanted, "has an unexpected")):
+        if odd := [name for name in names if name not in others]:
+            raise QueryError(f"the query for {table.name} {verb} column {', '.join(repr(name) for name in odd)}.")
+    return [f"cast({_quoted(c.name)} as {c.type}) {_quoted(c.name)}" for c in table.columns]
+
+
+def _rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
+    """A frame's rows; instants come as aware datetimes in UTC, whatever the time zone of the machine.
+
+    pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart.
+    """
+    instants = [n for n, field in enumerate(frame.schema.fields) if field.dataType.typeName() == "timestamp"]
+    if not instants:
+        return tuple(tuple(row) for row in frame.collect())
+    names = [f"c{n}" for n in range(len(frame.columns))]
+    columns = [f"cast({name} as timestamp_ntz) {name}" if n in instants else name for n, name in enumerate(names)]
+    found = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
+    return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in found)
+
+
+def _aware(value: object) -> object:
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+
+
+def _definition(column: Column) -> str:
+    comment = f" COMMENT {_literal(column.comment)}" if column.comment else ""
+    return f"{_quoted(column.name)} {column.type}{comment}"
+
+
+def _quoted(name: str) -> str:
+    return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"

@@ -1,0 +1,124 @@
+"""Spark's errors in a person's words: one sentence, what kind, and where in the query; never a Java stack trace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from planner.errors import Cancelled, MergeplanError, QueryError
+
+CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
+WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
+DEPTH = 30  # causes of causes
+
+
+@dataclass(frozen=True)
+class Told:
+    """What Spark said: its text, its error class, and the (start, stop, fragment) of the query that it points at."""
+
+    text: str
+    condition: str | None = None
+    context: tuple[int, int, str] | None = None
+    raw: str = ""  # all that it said
+
+    @property
+    def wrapped(self) -> bool:
+        return f"== SQL ==\n{WRAPPER}" in self.raw
+
+
+def translated(error: BaseException, sql: str) -> MergeplanError:
+    """The error that a person reads in place of Spark's, with its line and column when they are in this query."""
+    told = _told(error)
+    if told.condition in CANCELLED or any(f"[{name}" in told.text for name in CANCELLED):
+        return Cancelled("the query was cancelled.")
+    message, hint = sentences(told.text)
+    line, column = _position(told, sql)
+    return QueryError(message, hint=hint, condition=told.condition, line=line, column=column)
+
+
+def is_spark(error: BaseException) -> bool:
+    """True when an error comes from Spark, or from the way to it."""
+    return any(kind.__module__.split(".")[0] in ("pyspark", "py4j", "grpc") for kind in type(error).__mro__)
+
+
+def condition(error: BaseException) -> str | None:
+    """The error class that Spark gave an error, without its subclass."""
+    found = _said(error, "getCondition")
+    return found.split(".")[0] if isinstance(found, str) else None
+
+
+def sentences(text: str) -> tuple[str, str]:
+    """Spark's message as its first sentence and the rest, without error class, state, plan and stack trace."""
+    text = re.sub(r"^\s*(\([\w.$]+\)\s*)?(\[[A-Z][A-Z0-9_.]+\]\s*)?", "", text)
+    text = re.sub(r"^((\w+\.)+[A-Z]\w+: )+|MetaException\(message:(?=.*\))", "", text)  # Java's names of its errors
+    text = re.split(
+        r"\s*SQLSTATE: |\n\s*== |\nJVM stacktrace|\n\s+at |\n'?[A-Z]\w+ |;\n|\nDriver stacktrace", text, maxsplit=1
+    )[0]
+    text = " ".join(text.split()).rstrip(";").replace(": missing ')'", "")  # the ')' of our wrapper
+    end = re.search(r"(?<!\be\.g)(?<!\bi\.e)[.!?](?= [A-Z])", text)
+    return (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
+
+
+def _told(error: BaseException) -> Told:
+    if (java := getattr(error, "java_exception", None)) is not None:
+        return _java_told(java)
+    condition = _said(error, "getCondition") or _said(error, "getErrorClass")
+    text = _said(error, "getMessage") or str(error)
+    if condition in (None, "UNKNOWN_EXCEPTION") or "stage failure" in text[:200]:
+        text, condition = _innermost(str(error), condition)
+    contexts = _said(error, "getQueryContext") or []
+    for context in contexts:
+        try:
+            if not context.objectType():
+                return Told(text, condition, (context.startIndex(), context.stopIndex(), context.fragment()))
+        except Exception:  # noqa: S112  # a DataFrame's context has no offsets and says so by raising
+            continue
+    return Told(text, condition, raw=str(error))
+
+
+def _said(error: BaseException, method: str) -> Any:
+    """What an error's method answers; None when it has none or cannot."""
+    try:
+        return getattr(error, method)()
+    except Exception:
+        return None
+
+
+def _java_told(java: Any) -> Told:
+    """The first cause that has an error class: a job's failure wraps what really went wrong."""
+    text = str(java.getMessage() or java.getClass().getSimpleName())
+    for _ in range(DEPTH):
+        condition = _said(java, "getCondition")
+        if condition:
+            contexts = [c for c in (_said(java, "getQueryContext") or []) if _said(c, "objectType") == ""]
+            spot = contexts[0] if contexts else None
+            context = (spot.startIndex(), spot.stopIndex(), spot.fragment()) if spot else None
+            if condition not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
+                return Told(str(java.getMessage()), condition, context)
+        if (cause := java.getCause()) is None:
+            break
+        java = cause
+    return Told(*_innermost(text, None))
+
+
+def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
+    """The last error class in a text that quotes a chain of failures, and its message."""
+    found = [m for m in re.finditer(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ", text) if m[1] != "TASK_WRITE_FAILED"]
+    return (text[found[0].start() :], found[0][1]) if found else (text, condition)
+
+
+def _position(told: Told, sql: str) -> tuple[int, int]:
+    """The 1-based line and column in the query, (0, 0) when Spark speaks about another text.
+
+    Spark may have been given the query in its wrapper; the fragment that it quotes tells.
+    """
+    if told.context:
+        start, stop, fragment = told.context
+        for shift in (0, len(WRAPPER)):
+            first, last = start - shift, stop - shift
+            if 0 <= first <= last < len(sql) and sql[first : last + 1] == fragment:
+                return sql.count("\n", 0, first) + 1, first - sql.rfind("\n", 0, first)
+        return 0, 0
+    said = re.search(r"\(line (\d+), pos (\d+)\)", told.raw)
+    return (int(said[1]) - told.wrapped, int(said[2]) + 1) if said else (0, 0)

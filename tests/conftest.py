@@ -1,0 +1,50 @@
+"""What every test may ask for: a home folder, and one Spark per test process that each test finds empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from planner.engine import Connection
+from planner.spark import SparkEngine, open_engine
+
+SMALL = Connection(
+    conf=(
+        ("spark.driver.memory", "700m"),
+        ("spark.sql.shuffle.partitions", "2"),
+        ("spark.default.parallelism", "2"),
+    ),
+    master="local[2]",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """pyspark leaves it to the garbage collector to close the sockets over which rows come from its JVM."""
+    config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*127\.0\.0\.1:ResourceWarning")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder of this test's own."""
+    return tmp_path / ".mergeplan"
+
+
+@pytest.fixture(scope="session")
+def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
+    """One Spark for all tests of a process: to start one takes seconds."""
+    engine = open_engine(SMALL, tmp_path_factory.mktemp("spark") / ".mergeplan", "metadata")
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def engine(shared_engine: SparkEngine) -> Iterator[SparkEngine]:
+    """A Spark with no tables, which is cleared again after the test."""
+    yield shared_engine
+    for (schema,) in shared_engine.fetch("SHOW SCHEMAS").rows:
+        for name in shared_engine.objects(str(schema)):
+            shared_engine.drop_table(f"{schema}.{name}")
+        if schema != "default":
+            shared_engine.drop_schema_if_empty(str(schema))

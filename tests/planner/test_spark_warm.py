@@ -1,0 +1,192 @@
+"""A warm Spark: several processes share one embedded catalog, and each counts its own jobs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from planner.catalog import CatalogLock, Owner, spark_folder
+from planner.engine import Connection, Table, time_partitioning
+from planner.errors import Cancelled, QueryError, RequestError
+from planner.intervals import Interval
+from planner.model import Column
+from planner.session import ConnectSession
+from planner.spark import SparkEngine, open_engine
+
+ROOT = Path(__file__).parents[2]
+SERVER = """
+import sys
+from pathlib import Path
+from planner.engine import Connection
+from planner.warm import serve_warm
+
+small = Connection(conf=(("spark.driver.memory", "800m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]")
+serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(line, flush=True))
+print("ended", flush=True)
+"""
+CLIENT = """
+import sys
+from pathlib import Path
+from planner.engine import Connection, Table
+from planner.model import Column
+from planner.spark import open_engine
+
+home, name, rows = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+engine = open_engine(Connection(), home, wait=0)
+table = Table(f"mergeplan__shop.{name}", (Column("id", "bigint"),))
+engine.create_table(table)
+engine.replace_table(table, f"SELECT id FROM range({rows})")
+wrote = engine.jobs()
+engine.swap_view(f"shop.{name}", f"SELECT id FROM {table.name}")
+print(engine.fetch(f"SELECT count(*) FROM shop.{name}").rows, wrote > 0, engine.jobs() > wrote)
+engine.close()
+"""
+
+
+def run(script: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def warm_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home folder whose catalog a warm Spark serves; that it ends in silence is tested where it ends."""
+    home = tmp_path_factory.mktemp("warm") / ".mergeplan"
+    server = run(SERVER, home)
+    assert server.stdout is not None
+    ready = server.stdout.readline()
+    assert ready.startswith("warm Spark ready on 127.0.0.1:"), server.communicate(timeout=60)
+    yield home
+    server.send_signal(signal.SIGTERM)
+    assert server.communicate(timeout=60) == ("ended\n", "")
+    assert server.returncode == 0
+    assert not (spark_folder(home) / "owner.json").exists()
+
+
+@pytest.fixture
+def attached(warm_home: Path) -> Iterator[SparkEngine]:
+    engine = open_engine(Connection(), warm_home, wait=0)
+    yield engine
+    engine.close()
+
+
+def test_two_processes_work_on_one_catalog_at_once_and_say_nothing_else(warm_home: Path, attached: SparkEngine) -> None:
+    clients = [run(CLIENT, warm_home, name, rows) for name, rows in (("a", 3), ("b", 5))]
+    answers = [client.communicate(timeout=300) for client in clients]
+
+    assert answers == [("((3,),) True True\n", ""), ("((5,),) True True\n", "")]
+    assert {"a", "b"} <= attached.objects("shop")
+
+
+def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path, attached: SparkEngine) -> None:
+    other = open_engine(Connection(), warm_home, wait=0)
+    before = attached.jobs()
+
+    other.fetch("SELECT count(*) FROM range(10)")
+    attached.swap_view("shop.v", "SELECT 1 AS a")
+    attached.swap_view("shop.v", "SELECT 2 AS a")
+    assert (attached.jobs(), other.jobs() > 0) == (before, True)
+
+    attached.fetch("SELECT count(*) FROM range(10)")
+    assert attached.jobs() > before
+    other.close()
+
+
+def test_what_one_session_replaces_the_other_sees(warm_home: Path, attached: SparkEngine) -> None:
+    table = Table("mergeplan__shop.full", (Column("id", "int"),))
+    attached.create_table(table)
+    attached.replace_table(table, "SELECT 1 id")
+    other = open_engine(Connection(), warm_home, wait=0)
+    assert other.fetch("SELECT * FROM mergeplan__shop.full").rows == ((1,),)
+
+    attached.replace_table(table, "SELECT 2 id")
+
+    assert other.fetch("SELECT * FROM mergeplan__shop.full").rows == ((2,),)
+    other.close()
+
+
+def test_intervals_seeds_and_errors_are_as_on_a_spark_of_our_own(attached: SparkEngine) -> None:
+    columns = (Column("at", "timestamp"), Column("v", "int"))
+    table = Table("mergeplan__shop.hourly", columns, time_partitioning(columns, "at", "", 3600))
+    day = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
+    attached.create_table(table)
+    attached.replace_interval(table, "SELECT timestamp'2024-01-01 05:06:07' at, 1 v", day)
+
+    written = attached.replace_interval(table, "SELECT timestamp'2024-01-01 06:06:07' at, 2 v", day)
+
+    assert (written.rows, written.partitions) == (1, ("2024-01-01 06:00:00",))
+    assert attached.fetch("SELECT at, v FROM mergeplan__shop.hourly").rows == (
+        (datetime(2024, 1, 1, 6, 6, 7, tzinfo=UTC), 2),
+    )
+    seed = Table("mergeplan__shop.seed", (Column("v", "int"),))
+    attached.create_table(seed)
+    with pytest.raises(QueryError, match=r"^row 1, column 'v': 'x' is not a value of type int\.$"):
+        attached.replace_rows(seed, [("x",)])
+    with pytest.raises(QueryError, match=r"^A column.* `nope` cannot be resolved") as caught:
+        attached.fetch("SELECT 1,\n nope")
+    assert (caught.value.line, caught.value.column) == (2, 2)
+
+
+def test_an_attached_query_is_cancelled(attached: SparkEngine) -> None:
+    before = attached.jobs()
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(attached.fetch, "SELECT count(*) FROM range(100000000000) WHERE id % 7 = 1")
+        while attached.jobs() == before:
+            threading.Event().wait(0.05)
+
+        attached.cancel()
+
+        with pytest.raises(Cancelled):
+            slow.result(timeout=60)
+    assert attached.fetch("SELECT 1").rows == ((1,),)
+
+
+def test_without_its_token_a_warm_spark_is_closed(warm_home: Path) -> None:
+    owner = CatalogLock(spark_folder(warm_home)).owner()
+    assert owner is not None
+
+    with pytest.raises(RequestError, match="does not answer"):
+        ConnectSession(f"sc://localhost:{owner.port}/;token=guessed", {})
+
+
+def test_a_killed_warm_spark_takes_its_java_along_and_frees_the_catalog(home: Path) -> None:
+    server = run(SERVER, home)
+    assert server.stdout is not None
+    server.stdout.readline()
+
+    server.kill()
+    server.communicate(timeout=30)
+
+    lock = CatalogLock(spark_folder(home))
+    assert lock.acquire(60), "its Java inherits the lock"
+    owner = lock.owner()
+    assert owner is not None
+    assert owner.pid == os.getpid()
+    lock.release()
+
+
+def test_a_side_file_left_behind_does_not_count_as_a_warm_spark(home: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait(10)
+
+    assert not Owner(dead.pid, "mergeplan warm", port=1).serves
+    assert not Owner(os.getpid(), "mergeplan plan").serves
