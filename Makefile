@@ -1,0 +1,50 @@
+# Two commands matter: `make demo` runs the main job on this machine, `make test` runs the tests.
+# Both set up what they need inside this folder (.venv, .demo) and nothing outside it.
+
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
+
+.PHONY: help demo test lint types unit format lock clean
+
+help:
+	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
+	@echo "make test    style, types and tests"
+	@echo "make clean   remove what the others made"
+
+demo: $(READY)
+	@$(BIN)/mergeplan demo $(DEMO)
+
+test: lint types unit
+
+lint: $(READY)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
+
+types: $(READY)
+	@$(BIN)/mypy
+
+unit: $(READY)
+	@$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
+
+format: $(READY)
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+lock: $(READY)  # the newest of everything that fits pyproject.toml
+	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --editable .
+	@$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "mergeplan needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up $(VENV) (a minute or two, once)..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade "pip>=25.1"
+	@$(PIP) install --constraint requirements.lock --group dev --editable .
+	@touch $@
+
+clean:
+	@rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

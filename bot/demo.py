@@ -1,0 +1,254 @@
+"""The demo: a GitHub and the bot on this machine, and two pull requests on their way to prod, told as they go."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.panel import Panel
+
+from bot.sandbox.server import KEY_FILE, Sandbox
+from bot.sandbox.state import Comment
+from planner.errors import MergeplanError, RequestError
+from planner.scaffold import write_example
+
+REPOSITORY = "acme/shop"
+ANN, BEN = "ann", "ben"
+PATIENCE = 600.0  # seconds for one step on a slow machine
+MODEL = "models/incremental_model.sql"
+VIEW = "sqlmesh_example.incremental_model"
+PROMOTION = "mergeplan / promotion"
+SECRET = "demo-secret"  # noqa: S105 # of a GitHub that lives on this machine for the demo only
+
+
+@dataclass
+class Demo:
+    """What the steps share."""
+
+    console: Console
+    github: Sandbox
+    folder: Path
+    service: subprocess.Popen[bytes]
+
+    def say(self, text: str) -> None:
+        """The next thing that happens."""
+        self.console.print(f"\n[bold cyan]▸[/bold cyan] {text}")
+
+    def wait(self, what: str, ready: Callable[[], bool]) -> None:
+        """Wait until it is so, with the seconds shown; a MergeplanError when the service ends or patience does."""
+        started = time.monotonic()
+        with self.console.status(f"{what}...") as status:
+            while not ready():
+                seconds = time.monotonic() - started
+                if self.service.poll() is not None or seconds > PATIENCE:
+                    why = "the service ended" if self.service.poll() is not None else f"it took over {PATIENCE:.0f} s"
+                    raise MergeplanError(f"{what}: {why}.", hint=f"See {self.folder / 'service.log'}.")
+                status.update(f"{what}... {seconds:.0f} s")
+                time.sleep(0.5)
+        self.console.print(f"  [green]✔[/green] {what} ({time.monotonic() - started:.0f} s)")
+
+    def comment(self, number: int) -> Comment | None:
+        """The bot's plan comment on a pull request."""
+        said = self.github.comments(REPOSITORY, number)
+        return next((each for each in said if each.author == self.github.bot_login and "<!--" in each.body), None)
+
+    def body(self, number: int) -> str:
+        """The plan comment's text, '' while there is none."""
+        found = self.comment(number)
+        return found.body if found else ""
+
+    def show(self, number: int) -> None:
+        """The plan comment, as Markdown on the terminal."""
+        text = "\n".join(line for line in self.body(number).splitlines() if not line.startswith("<!--"))
+        self.console.print(
+            Panel(Markdown(text), title=f"pull request #{number}: the bot's comment", border_style="dim")
+        )
+
+    def is_done(self, number: int, name: str) -> bool:
+        """True when a check on the pull request's head has come to its end."""
+        pull = self.github.pull_request(REPOSITORY, number)
+        run = self.github.checks(REPOSITORY, pull.head_sha).get(name)
+        return run is not None and run.status == "completed"
+
+    def prod(self) -> None:
+        """What prod shows now."""
+        self.console.print(f"\n[bold]prod:[/bold] select * from {VIEW} order by id")
+        self.console.print(self._planner("fetchdf", f"select * from {VIEW} order by id"))
+
+    def has_prod(self) -> bool:
+        """True when prod was built."""
+        lines = self._planner("environments", "--output", "json").splitlines()
+        result = json.loads(lines[-1]) if lines else {}
+        return any(row["name"] == "prod" for row in result.get("environments", []))
+
+    def _planner(self, *arguments: str) -> str:
+        command = [
+            sys.executable,
+            "-m",
+            "planner.cli.main",
+            arguments[0],
+            "--project",
+            str(self.folder / "shop"),
+            *arguments[1:],
+        ]
+        home = {**os.environ, "MERGEPLAN_HOME": str(self.folder / "home" / REPOSITORY), "MERGEPLAN_PROJECT": REPOSITORY}
+        done = subprocess.run(command, env=home, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return (done.stdout or done.stderr).rstrip()
+
+
+def run_demo(folder: Path, *, keep: bool) -> int:
+    """Run the whole story and return the exit code; everything lives in `folder`, which is made anew."""
+    console = Console(highlight=False)
+    folder = folder.resolve()
+    if folder.exists() and not (folder / ".mergeplan-demo").exists() and any(folder.iterdir()):
+        raise RequestError(f"`{folder}` exists and is no demo's folder.", hint="Name another with --folder.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / ".mergeplan-demo").touch()
+    started = time.monotonic()
+    with _running(console, folder) as demo:
+        _story(demo)
+        console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
+        _end(demo, keep)
+    if not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _story(demo: Demo) -> None:
+    """A repository, its prod, two pull requests, a category, a merge."""
+    demo.say(f"A repository [bold]{REPOSITORY}[/bold] with the quickstart's project: seed → incremental → full")
+    demo.wait("prod is built from main", demo.has_prod)
+    demo.prod()
+
+    demo.say("Ann opens a pull request that [bold]adds a column[/bold]")
+    first = _pull(demo, "new-column", "Add new_column", ("  item_id,\n", "  item_id,\n  'z' AS new_column,\n"), ANN)
+    demo.wait(
+        f"pull request #{first} is planned and built in pr_{first}",
+        lambda: demo.is_done(first, "mergeplan / environment"),
+    )
+    demo.show(first)
+
+    demo.say("Ben opens another that [bold]changes a WHERE[/bold]: what reads it must be computed again")
+    change = ("event_date between", "item_id > 0 AND event_date between")
+    second = _pull(demo, "only-positive", "Leave out strange items", change, BEN)
+    demo.wait(
+        f"pull request #{second} is planned and built in pr_{second}",
+        lambda: demo.is_done(second, "mergeplan / environment"),
+    )
+    demo.show(second)
+
+    demo.say("Ann knows better and comments: [bold]/categorize non-breaking[/bold]")
+    before = demo.body(second)
+    demo.github.comment(REPOSITORY, second, "/categorize non-breaking", author=ANN)
+    demo.wait("the plan follows her word", lambda: demo.body(second) != before and "categorized" in demo.body(second))
+    demo.wait("its environment is built", lambda: demo.is_done(second, "mergeplan / environment"))
+    demo.show(second)
+
+    demo.say(f"Ann merges #{first}")
+    stale = demo.body(second)
+    demo.github.merge(REPOSITORY, first, author=ANN)
+    demo.wait("prod shows the tables that were built: nothing is computed", lambda: "romoted" in demo.body(first))
+    demo.show(first)
+    demo.prod()
+
+    demo.say(f"Prod has moved, so #{second}'s plan went stale")
+    demo.wait(
+        "it was planned anew", lambda: demo.body(second) != stale and demo.is_done(second, "mergeplan / environment")
+    )
+    demo.show(second)
+
+
+def _end(demo: Demo, keep: bool) -> None:
+    page = f"{demo.github.url}/{REPOSITORY}/pulls"
+    if not keep:
+        demo.console.print(f"The pull requests were at {page}; run with --keep to look around there.")
+        return
+    demo.console.print(f"Look around and click at [bold]{page}[/bold]. Ctrl-C ends it.")
+    try:
+        demo.service.wait()
+    except KeyboardInterrupt:
+        demo.console.print("Stopping...")
+
+
+def _pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: str) -> int:
+    """A pull request that replaces one text by another in the incremental model."""
+    text = demo.github.read(REPOSITORY, MODEL)
+    if change[0] not in text:
+        raise MergeplanError(f"`{change[0].strip()}` is not in {MODEL}.")
+    demo.github.commit(REPOSITORY, branch, {MODEL: text.replace(*change, 1)}, title, author=author)
+    return demo.github.open_pull_request(REPOSITORY, branch, "main", title, f"{title}, please.", author=author)
+
+
+@contextmanager
+def _running(console: Console, folder: Path) -> Iterator[Demo]:
+    """The sandbox and the service, started and stopped together."""
+    port = _free_port()
+    github = Sandbox(folder / "github", webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET)
+    (folder / "github").mkdir()
+    with github:
+        key = folder / KEY_FILE
+        key.touch(mode=0o600)
+        key.write_text(github.app_private_key)
+        write_example(folder / "shop")
+        console.print(f"A GitHub on this machine: [bold]{github.url}[/bold]")
+        for login in (ANN, BEN):
+            github.add_user(login)
+        github.create_repository(REPOSITORY, folder / "shop")
+        github.set_permission(REPOSITORY, ANN, "admin")
+        github.set_permission(REPOSITORY, BEN, "write")
+        with (folder / "service.log").open("wb") as log:
+            service = subprocess.Popen(
+                [sys.executable, "-m", "bot.main", "serve"],
+                env=_environment(github, folder, key, port),
+                stdout=log,
+                stderr=log,
+            )
+            try:
+                demo = Demo(console, github, folder, service)
+                demo.wait("the bot listens", lambda: _listens(port))
+                github.install_app(REPOSITORY)
+                yield demo
+            finally:
+                service.terminate()
+                try:
+                    service.wait(30)
+                except subprocess.TimeoutExpired:
+                    service.kill()
+
+
+def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[str, str]:
+    own = {
+        "MERGEPLAN_GITHUB_API_URL": github.url,
+        "MERGEPLAN_GITHUB_APP_ID": str(github.app_id),
+        "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(key),
+        "MERGEPLAN_WEBHOOK_SECRET": SECRET,
+        "MERGEPLAN_HOME": str(folder / "home"),
+        "MERGEPLAN_PORT": str(port),
+        "MERGEPLAN_WRITE_SPACING_SECONDS": "0",
+    }
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("MERGEPLAN_")}, **own}
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

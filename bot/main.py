@@ -1,0 +1,21 @@
+"""The whole command line: the planner's verbs and the bot's."""
+
+from __future__ import annotations
+
+from planner.cli.main import VERBS, run
+
+BOT_VERBS = {
+    "serve": ("bot.cli:serve", "Run the bot: webhooks in, comments and checks out."),
+    "action": ("bot.cli:action", "Run the bot once, as a GitHub Action."),
+    "sandbox": ("bot.cli:sandbox", "Run a GitHub on this machine, to try the bot out."),
+    "demo": ("bot.cli:demo", "Take a pull request from plan to prod on this machine."),
+}
+
+
+def main() -> None:
+    """`mergeplan`."""
+    raise SystemExit(run({**VERBS, **BOT_VERBS}))
+
+
+if __name__ == "__main__":
+    main()

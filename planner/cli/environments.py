@@ -1,0 +1,169 @@
+"""environments, rollback, invalidate, janitor, migrate: what stands, what stood, and what may go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from planner.cli.json_lines import JsonLines
+from planner.cli.plan import LEASE_WAIT, Output, output_option
+from planner.cli.terminal import Terminal
+from planner.cli.workspace import opened, workspace
+from planner.environment import checked_name
+from planner.events import Promoted
+from planner.janitor import RETENTION, sweep, unneeded
+from planner.promotion import drop_environment, recover
+from planner.promotion import rollback as roll_back
+
+
+@click.command()
+@output_option
+@workspace
+def environments(root: Path, gateway: str | None, output: str) -> int:
+    """List the environments, and what prod showed before.
+
+    \b
+    mergeplan environments
+    mergeplan environments --output json
+    """
+    with opened(root, gateway) as work:
+        found = work.store.environments()
+        rows = [
+            {
+                "name": each.name,
+                "revision": each.revision,
+                "plan_id": each.plan_id,
+                "promoted_at": each.promoted_at.isoformat() if each.promoted_at else None,
+                "models": len(each.snapshots),
+                "views": len(each.views),
+            }
+            for each in found
+        ]
+    if output == "json":
+        JsonLines().result(True, None, {"environments": rows})
+        return 0
+    if not rows:
+        click.echo("There is no environment yet. `mergeplan plan` makes prod.")
+    for row in rows:
+        at = str(row["promoted_at"] or "")[:19].replace("T", " ")
+        click.echo(
+            f"{row['name']:<24} revision {row['revision']:<4} {at}  {row['models']} models, {row['views']} views"
+        )
+    return 0
+
+
+@click.command()
+@click.argument("environment")
+@click.option("--to", "revision", type=click.IntRange(min=1), help="The revision to go back to; else the one before.")
+@click.option("--who", default="", help="Who wants it, for the history.")
+@click.option("--note", default="", help="Why, for the history.")
+@output_option
+@workspace
+def rollback(
+    environment: str, revision: int | None, who: str, note: str, root: Path, gateway: str | None, output: str
+) -> int:
+    """Point ENVIRONMENT back to what it showed before; nothing is computed.
+
+    \b
+    mergeplan rollback prod
+    mergeplan rollback prod --to 3
+    """
+    name, out = checked_name(environment), _output(output)
+    with opened(root, gateway) as work:
+        work.environment(name)
+        recover(work.store, work.engine, out.event)
+        with work.store.lease(name, f"rollback of {name}", wait=LEASE_WAIT) as lease:
+            jobs = work.engine.jobs()
+            done = roll_back(work.store, work.engine, lease, revision, emit=out.event, who=who, note=note)
+            jobs = work.engine.jobs() - jobs
+    _told(out, done, jobs, f"`{name}` shows again what it showed before")
+    return 0
+
+
+@click.command()
+@click.argument("environment")
+@click.option("--who", default="", help="Who wants it, for the history.")
+@output_option
+@workspace
+def invalidate(environment: str, who: str, root: Path, gateway: str | None, output: str) -> int:
+    """Drop ENVIRONMENT: its views, and the tables that only it used. Prod cannot be dropped.
+
+    \b
+    mergeplan invalidate dev
+    """
+    name, out = checked_name(environment), _output(output)
+    with opened(root, gateway) as work:
+        if name != "prod":
+            work.environment(name)
+        with work.store.lease(name, f"invalidation of {name}", wait=LEASE_WAIT) as lease:
+            recover(work.store, work.engine, out.event, lease)
+            done = drop_environment(work.store, work.engine, lease, emit=out.event, who=who)
+        work.store.forget_words(name)
+        tables = sweep(work.store, work.engine, work.now, orphans=True, emit=out.event)
+    _told(out, done, 0, f"`{name}` is gone, and with it {len(tables)} tables", tables=list(tables))
+    return 0
+
+
+@click.command()
+@click.option(
+    "--days", type=click.IntRange(min=0), help=f"How long to keep what history refers to (else {RETENTION.days})."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
+@output_option
+@workspace
+def janitor(days: int | None, dry_run: bool, root: Path, gateway: str | None, output: str) -> int:
+    """Drop the tables that no environment, no recent history and no open plan refers to.
+
+    \b
+    mergeplan janitor
+    mergeplan janitor --days 3 --dry-run
+    """
+    out = _output(output)
+    retention = RETENTION if days is None else timedelta(days=days)
+    with opened(root, gateway) as work:
+        if dry_run:
+            tables = tuple(unneeded(work.store, work.now, retention))
+        else:
+            recover(work.store, work.engine, out.event)
+            tables = sweep(work.store, work.engine, work.now, retention, emit=out.event)
+    if isinstance(out, JsonLines):
+        out.result(True, None, {"tables": list(tables), "dropped": not dry_run})
+    else:
+        for table in tables if dry_run else ():
+            out.say(table)
+        out.say(f"{len(tables)} tables {'would be dropped' if dry_run else 'dropped'}.")
+    return 0
+
+
+@click.command()
+@output_option
+@workspace
+def migrate(root: Path, gateway: str | None, output: str) -> int:
+    """Bring the state database up to date; the other verbs do it too when they first open it.
+
+    \b
+    mergeplan migrate
+    """
+    with opened(root, gateway) as work:
+        work.store.environments()
+    if output == "json":
+        JsonLines().result(True)
+    else:
+        click.echo("The state database is up to date.")
+    return 0
+
+
+def _output(output: str) -> Output:
+    return JsonLines() if output == "json" else Terminal()
+
+
+def _told(out: Output, done: Promoted, jobs: int, sentence: str, **more: object) -> None:
+    counts = {"added": done.added, "swapped": done.swapped, "dropped": done.dropped, "unchanged": done.unchanged}
+    promotion = {"views": counts, "spark_jobs": jobs, "revision": done.revision}
+    if isinstance(out, JsonLines):
+        out.result(True, None, {"applied": True, "promotion": promotion, **more})
+    else:
+        out.finished()
+        out.say(f"\n{sentence}.")

@@ -1,0 +1,137 @@
+"""Talking to a program: one JSON object a line, the last one the result (docs/json.md)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.checks.audits import AuditResult
+from planner.checks.unit_tests import TestResult
+from planner.cli.plan_json import Estimate, interval_json, plan_json
+from planner.errors import MergeplanError
+from planner.events import (
+    AuditRan,
+    BatchDone,
+    Event,
+    ModelFailed,
+    ModelSkipped,
+    PromotionFound,
+    PromotionUndone,
+    StageStarted,
+    TableAwaited,
+    TableCreated,
+    TableDropped,
+    ViewDropped,
+    ViewSwapped,
+)
+from planner.executor import Outcome
+from planner.parse import line_of
+from planner.plan import Plan
+
+Json = dict[str, Any]
+
+
+class JsonLines:
+    """Writes events as they come and gathers what the result repeats."""
+
+    def __init__(self) -> None:
+        self._tests: Json = {"passed": 0, "failed": 0}
+        self._audits: list[Json] = []
+        self._shown: Plan | None = None
+        self._plan: Json | None = None
+
+    def tests(self, results: Sequence[TestResult], seconds: float) -> None:
+        """One line a test."""
+        line({"event": "stage", "name": "tests", "total": len(results)})
+        for result in results:
+            test = result.test
+            told = {"name": test.name, "ok": result.ok, "path": test.path, "line": test.line, "message": result.message}
+            line({"event": "test", **told})
+        failed = sum(not result.ok for result in results)
+        self._tests = {"passed": len(results) - failed, "failed": failed, "seconds": round(seconds, 3)}
+
+    def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+        """The plan, before anything is done about it."""
+        self._shown, self._plan = plan, plan_json(plan, estimates)
+        line({"event": "plan", "plan": self._plan})
+
+    def event(self, event: Event) -> None:
+        """What happens while a plan is applied."""
+        match event:
+            case StageStarted(stage, total):
+                line({"event": "stage", "name": str(stage), "total": total})
+            case BatchDone():
+                line({
+                    "event": "batch", "model": event.model, "index": event.index, "of": event.of,
+                    "interval": interval_json(event.interval), "rows": event.rows, "seconds": round(event.seconds, 3),
+                })  # fmt: skip
+            case AuditRan(model, result):
+                self._audits.append(self._audit(model, result))
+                line({"event": "audit", **self._audits[-1]})
+            case TableCreated(model, table):
+                line({"event": "table", "model": model, "table": table})
+            case ViewSwapped(view, table):
+                line({"event": "view", "name": view, "table": table})
+            case ViewDropped(view):
+                line({"event": "view", "name": view, "table": None})
+            case TableAwaited(model, table, holder):
+                line({"event": "waiting", "model": model, "table": table, "for": holder})
+            case ModelFailed(model, message):
+                line({"event": "failed", "model": model, "message": message})
+            case ModelSkipped(model, because):
+                line({"event": "skipped", "model": model, "because": because})
+            case PromotionFound(environment, revision):
+                line({"event": "recovered", "environment": environment, "revision": revision})
+            case PromotionUndone(environment, message):
+                line({"event": "undone", "environment": environment, "message": message})
+            case TableDropped(table):
+                line({"event": "dropped", "table": table})
+            case _:
+                pass
+
+    def error(self, error: MergeplanError) -> None:
+        """Something that is wrong; the result follows."""
+        path, number, column = (error.place.path, error.place.line, error.place.column) if error.place else ("", 0, 0)
+        told = {"message": error.message, "path": path, "line": number, "column": column, "hint": error.hint}
+        line({"event": "error", **told, "exit_code": error.exit_code, "kind": type(error).__name__})
+
+    def result(self, ok: bool, outcome: Outcome | None = None, more: Mapping[str, object] | None = None) -> None:
+        """The last line."""
+        result: Json = {"event": "result", "ok": ok, "applied": outcome is not None and outcome.promoted is not None}
+        if self._plan is not None:
+            result |= {"plan": self._plan, "tests": self._tests, "audits": self._audits}
+        if outcome is not None and outcome.promoted is not None:
+            result["promotion"] = promotion_json(outcome)
+        line({**result, **(more or {})})
+
+    def _audit(self, model: str, result: AuditResult) -> Json:
+        snapshot = self._shown.new.snapshots.get(model) if self._shown else None
+        place = line_of(snapshot.model, result.name, header=True) if snapshot else None
+        return {
+            "model": model,
+            "name": result.name,
+            "ok": result.ok,
+            "blocking": result.blocking,
+            "count": result.count,
+            "query": result.sql,
+            "sample": {"columns": list(result.sample.columns), "rows": [list(row) for row in result.sample.rows]},
+            "path": place.path if place else "",
+            "line": place.line if place else 0,
+        }
+
+
+def promotion_json(outcome: Outcome) -> Json:
+    """What a promotion did and what it cost."""
+    assert outcome.promoted is not None
+    done = outcome.promoted
+    views = {"added": done.added, "swapped": done.swapped, "dropped": done.dropped, "unchanged": done.unchanged}
+    batches = {"rows": outcome.filled.rows, "batches": outcome.filled.batches}
+    return {"views": views, "spark_jobs": outcome.promotion_jobs, "revision": done.revision, "backfill": batches}
+
+
+def line(event: Mapping[str, object]) -> None:
+    """One event on stdout, at once."""
+    sys.stdout.write(json.dumps(event, default=str) + "\n")
+    sys.stdout.flush()

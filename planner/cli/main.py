@@ -1,0 +1,129 @@
+"""The command line: verbs by name, each imported when called, and the one place that makes errors exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from planner.errors import MergeplanError
+
+# verb -> (module:command, help). The help stands here so that listing the verbs imports none of them.
+VERBS = {
+    "init": ("planner.cli.project:init", "Start a project in a folder."),
+    "plan": ("planner.cli.plan:plan", "Show what changed, what it costs, and apply it if you say so."),
+    "apply": ("planner.cli.plan:apply", "Apply a plan that was shown, if nothing has moved since."),
+    "run": ("planner.cli.plan:run", "Compute the days that have come since, without changing what is shown."),
+    "test": ("planner.cli.project:test", "Run the project's unit tests."),
+    "audit": ("planner.cli.project:audit", "Run the audits on an environment's tables."),
+    "render": ("planner.cli.project:render", "Print a model's query as Spark runs it."),
+    "dag": ("planner.cli.project:dag", "Draw the graph of models."),
+    "fetchdf": ("planner.cli.data:fetchdf", "Run a query and print its rows."),
+    "environments": ("planner.cli.environments:environments", "List the environments."),
+    "rollback": ("planner.cli.environments:rollback", "Point an environment back to an earlier promotion."),
+    "invalidate": ("planner.cli.environments:invalidate", "Drop an environment and what only it used."),
+    "janitor": ("planner.cli.environments:janitor", "Drop the tables that nothing refers to any more."),
+    "migrate": ("planner.cli.environments:migrate", "Bring the state database up to date."),
+    "info": ("planner.cli.project:info", "Show the project, its Spark and its state."),
+    "warm": ("planner.cli.data:warm", "Keep a Spark running that the other verbs use."),
+}
+EXIT_DEFECT = 3
+EXIT_INTERRUPTED = 130
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, verbs: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__(name="mergeplan", help="Plans for data transformations on Spark.", no_args_is_help=True)
+        self.verbs = verbs
+        shown = click.version_option(None, "-V", "--version", package_name="mergeplan", message="mergeplan %(version)s")
+        shown(self)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.verbs:
+            return None
+        module, _, attribute = self.verbs[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.verbs.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from difflib import get_close_matches
+
+        if args and args[0] not in self.verbs and not args[0].startswith("-"):
+            near = get_close_matches(args[0], self.verbs, n=1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            ctx.fail(f"There is no verb `{args[0]}`.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def run(verbs: Mapping[str, tuple[str, str]], arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
+    refused, 130 interrupted. Errors are said on stderr, or as JSON lines on stdout under `--output json`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = Verbs(verbs).main(given, prog_name="mergeplan", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as exited:
+        return exited.exit_code
+    except click.UsageError as error:
+        _say(given, error.format_message(), "", error.exit_code, "UsageError", usage=error)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say(given, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
+        return EXIT_INTERRUPTED
+    except MergeplanError as error:
+        from planner.cli.failure import report
+
+        report(error, as_json=_wants_json(given))
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        from planner.cli.failure import report_defect
+
+        report_defect(error, as_json=_wants_json(given))
+        return EXIT_DEFECT
+
+
+def main() -> None:
+    """The planner's verbs alone; `mergeplan` itself also has the bot's."""
+    raise SystemExit(run(VERBS))
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(
+        one == "--output=json" or (one in ("--output", "-o") and following == "json") for one, following in pairs
+    )
+
+
+def _say(
+    arguments: Sequence[str], message: str, hint: str, exit_code: int, kind: str, usage: click.UsageError | None = None
+) -> None:
+    if _wants_json(arguments):
+        from planner.cli.failure import error_lines
+
+        error_lines(message, hint, exit_code, kind)
+    elif usage is not None:
+        usage.show()
+    else:
+        click.echo(message, err=True)
+
+
+if __name__ == "__main__":
+    main()

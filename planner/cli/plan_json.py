@@ -1,0 +1,102 @@
+"""A plan as JSON: the contract that the bot and other tools read (docs/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.change import Blocker, Change, Columns, Word
+from planner.intervals import Interval, Timeline
+from planner.plan import Plan
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What computing the missing time of a table would cost, judged by what its like has cost before."""
+
+    bytes: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+
+
+def plan_json(plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
+    """The plan with everything a reader needs to show it."""
+    return {
+        "id": plan.id,
+        "promise": plan.promise,
+        "environment": plan.environment,
+        "base": plan.base,
+        "virtual": plan.is_virtual,
+        "empty": plan.is_empty,
+        "models": [_model(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes],
+        "views": {
+            "added": [view.name for view in plan.views.added],
+            "swapped": [view.name for view in plan.views.swapped],
+            "dropped": [view.name for view in plan.views.dropped],
+        },
+        "blockers": [_blocker(blocker) for blocker in plan.blockers],
+        "words": [_word(word) for word in plan.words],
+        "unused_words": [_word(word) for word in plan.unused_words],
+    }
+
+
+def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
+    shown = change.new or change.old
+    assert shown is not None
+    return {
+        "name": change.name,
+        "change": str(change.change),
+        "category": str(change.category) if change.category else None,
+        "rule": change.rule,
+        "reason": change.reason,
+        "kind": str(change.kind),
+        "columns": _columns(change.columns),
+        "recomputed": change.recomputed,
+        "table": shown.table,
+        "shares": change.shares,
+        "intervals": _timeline(change.missing),
+        "needed": _timeline(change.needed),
+        "preview": False,
+        "estimate": {"bytes": estimate.bytes, "rows": estimate.rows, "seconds": estimate.seconds},
+        "parents": list(plan.parents.get(change.name, ())),
+        "diff": change.diff,
+        "path": shown.model.path,
+        "line": shown.model.line,
+        "word": _word(change.word) if change.word else None,
+    }
+
+
+def interval_json(interval: Interval) -> list[str]:
+    """Half-open, as days where it is made of whole days."""
+    form = (
+        "%Y-%m-%d"
+        if interval.start.time() == interval.end.time() == interval.start.min.time()
+        else "%Y-%m-%dT%H:%M:%SZ"
+    )
+    return [interval.start.strftime(form), interval.end.strftime(form)]
+
+
+def _timeline(timeline: Timeline) -> list[list[str]]:
+    return [interval_json(interval) for interval in timeline]
+
+
+def _columns(columns: Columns) -> Json:
+    return {
+        "added": sorted(columns.added),
+        "altered": sorted(columns.altered),
+        "removed": sorted(columns.removed),
+        "every": columns.every,
+    }
+
+
+def _blocker(blocker: Blocker) -> Json:
+    place = blocker.place
+    return {"message": blocker.message, "path": place.path if place else "", "line": place.line if place else 0}
+
+
+def _word(word: Word) -> Json:
+    at = word.at.isoformat() if word.at else None
+    return {"model": word.model, "category": str(word.category), "who": word.who, "at": at}

@@ -1,0 +1,198 @@
+"""A plan as a person reads it on the terminal: trees, coloured diffs, the days that will be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from planner.change import Category, Change, ChangeKind
+from planner.environment import PROD, view_name
+from planner.model import Kind
+from planner.plan import Plan
+from planner.snapshot import Snapshot
+
+TITLES = {
+    Category.BREAKING: ("Breaking", "red"),
+    Category.NON_BREAKING: ("Non-breaking", "green"),
+    Category.FORWARD_ONLY: ("Forward-only", "yellow"),
+    Category.METADATA: ("Metadata", "cyan"),
+    Category.EQUIVALENT: ("Equivalent", "cyan"),
+    Category.INDIRECT_BREAKING: ("Indirect Breaking", "red"),
+    Category.INDIRECT_NON_BREAKING: ("Indirect Non-breaking", "green"),
+    Category.UNDECIDED: ("Undecided: breaking unless you say otherwise", "red"),
+}
+
+
+def headline(plan: Plan) -> str:
+    """What the plan would do to its environment, in a line."""
+    if plan.is_empty:
+        return f"No changes to plan: the project matches the `{plan.environment}` environment."
+    if plan.environment == PROD and not plan.old.exists:
+        return "`prod` environment will be initialized"
+    if not plan.old.exists:
+        return f"New environment `{plan.environment}` will be created from `{plan.base}`"
+    return f"Differences from the `{plan.base}` environment:"
+
+
+def plan_text(plan: Plan) -> RenderableType:
+    """The whole plan: what changed, why, what would be computed, what stands against it."""
+    parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
+    if plan.is_empty:
+        return Group(*parts)
+    if not plan.old.exists and plan.environment != PROD:
+        parts += [Text(), Text(f"Differences from the `{plan.base}` environment:", style="bold"), Text()]
+    if plan.changes:
+        parts.append(_models(plan))
+    parts += _decisions(plan)
+    if plan.backfills:
+        parts.append(_backfills(plan))
+    parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
+    parts += [
+        _note(f"What was said of `{word.model}` no longer applies: it has changed since.") for word in plan.unused_words
+    ]
+    return Group(*parts)
+
+
+def explanation(plan: Plan) -> Tree:
+    """What applying the plan would do, step by step, in its three stages."""
+    root = Tree(Text("Explained plan", style="bold"))
+    created = [change for change in plan.changes if change.new and change.shares is None and change.kind.has_view]
+    physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
+    for change in created:
+        branch = physical.add(_target(plan, change.new))
+        branch.add("Dry run model query without inserting results")
+        branch.add("Create table if it doesn't exist")
+    batches = root.add("Backfill models by running their queries and run audits")
+    for change in plan.backfills:
+        branch = batches.add(_target(plan, change.new))
+        branch.add(_what(change))
+        for audit in change.new.model.audits if change.new else ():
+            branch.add(f"Run '{audit.name}' audit")
+    layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
+    for title, views in (
+        ("Create or update views to point at new physical tables and views", plan.views.added + plan.views.swapped),
+        ("Delete views of models that were removed", plan.views.dropped),
+    ):
+        if views:
+            branch = layer.add(title)
+            for view in views:
+                branch.add(f"{view.name} -> {view.table}")
+    for name, stage in (("physical", physical), ("batches", batches), ("layer", layer)):
+        if not stage.children:
+            stage.add(
+                {"physical": "Nothing to create", "batches": "Nothing to compute", "layer": "No view changes"}[name]
+            )
+    return root
+
+
+def shown_name(plan: Plan, name: str) -> str:
+    """The model as it is called in the plan's environment."""
+    return view_name(name, plan.environment)
+
+
+def _models(plan: Plan) -> Tree:
+    root = Tree(Text("Models:", style="bold"))
+    sections = (
+        ("Added", ChangeKind.ADDED, "green"),
+        ("Removed", ChangeKind.REMOVED, "red"),
+        ("Directly Modified", ChangeKind.DIRECT, "magenta"),
+        ("Metadata Updated", ChangeKind.METADATA, "cyan"),
+        ("Indirectly Modified", ChangeKind.INDIRECT, "blue"),
+    )
+    for title, kind, style in sections:
+        names = sorted(change.name for change in plan.changes if change.change is kind)
+        if names:
+            branch = root.add(Text(f"{title}:", style=f"bold {style}"))
+            for name in names:
+                branch.add(Text(shown_name(plan, name), style=style))
+    return root
+
+
+def _decisions(plan: Plan) -> Iterator[RenderableType]:
+    """Each edited model: its diff, its category and why, and what that does to those that read it."""
+    indirect = [change for change in plan.changes if change.change is ChangeKind.INDIRECT]
+    for change in plan.changes:
+        if change.change not in (ChangeKind.DIRECT, ChangeKind.METADATA) or change.category is None:
+            continue
+        if change.diff:
+            yield Text()
+            yield from _diff(change.diff)
+            yield Text()
+        title, style = TITLES[change.category]
+        modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
+        head = Text.assemble(f"{modified}: {shown_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
+        tree = Tree(head)
+        tree.add(Text(change.reason, style="dim"))
+        children = [child for child in indirect if _descends(plan, child.name, change.name)]
+        if children:
+            _children(plan, tree.add("Indirectly Modified Children:"), children)
+        yield tree
+
+
+def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
+    for child in children:
+        assert child.category is not None
+        title, style = TITLES[child.category]
+        leaf = branch.add(Text.assemble(f"{shown_name(plan, child.name)} ", (f"({title})", style)))
+        leaf.add(Text(child.reason, style="dim"))
+
+
+def _descends(plan: Plan, name: str, ancestor: str) -> bool:
+    parents = plan.parents.get(name, ())
+    return ancestor in parents or any(_descends(plan, parent, ancestor) for parent in parents)
+
+
+def _diff(diff: str) -> Iterator[Text]:
+    for line in diff.splitlines():
+        style = (
+            "green"
+            if line.startswith("+")
+            else "red"
+            if line.startswith("-")
+            else "cyan"
+            if line.startswith("@")
+            else ""
+        )
+        yield Text(line, style=style)
+
+
+def _backfills(plan: Plan) -> Tree:
+    root = Tree(Text("Models needing backfill:", style="bold"))
+    for change in sorted(plan.backfills, key=lambda change: change.name):
+        root.add(f"{shown_name(plan, change.name)}: {escape_brackets(_days(change))}")
+    return root
+
+
+def _days(change: Change) -> str:
+    if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+        return f"[{', '.join(str(interval) for interval in change.missing)}]"
+    return "[full refresh]"
+
+
+def _what(change: Change) -> str:
+    if change.kind is Kind.SEED:
+        return "Insert seed file"
+    if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+        return f"Insert {', '.join(str(interval) for interval in change.missing)}"
+    return "Fully refresh table"
+
+
+def _target(plan: Plan, snapshot: Snapshot | None) -> str:
+    assert snapshot is not None
+    return f"{shown_name(plan, snapshot.name)} -> {snapshot.table}"
+
+
+def _warning(text: str) -> Text:
+    return Text.assemble(("Blocked: ", "bold red"), text)
+
+
+def _note(text: str) -> Text:
+    return Text(text, style="yellow")
+
+
+def escape_brackets(text: str) -> str:
+    """Text with square brackets that rich must not take for markup."""
+    return text.replace("[", r"\[")

@@ -1,0 +1,246 @@
+"""init, test, audit, render, dag, info: a project by itself."""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from planner.checks.audits import run_audits
+from planner.checks.unit_tests import run_unit_tests
+from planner.cli.json_lines import JsonLines, line
+from planner.cli.plan import Output, output_option
+from planner.cli.terminal import Terminal
+from planner.cli.workspace import instant_option, opened, workspace
+from planner.environment import checked_name
+from planner.errors import AuditFailed, MergeplanError, RequestError
+from planner.events import AuditRan
+from planner.graph import graph_of, select
+from planner.intervals import Interval
+from planner.model import Kind
+from planner.render import render as rendered
+from planner.scaffold import Template, write_example
+from planner.schedule import ONCE
+from planner.sqltext import did_you_mean
+
+ENGINES = ("duckdb", "snowflake", "databricks", "bigquery", "motherduck", "clickhouse", "redshift", "trino",
+           "azuresql", "mssql", "postgres", "gcp_postgres", "mysql", "athena", "risingwave")  # fmt: skip
+
+
+@click.command()
+@click.argument("target", required=False, metavar="[DIR]")
+@click.option("-t", "--template", type=click.Choice(["default", "empty"]), help="An example project, or empty folders.")
+def init(target: str | None, template: str | None) -> int:
+    """Start a project in DIR, or in this folder.
+
+    \b
+    mergeplan init                  asks what you want
+    mergeplan init spark            the example project, here
+    mergeplan init shop -t empty    empty folders in `shop`
+    """
+    if target in ENGINES and not Path(target).is_dir():
+        raise RequestError(f"mergeplan runs on Spark, not on `{target}`.", hint="Write `mergeplan init spark`.")
+    folder = Path() if target in (None, "spark") else Path(str(target))
+    chosen: Template = "empty" if template == "empty" else "default"
+    if template is None and target is None and sys.stdin.isatty():
+        chosen = _ask_template()
+    written = write_example(folder, chosen)
+    for path in written:
+        click.echo(f"  {path}")
+    click.echo("\nYour mergeplan project is ready!\n")
+    click.echo("Next steps:")
+    click.echo(f"- See the project configuration: {folder / 'config.yaml'}")
+    click.echo("- Run command in CLI: mergeplan plan")
+    click.echo("- (Optional) Explain a plan: mergeplan plan --explain")
+    return 0
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("-k", "pattern", help="Only tests whose name contains this text.")
+@output_option
+@workspace
+def test(names: tuple[str, ...], pattern: str | None, root: Path, gateway: str | None, output: str) -> int:
+    """Run the project's unit tests, all or those of the given NAMES (of tests or models).
+
+    \b
+    mergeplan test
+    mergeplan test shop.orders
+    mergeplan test -k orders
+    """
+    out: Output = JsonLines() if output == "json" else Terminal()
+    with opened(root, gateway) as work:
+        tests = [
+            each
+            for each in work.project.tests
+            if (not names or {each.name, each.model} & set(names)) and (pattern or "") in each.name
+        ]
+        if not tests and (names or pattern):
+            wanted = names[0] if names else str(pattern)
+            raise RequestError(
+                f"`{wanted}` is no test.", hint=did_you_mean(wanted, [t.name for t in work.project.tests])
+            )
+        started = time.monotonic()
+        results = run_unit_tests(work.engine, work.project, tuple(tests)) if tests else ()
+        out.tests(results, time.monotonic() - started)
+    failed = any(not result.ok for result in results)
+    if isinstance(out, JsonLines):
+        passed = sum(result.ok for result in results)
+        out.result(not failed, None, {"tests": {"passed": passed, "failed": len(results) - passed}})
+    return 1 if failed else 0
+
+
+@click.command()
+@click.argument("environment", default="prod")
+@click.option("--model", "models", multiple=True, help="Only this model's audits (also globs and tag:x).")
+@click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
+@click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
+@output_option
+@workspace
+def audit(
+    environment: str,
+    models: tuple[str, ...],
+    start: str | None,
+    end: str | None,
+    root: Path,
+    gateway: str | None,
+    output: str,
+) -> int:
+    """Run the audits of ENVIRONMENT's models on what its tables hold now.
+
+    \b
+    mergeplan audit
+    mergeplan audit dev --model shop.orders --start 2026-01-01
+    """
+    out: Output = JsonLines() if output == "json" else Terminal()
+    ran, failed = 0, []
+    with opened(root, gateway) as work:
+        shown = work.environment(checked_name(environment))
+        chosen = select(graph_of(work.project.models), models) if models else frozenset(shown.snapshots)
+        since = instant_option(start, work.now) or ONCE[0].start
+        until = instant_option(end, work.now, end=True) or work.now
+        if since >= until:
+            raise RequestError("The end lies before the start.")
+        for name, snapshot in sorted(shown.snapshots.items()):
+            if name not in chosen or not snapshot.kind.has_view:
+                continue
+            for result in run_audits(
+                work.engine,
+                snapshot,
+                work.project.audits,
+                Interval(since, until),
+                tables={n: s.table for n, s in shown.snapshots.items() if s.kind is not Kind.EMBEDDED},
+                embedded={n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED},
+            ):
+                ran += 1
+                out.event(AuditRan(name, result))
+                failed += [] if result.ok else [(name, result)]
+    blocking = [f"`{result.name}` of {name}" for name, result in failed if result.blocking]
+    if isinstance(out, JsonLines):
+        out.result(not blocking, None, {"audits": {"passed": ran - len(failed), "failed": len(failed)}})
+        return AuditFailed.exit_code if blocking else 0
+    out.say(f"{ran} audits ran, {len(failed)} failed.")
+    return AuditFailed.exit_code if blocking else 0
+
+
+@click.command()
+@click.argument("model")
+@click.option("--start", metavar="DATE", help="As if computing from this day.")
+@click.option("--end", metavar="DATE", help="As if computing up to and including this day.")
+@workspace
+def render(model: str, start: str | None, end: str | None, root: Path, gateway: str | None) -> int:
+    """Print MODEL's query as Spark would run it, dates and embedded models filled in.
+
+    \b
+    mergeplan render shop.orders --start 2026-01-01 --end 2026-01-07
+    """
+    import sqlglot
+
+    with opened(root, gateway) as work:
+        found = work.project.models.get(model.lower())
+        if found is None:
+            raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
+        if not found.sql:
+            raise RequestError(f"`{model}` has no query: its kind is {found.kind}.")
+        since = instant_option(start, work.now)
+        until = instant_option(end, work.now, end=True) or work.now
+        interval = Interval(since, until) if since and since < until else None
+        sql = rendered(found, {}, work.project.embedded, interval, work.now)
+    click.echo(sqlglot.parse_one(sql, dialect="spark").sql(dialect="spark", pretty=True))
+    return 0
+
+
+@click.command()
+@click.option("--select", "selectors", multiple=True, help="Only these models: names, globs, tag:x, +up, down+.")
+@click.option("-o", "--output", type=click.Choice(["text", "mermaid", "json"]), default="text", show_default=True)
+@workspace
+def dag(selectors: tuple[str, ...], output: str, root: Path, gateway: str | None) -> int:
+    """Draw the graph of models.
+
+    \b
+    mergeplan dag
+    mergeplan dag --select +shop.orders+ --output mermaid
+    """
+    with opened(root, gateway) as work:
+        graph = graph_of(work.project.models)
+        chosen = select(graph, selectors) if selectors else frozenset(graph.order)
+    order = [name for name in graph.order if name in chosen]
+    parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
+    if output == "json":
+        line({"event": "result", "ok": True, "models": [{"name": n, "parents": parents[n]} for n in order]})
+    elif output == "mermaid":
+        click.echo("graph LR")
+        ids = {name: f"m{number}" for number, name in enumerate(order)}
+        for name in order:
+            click.echo(f'  {ids[name]}["{name}"]')
+            for parent in parents[name]:
+                click.echo(f"  {ids[parent]} --> {ids[name]}")
+    else:
+        for name in order:
+            reads = f"  <- {', '.join(parents[name])}" if parents[name] else ""
+            click.echo(f"{name} ({graph.models[name].kind}){reads}")
+    return 0
+
+
+@click.command()
+@output_option
+@workspace
+def info(root: Path, gateway: str | None, output: str) -> int:
+    """Show the project, and whether its Spark and its state answer.
+
+    \b
+    mergeplan info
+    """
+    with opened(root, gateway) as work:
+        project = work.project
+        facts: dict[str, object] = {
+            "version": version("mergeplan"),
+            "project": str(project.root),
+            "gateway": project.gateway,
+            "models": len(project.models),
+            "audits": len(project.audits),
+            "tests": len(project.tests),
+            "environments": len(work.store.environments()),
+        }
+        try:
+            facts["spark"] = str(work.engine.fetch("SELECT version()").rows[0][0]).split()[0]
+        except MergeplanError as error:
+            facts["spark"] = f"not reachable: {error}"
+    if output == "json":
+        JsonLines().result(True, None, facts)
+    else:
+        for name, value in facts.items():
+            click.echo(f"{name + ':':<14} {value}")
+    return 0
+
+
+def _ask_template() -> Template:
+    click.echo("─" * 32 + "\nWelcome to mergeplan!\n" + "─" * 32 + "\n")
+    click.echo("What type of project do you want to set up?\n")
+    click.echo("    [1] DEFAULT - Create example project models and files")
+    click.echo("    [2] EMPTY   - Create a configuration file and project directories only\n")
+    number: int = click.prompt("Enter a number", type=click.IntRange(1, 2))
+    return "default" if number == 1 else "empty"

@@ -1,0 +1,215 @@
+"""Talking to a person: progress bars while long work runs, ticks when it is done, tables of what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from planner.checks.audits import AuditResult
+from planner.checks.unit_tests import TestResult
+from planner.cli.plan_json import Estimate
+from planner.cli.plan_text import explanation, headline, plan_text
+from planner.environment import view_name
+from planner.events import (
+    AuditRan,
+    BatchDone,
+    Event,
+    ModelFailed,
+    ModelSkipped,
+    ModelUpToDate,
+    PromotionFound,
+    PromotionUndone,
+    Stage,
+    StageSkipped,
+    StageStarted,
+    TableAwaited,
+    TableCreated,
+    TableDropped,
+    ViewDropped,
+    ViewSwapped,
+)
+from planner.model import Kind, Model
+from planner.plan import Plan
+
+BARS = {
+    Stage.CREATE: ("Updating physical layer", "Physical layer updated"),
+    Stage.BACKFILL: ("Executing model batches", "Model batches executed"),
+    Stage.PROMOTE: ("Updating virtual layer ", "Virtual layer updated"),
+}
+NOTHING = {
+    Stage.CREATE: "No physical layer updates to perform",
+    Stage.BACKFILL: "No model batches to execute",
+    Stage.PROMOTE: "No virtual layer updates to perform",
+}
+RULE = 70
+
+
+class Terminal:
+    """Shows a plan and its application; one bar at a time, closed with a tick when its stage is through."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False)
+        self._plan: Plan | None = None
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._stage: Stage | None = None
+        self._failed = False
+
+    def tests(self, results: Sequence[TestResult], seconds: float) -> None:
+        """How the unit tests went."""
+        failed = [result for result in results if not result.ok]
+        self.console.print("=" * RULE)
+        if not failed:
+            self.console.print(f"Successfully Ran {len(results)} tests against spark in {seconds:.1f} seconds.")
+        else:
+            self.console.print(f"{len(failed)} of {len(results)} tests failed against spark.", style="bold red")
+        self.console.print("-" * RULE + "\n")
+        for result in failed:
+            self._failed_test(result)
+
+    def plan(self, plan: Plan, estimates: dict[str, Estimate]) -> None:
+        """The plan as trees and diffs."""
+        self._plan = plan
+        self.console.print(plan_text(plan))
+        seconds = sum(estimates[change.name].seconds for change in plan.backfills if change.name in estimates)
+        if seconds >= 1:
+            self.console.print(f"Estimated time: {seconds:.0f} s", style="dim")
+
+    def explain(self, plan: Plan) -> None:
+        """What applying the plan would do."""
+        if not plan.is_empty:
+            self.console.print(explanation(plan))
+
+    def headline(self, plan: Plan) -> None:
+        """The plan in a line."""
+        self.console.print(headline(plan))
+
+    def confirmed(self, plan: Plan) -> bool:
+        """Ask the person; end of input is a no."""
+        what = "Virtual Update" if plan.is_virtual else "Backfill Tables"
+        try:
+            answer: str = click.prompt(
+                f"Apply - {what} [y/n]", type=click.Choice(["y", "n"], case_sensitive=False), show_choices=False
+            )
+        except click.Abort:
+            self.console.print()
+            return False
+        return answer.lower() == "y"
+
+    def say(self, text: str) -> None:
+        """A sentence."""
+        self.console.print(Text(text))
+
+    def event(self, event: Event) -> None:
+        """What happens while a plan is applied."""
+        match event:
+            case StageStarted(stage, total):
+                self._begin(stage, total)
+            case StageSkipped(stage, reason):
+                self._end()
+                self.console.print(f"\nSKIP: {NOTHING.get(stage, reason) if not self._failed else reason}")
+            case BatchDone():
+                self._line(self._batch(event))
+                self._advance()
+            case TableCreated() | ViewSwapped() | ViewDropped():
+                self._advance()
+            case AuditRan(model, result) if not result.ok:
+                self._failed_audit(model, result)
+            case ModelFailed(model, message):
+                self._failed = True
+                self._line(Text.assemble(("✘ ", "red"), f"{model}: {message}"))
+            case ModelSkipped(model, because):
+                self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
+            case ModelUpToDate(model):
+                self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
+            case TableAwaited(model, _, holder):
+                self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
+            case PromotionFound(environment, _):
+                self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
+            case PromotionUndone(environment, message):
+                self._failed = True
+                self._line(Text(f"✘ `{environment}` shows again what it showed before: {message}", style="red"))
+            case TableDropped(table):
+                self._line(Text(f"dropped {table}"))
+            case _:
+                pass
+
+    def finished(self) -> None:
+        """Close what is still open."""
+        self._end()
+
+    def _begin(self, stage: Stage, total: int) -> None:
+        self._end()
+        self.console.print()
+        self._stage, self._failed = stage, False
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=40),
+            TextColumn("{task.percentage:>5.1f}%"),
+            TextColumn("•"),
+            MofNCompleteColumn(),
+            TextColumn("•"),
+            TimeElapsedColumn(),
+            console=self.console,
+        )
+        self._progress.start()
+        self._task = self._progress.add_task(BARS[stage][0], total=total)
+
+    def _end(self) -> None:
+        if self._progress is None or self._stage is None:
+            return
+        self._progress.stop()
+        done = all(task.finished for task in self._progress.tasks) and not self._failed
+        if done:
+            self.console.print(f"\n[green]✔[/green] {BARS[self._stage][1]}")
+        self._progress = self._task = self._stage = None
+
+    def _advance(self) -> None:
+        if self._progress is not None and self._task is not None:
+            self._progress.advance(self._task)
+
+    def _line(self, text: Text) -> None:
+        (self._progress.console if self._progress else self.console).print(text)
+
+    def _batch(self, event: BatchDone) -> Text:
+        shown = view_name(event.model, self._plan.environment) if self._plan else event.model
+        width = (
+            max((len(view_name(c.name, self._plan.environment)) for c in self._plan.backfills), default=0)
+            if self._plan
+            else 0
+        )
+        what = self._what(event) + (f", audits ✔{event.audits}" if event.audits else "")
+        return Text(f"[{event.index}/{event.of}] {shown:<{width}}   {f'[{what}]':<36} {event.seconds:6.2f}s")
+
+    def _what(self, event: BatchDone) -> str:
+        model = self._model(event.model)
+        if model is not None and model.kind is Kind.SEED:
+            return "insert seed file"
+        if model is not None and model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+            return "full refresh"
+        return f"insert {event.interval}"
+
+    def _model(self, name: str) -> Model | None:
+        snapshot = self._plan.new.snapshots.get(name) if self._plan else None
+        return snapshot.model if snapshot else None
+
+    def _failed_audit(self, model: str, result: AuditResult) -> None:
+        style = "red" if result.blocking else "yellow"
+        self._failed = self._failed or result.blocking
+        self._line(Text(f"✘ audit {result.name} of {model}: {result.count} rows that should not be", style=style))
+        self._line(Text(result.sql, style="dim"))
+        if result.sample.rows:
+            table = Table(*result.sample.columns)
+            for row in result.sample.rows:
+                table.add_row(*("NULL" if value is None else str(value) for value in row))
+            self.console.print(table)
+
+    def _failed_test(self, result: TestResult) -> None:
+        self.console.print(Text(f"FAIL: {result.test.name} ({result.test.place})", style="bold red"))
+        self.console.print(Text(result.message))
+        self.console.print()

@@ -1,0 +1,190 @@
+"""What the verbs work with: the project of a folder, its Spark and its state, each opened when first needed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import ParamSpec, TypeVar
+
+import click
+
+from planner.config import StateConfig
+from planner.engine import Connection, Engine
+from planner.environment import Environment
+from planner.errors import QueryError, RequestError
+from planner.model import Column, Kind, Model
+from planner.project import Project, load_project
+from planner.schedule import Loaded
+from planner.spark import open_engine
+from planner.state import StateStore
+
+P = ParamSpec("P")
+R = TypeVar("R")
+STATE_URL = "MERGEPLAN_STATE_URL"
+
+
+@dataclass
+class Workspace:
+    """One folder at one moment; use it as a context manager, so that Spark and the database are let go of."""
+
+    root: Path
+    gateway: str | None
+    profile: str
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __post_init__(self) -> None:
+        # The address may hold a password: from here on no code of the project can read it from the environment.
+        self._state_url = os.environ.pop(STATE_URL, "")
+        self._engine: Engine | None = None
+        self._store: StateStore | None = None
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        if self._store is not None:
+            self._store.close()
+
+    @cached_property
+    def project(self) -> Project:
+        """The project in the folder."""
+        return load_project(self.root, self.now, self.gateway)
+
+    @property
+    def home(self) -> Path:
+        """Where the embedded Spark and state live: MERGEPLAN_HOME, or `.mergeplan` in the project's folder."""
+        return Path(os.environ.get("MERGEPLAN_HOME") or self.root / ".mergeplan")
+
+    @property
+    def store(self) -> StateStore:
+        """The state database, brought up to date."""
+        if self._store is None:
+            self._store = StateStore(self._url(), os.environ.get("MERGEPLAN_PROJECT") or self.project.config.project)
+        return self._store
+
+    @property
+    def engine(self) -> Engine:
+        """The Spark of the gateway; a person's interrupt cancels what runs on it."""
+        if self._engine is None:
+            engine = open_engine(self.connection, self.home, self.profile)
+            self._engine = engine
+            _cancel_on_signals(engine)
+        return self._engine
+
+    @property
+    def has_engine(self) -> bool:
+        """True when Spark has been needed already."""
+        return self._engine is not None
+
+    @property
+    def connection(self) -> Connection:
+        """The gateway's connection as the engine takes it."""
+        given = self.project.config.gateways[self.project.gateway].connection
+        return Connection(
+            conf=tuple((key, _text(value)) for key, value in sorted(given.config.items())),
+            master=given.master,
+            remote=given.remote,
+            catalog=given.catalog,
+            config_dir=given.config_dir,
+        )
+
+    def models(self) -> Mapping[str, Model]:
+        """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them."""
+        models = dict(self.project.models)
+        strangers = {name for model in models.values() for name in model.depends_on if name not in models}
+        for name in sorted(strangers):
+            columns = self._columns_of(name)
+            if columns:
+                models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
+        return models
+
+    def loaded(self) -> tuple[Loaded, dict[str, str]]:
+        """What every table holds, and for each table an environment that shows it (prod before others)."""
+        owners: dict[str, str] = {}
+        for environment in sorted(self.store.environments(), key=lambda each: (each.name != "prod", each.name)):
+            for snapshot in environment.snapshots.values():
+                owners.setdefault(snapshot.table, environment.name)
+        tables = self.store.physical_tables().keys() | owners.keys()
+        return Loaded(self.store.loaded(tables), frozenset(owners)), owners
+
+    def environment(self, name: str) -> Environment:
+        """An environment that exists; RequestError when there is none of that name."""
+        found = self.store.environment(name)
+        if not found.exists:
+            raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
+        return found
+
+    def _columns_of(self, name: str) -> tuple[Column, ...]:
+        try:
+            return self.engine.schema(f"SELECT * FROM {name}")
+        except QueryError:
+            return ()  # not there yet: the query that reads it will say so when it is tried
+
+    def _url(self) -> str:
+        if self._state_url:
+            return self._state_url
+        state = self.project.config.gateways[self.project.gateway].state_connection
+        return _state_url(state, self.root) if state else f"sqlite:///{self.home / 'state.db'}"
+
+
+def workspace(command: Callable[P, R]) -> Callable[P, R]:
+    """The options that say which project a verb is about."""
+    folder = click.Path(path_type=Path)
+    command = click.option("--gateway", help="The gateway to use instead of the project's default.")(command)
+    where = click.option("-p", "--project", "root", type=folder, default=Path(), help="The project's folder.")
+    return where(command)
+
+
+def opened(root: Path, gateway: str | None, profile: str = "metadata") -> Workspace:
+    """The workspace of a folder; RequestError when it is no folder."""
+    if not root.is_dir():
+        raise RequestError(f"There is no folder `{root}`.")
+    return Workspace(root.resolve(), gateway, profile)
+
+
+def instant_option(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:
+    """A date on the command line as a moment in UTC; a bare day as an end includes that day."""
+    from planner.dates import end_instant, instant
+
+    if text is None:
+        return None
+    try:
+        return (end_instant if end else instant)(text, now)
+    except ValueError as error:
+        raise RequestError(str(error)) from None
+
+
+def _state_url(state: StateConfig, root: Path) -> str:
+    if state.url:
+        return state.url
+    if state.type == "sqlite":
+        return f"sqlite:///{root / (state.database or '.mergeplan/state.db')}"
+    from urllib.parse import quote
+
+    user = quote(state.user or "", safe="") + (f":{quote(state.password, safe='')}" if state.password else "")
+    port = f":{state.port}" if state.port else ""
+    query = f"?sslmode={state.sslmode}" if state.sslmode else ""
+    return f"postgresql+psycopg://{user}@{state.host or 'localhost'}{port}/{state.database or 'postgres'}{query}"
+
+
+def _cancel_on_signals(engine: Engine) -> None:
+    """SIGINT and SIGTERM end what Spark is doing, and with it the verb."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        engine.cancel()
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
