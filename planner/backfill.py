@@ -1,0 +1,274 @@
+"""Backfill: filling tables with the rows they lack, parents first, models side by side, one recorded batch at a time.
+
+A batch is recorded only when its rows are committed and its blocking audits have passed: what is recorded is good, and
+what a crash cuts off between the two is simply written again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+from planner.checks.audits import AuditResult
+from planner.creation import Layout, at_model, physical_table, table_lease
+from planner.engine import Engine, Table, Written
+from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, PlanMoved
+from planner.events import (
+    AuditRan,
+    BatchDone,
+    Emit,
+    ModelFailed,
+    ModelSkipped,
+    ModelStarted,
+    ModelUpToDate,
+    TableAwaited,
+)
+from planner.intervals import Interval, Timeline, batches, subtract, with_lookback
+from planner.model import Kind
+from planner.seeds import read_seed
+from planner.snapshot import Snapshot
+from planner.state import Lease, StateStore
+
+Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one table needs; `missing` as the plan saw it (a restated or late stretch may be loaded already)."""
+
+    snapshot: Snapshot
+    missing: Timeline
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A model that could not be computed; `audit` tells of the blocking audit that found rows."""
+
+    model: str
+    error: MergeplanError
+    audit: AuditResult | None = None
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a backfill did: rows written, audits that found something, models that failed, models left out for them."""
+
+    rows: int = 0
+    batches: int = 0
+    warnings: tuple[AuditResult, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+class _FoundRows(Exception):
+    """A blocking audit found rows."""
+
+    def __init__(self, result: AuditResult) -> None:
+        super().__init__(result.name)
+        self.result = result
+
+
+@dataclass
+class _Course:
+    """How far a run has come."""
+
+    sorter: TopologicalSorter[str]
+    running: dict[Future[None], str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    blocked: dict[str, str] = field(default_factory=dict)  # model -> the failed one it reads, directly or not
+
+    def blocker(self, parents: tuple[str, ...]) -> str | None:
+        """The failed model that one of these parents is or reads."""
+        for parent in parents:
+            if parent in self.failures or parent in self.blocked:
+                return self.blocked.get(parent, parent)
+        return None
+
+
+@dataclass
+class Backfill:
+    """One run over the models of a layout; `workers` are the batches that may run at once."""
+
+    layout: Layout
+    engine: Engine
+    store: StateStore
+    audits: Audits
+    root: Path  # of the project, where its seeds are
+    holder: str
+    emit: Emit
+    workers: int = 1
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _rows: int = 0
+    _batches: int = 0
+    _warnings: list[AuditResult] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._slots = threading.BoundedSemaphore(self.workers)
+
+    def run(self, work: Mapping[str, Work]) -> Filled:
+        """Do the work in the graph's order; what reads a failed model is left out, everything else is finished.
+
+        Cancelled, LeaseHeld and whatever is nobody's fault end the run; what was recorded stays recorded.
+        """
+        course = _Course(TopologicalSorter(self.layout.parents))
+        course.sorter.prepare()
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="model") as pool:
+            try:
+                while course.sorter.is_active():
+                    self._start_ready(course, work, pool)
+                    for future in wait(course.running, return_when=FIRST_COMPLETED).done:
+                        self._finish(course, future)
+            except BaseException as error:
+                self._stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                if isinstance(error, KeyboardInterrupt):
+                    self.engine.cancel()  # the verbs under way would keep us waiting
+                raise
+        skipped = tuple(name for name in course.blocked if name in work)
+        failures = tuple(course.failures.values())
+        return Filled(self._rows, self._batches, tuple(self._warnings), failures, skipped)
+
+    def _start_ready(self, course: _Course, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> None:
+        for name in sorted(course.sorter.get_ready()):
+            because = course.blocker(self.layout.parents.get(name, ()))
+            if because is None and name in work:
+                course.running[pool.submit(self._fill, work[name])] = name
+                continue
+            if because is not None:
+                course.blocked[name] = because
+                if name in work:
+                    self.emit(ModelSkipped(name, because))
+            course.sorter.done(name)
+
+    def _finish(self, course: _Course, future: Future[None]) -> None:
+        name = course.running.pop(future)
+        if failure := _failure(name, future):
+            course.failures[name] = failure
+            self.emit(ModelFailed(name, str(failure.error)))
+        course.sorter.done(name)
+
+    def _fill(self, work: Work) -> None:
+        snapshot = work.snapshot
+        with self._writing(snapshot) as lease:
+            known = self.store.physical_table(snapshot.table)
+            if known is None or known.garbage:
+                raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
+            cut = _batches(work, self.store.loaded([snapshot.table])[snapshot.table])
+            if not cut:
+                self.emit(ModelUpToDate(snapshot.name))
+                return
+            self.emit(ModelStarted(snapshot.name, len(cut)))
+            self._fill_batches(snapshot, physical_table(snapshot, known.columns), cut, lease)
+
+    def _fill_batches(self, snapshot: Snapshot, table: Table, cut: tuple[Interval, ...], lease: Lease) -> None:
+        """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
+        failed = threading.Event()
+
+        def step(index: int) -> None:
+            if failed.is_set():
+                return
+            try:
+                self._batch(snapshot, table, cut[index], index + 1, len(cut), lease)
+            except BaseException:
+                failed.set()
+                raise
+
+        with ThreadPoolExecutor(snapshot.model.batch_concurrency or 1, thread_name_prefix="batch") as pool:
+            steps = [pool.submit(step, index) for index in range(len(cut))]
+        for done in steps:
+            done.result()
+
+    @contextmanager
+    def _writing(self, snapshot: Snapshot) -> Iterator[Lease]:
+        """The right to write a table: of two plans that share it the second waits for the first."""
+        told = False
+        with ExitStack() as held:
+            while True:
+                self._go_on()
+                try:
+                    lease = held.enter_context(self.store.lease(table_lease(snapshot.table), self.holder, wait=1))
+                    break
+                except LeaseHeld:
+                    holder = self.store.holder(table_lease(snapshot.table))
+                    if holder and not told:
+                        self.emit(TableAwaited(snapshot.name, snapshot.table, holder.holder))
+                        told = True
+            yield lease
+
+    def _batch(self, snapshot: Snapshot, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
+        with self._slots, at_model(snapshot.model):
+            self._go_on()
+            started = time.monotonic()
+            self.store.check(lease)
+            written = self._write(snapshot, table, interval)
+            audited = self._audit(snapshot, interval, lease)
+            self.store.record_interval(table.name, interval, lease=lease)
+            seconds = time.monotonic() - started
+            with self._lock:
+                self._rows += written.rows
+                self._batches += 1
+        self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited))
+
+    def _write(self, snapshot: Snapshot, table: Table, interval: Interval) -> Written:
+        model = snapshot.model
+        if model.kind is Kind.VIEW:
+            return Written(0)  # it stands already; its audits are all there is to do
+        if model.kind is Kind.SEED:
+            assert model.seed is not None
+            names = tuple(column.name for column in table.columns)
+            return self.engine.replace_rows(table, list(read_seed(self.root, model.seed, names)))
+        query = self.layout.query(model, interval)
+        if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+            return self.engine.replace_interval(table, query, interval)
+        return self.engine.replace_table(table, query)
+
+    def _audit(self, snapshot: Snapshot, interval: Interval, lease: Lease) -> int:
+        count = 0
+        for result in self.audits(snapshot, interval):
+            count += 1
+            self.emit(AuditRan(snapshot.name, result))
+            if result.count and result.blocking:
+                # The stretch may have been recorded before (late rows, a restatement): it is not good any more.
+                self.store.forget_interval(snapshot.table, interval, lease=lease)
+                raise _FoundRows(result)
+            if result.count:
+                with self._lock:
+                    self._warnings.append(result)
+        return count
+
+    def _go_on(self) -> None:
+        if self._stop.is_set():
+            raise Cancelled("the run was cancelled.")
+
+
+def _batches(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
+    """What is still to do, cut into batches: somebody else, or an earlier run, may have done some of it."""
+    model, left = work.snapshot.model, subtract(work.missing, loaded)
+    if not left:
+        return ()
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return (Interval(work.missing[0].start, work.missing[-1].end),)
+    reached = with_lookback(model.cron, left, model.lookback, work.missing[0].start)
+    return batches(model.cron, reached, model.batch_size)
+
+
+def _failure(name: str, future: Future[None]) -> Failure | None:
+    """The model's failure, if it failed; what is not the model's own fault is raised."""
+    try:
+        future.result()
+    except _FoundRows as found:
+        audit = found.result
+        rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
+        return Failure(name, AuditFailed(f"The audit `{audit.name}` of {name} found {rows}."), audit)
+    except (Cancelled, LeaseHeld, PlanMoved):
+        raise
+    except MergeplanError as error:
+        return Failure(name, error)
+    return None

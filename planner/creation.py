@@ -1,0 +1,164 @@
+"""Physical tables before their rows: which there must be, with which columns, and creating them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from planner.engine import Engine, Table, time_partitioning
+from planner.errors import PlanMoved, ProjectError, QueryError
+from planner.events import Emit, TableCreated
+from planner.intervals import UNITS, Interval
+from planner.model import Column, Kind, Model
+from planner.render import render
+from planner.schedule import ONCE
+from planner.snapshot import Snapshot
+from planner.state import StateStore
+
+THREADS = 4  # dry runs at once
+LEASE = "table:"
+TIME_HINT = "Return the `time_column` from its query."
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which physical table each model of an environment reads and writes; `now` is what its queries take for now."""
+
+    snapshots: Mapping[str, Snapshot]
+    parents: Mapping[str, tuple[str, ...]]
+    now: datetime
+
+    @cached_property
+    def tables(self) -> Mapping[str, str]:
+        """Model -> the table or physical view that its readers read."""
+        return {name: each.table for name, each in self.snapshots.items() if each.kind is not Kind.EMBEDDED}
+
+    @cached_property
+    def embedded(self) -> Mapping[str, Model]:
+        """The models whose query stands inside their readers'."""
+        return {name: each.model for name, each in self.snapshots.items() if each.kind is Kind.EMBEDDED}
+
+    def query(self, model: Model, interval: Interval | None) -> str:
+        """The model's query over physical tables, for an interval."""
+        return render(model, self.tables, self.embedded, interval, self.now)
+
+    def reads(self, name: str) -> frozenset[str]:
+        """The models whose tables a model's query reads, through embedded ones."""
+        found: set[str] = set()
+        for parent in self.parents.get(name, ()):
+            found |= self.reads(parent) if parent in self.embedded else {parent}
+        return frozenset(found)
+
+
+def table_lease(table: str) -> str:
+    """The name of the lease under which a physical table is created, written and dropped."""
+    return f"{LEASE}{table}"
+
+
+def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
+    """The table of a snapshot whose columns are known: cut by time when its kind is."""
+    model = snapshot.model
+    cut = None
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+        cut = time_partitioning(columns, model.time_column, model.time_format, UNITS[model.cron.unit])
+    return Table(snapshot.table, columns, cut, model.description)
+
+
+def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
+    """The snapshots, in their order, whose physical table must be created.
+
+    PlanMoved when a table that should hold rows was taken away behind our back: it is forgotten, and a new plan
+    builds it again.
+    """
+    wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
+    known = {name: table for name, table in store.physical_tables().items() if not table.garbage and table.columns}
+    there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.objects(schema)}
+    lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
+    if any(store.loaded(lost).values()):
+        store.forget_tables(lost)
+        raise PlanMoved(
+            f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
+        )
+    return tuple(s for s in wanted if s.table not in known or s.table in lost)
+
+
+def create_tables(
+    layout: Layout, store: StateStore, engine: Engine, snapshots: tuple[Snapshot, ...], holder: str, emit: Emit
+) -> None:
+    """Create the tables of these snapshots in waves: all whose parents stand are dry-run before one of them is created.
+
+    QueryError at the model's file when Spark refuses a query, ProjectError when declared columns are not the query's.
+    """
+    waiting = {snapshot.name: snapshot for snapshot in snapshots}
+    while waiting:
+        wave = [snapshot for name, snapshot in waiting.items() if not layout.reads(name) & waiting.keys()]
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="dry-run") as pool:
+            columns = list(pool.map(lambda snapshot: _columns(layout, engine, snapshot), wave))
+        for snapshot, found in zip(wave, columns, strict=True):
+            _create(layout, store, engine, snapshot, found, holder)
+            emit(TableCreated(snapshot.name, snapshot.table))
+            del waiting[snapshot.name]
+
+
+def _create(
+    layout: Layout, store: StateStore, engine: Engine, snapshot: Snapshot, columns: tuple[Column, ...], holder: str
+) -> None:
+    name = snapshot.table
+    with store.lease(table_lease(name), holder, wait=60) as lease:
+        known = store.physical_table(name)
+        if known and known.garbage:
+            engine.drop_table(name)  # what the janitor began, and did not live to finish
+        if snapshot.kind is Kind.VIEW:
+            engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description)
+        else:
+            engine.create_table(physical_table(snapshot, columns))
+        reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
+        store.register_table(name, columns, reads, lease=lease)
+
+
+def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:
+    """The columns as Spark says, with declared types and comments; for a seed those that were declared."""
+    model = snapshot.model
+    if model.kind is Kind.SEED:
+        assert model.seed is not None
+        found = model.columns or tuple(Column(name, "string") for name in model.seed.header)
+    else:
+        with at_model(model):
+            found = _declared(model, engine.schema(layout.query(model, ONCE[0])))
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
+        raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
+    comments = dict(model.column_descriptions)
+    return tuple(Column(c.name, c.type, comments.get(c.name, c.comment)) for c in found)
+
+
+def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
+    if not model.columns or model.kind is Kind.VIEW:
+        return found
+    names, declared = [column.name for column in found], [column.name for column in model.columns]
+    for ours, theirs, text in ((declared, names, "declares"), (names, declared, "does not declare")):
+        if odd := sorted(set(ours) - set(theirs)):
+            other = "its query does not return" if text == "declares" else "its query returns"
+            hint = "Make `columns` and the query agree."
+            raise ProjectError(
+                f"{model.name} {text} the column `{odd[0]}`, which {other}.", place=model.place, hint=hint
+            )
+    return model.columns
+
+
+@contextmanager
+def at_model(model: Model) -> Iterator[None]:
+    """A QueryError from within is one at the model's file."""
+    try:
+        yield
+    except QueryError as error:
+        if error.place is None:
+            error.place = model.place
+        raise
+
+
+def _schemas(snapshots: Iterable[Snapshot]) -> list[str]:
+    return sorted({snapshot.table.rpartition(".")[0] for snapshot in snapshots})

@@ -1,0 +1,206 @@
+"""The state database: opening it from a URL, one transaction at a time, and bringing its tables up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from planner.errors import RequestError
+
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 60
+BUSY_SECONDS = 30
+MIGRATION_SECONDS = 600
+_READ = "mergeplan_read"  # the execution option that says: this transaction only reads
+
+
+def open_database(url: str) -> sa.Engine:
+    """A database that answers; RequestError, without the password, for a URL that is wrong or cannot be reached."""
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise RequestError("The state database's URL cannot be read.", hint=f"For example {EXAMPLE}.") from error
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        database = _open_sqlite(parsed)
+    elif backend in ("postgresql", "postgres"):
+        database = _open_postgresql(parsed)
+    else:
+        raise RequestError(
+            f"`{backend}` cannot keep the state.", hint=f"Use SQLite or PostgreSQL, for example {EXAMPLE}."
+        )
+    with transaction(database, read=True) as connection:
+        connection.execute(sa.text("SELECT 1"))
+    return database
+
+
+EXAMPLE = "`sqlite:///state.db` or `postgresql://user:password@host/database`"
+
+
+def _open_sqlite(url: sa.URL) -> sa.Engine:
+    if not url.database or ":memory:" in url.database:
+        raise RequestError("The state cannot be kept in memory.", hint="Name a file, for example `sqlite:///state.db`.")
+    try:
+        Path(url.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unreachable(url, error) from error
+    url = url.set(database=str(Path(url.database).expanduser()))
+    database = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+    sa.event.listen(database, "connect", _prepare_sqlite)
+    sa.event.listen(database, "begin", _begin_sqlite)
+    return database
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    # Without this Python's driver opens transactions as it sees fit, and never around DDL.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    deadline = time.monotonic() + BUSY_SECONDS
+    # Two processes that both turn a new file to WAL get "locked" at once, whatever the busy timeout.
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    # A transaction that will write takes the write lock first: one that reads and then writes may fail half-way.
+    read = connection.get_execution_options().get(_READ)
+    connection.exec_driver_sql("BEGIN" if read else "BEGIN IMMEDIATE")
+
+
+def _open_postgresql(url: sa.URL) -> sa.Engine:
+    limits = f"-c statement_timeout={STATEMENT_SECONDS * 1000} -c timezone=UTC"
+    arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": "mergeplan", "options": limits}
+    return sa.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        pool_timeout=STATEMENT_SECONDS,
+        connect_args={name: value for name, value in arguments.items() if name not in url.query},
+    )
+
+
+@contextmanager
+def transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Connection]:
+    """One transaction, committed unless something is raised; RequestError when the database does not answer."""
+    try:
+        with database.connect().execution_options(**{_READ: read}) as connection, connection.begin():
+            yield connection
+    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+        raise _unreachable(database.url, getattr(error, "orig", None) or error) from error
+
+
+def _unreachable(url: sa.URL, error: BaseException) -> RequestError:
+    lines = str(error).strip().splitlines()
+    reason = lines[0].rstrip(".") if lines else type(error).__name__
+    if url.password:
+        reason = reason.replace(str(url.password), "***")
+    return RequestError(
+        f"The state database {url.render_as_string(hide_password=True)} does not answer: {reason}.",
+        hint="Check the address, that the server runs, and that its folder can be written.",
+    )
+
+
+def clock(connection: sa.Connection) -> datetime:
+    """Now, by the database's own clock: processes on several machines that share it must agree about a lease's end."""
+    if connection.dialect.name == "postgresql":
+        now: datetime = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
+        return now.astimezone(UTC)
+    return datetime.now(UTC)
+
+
+def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
+    """Insert rows; where the primary key is taken the row is updated, or left as it is when `update` is false."""
+    if not rows:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    keys = [column.name for column in table.primary_key]
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys} if update else {}
+    if changed:
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+    else:
+        statement = statement.on_conflict_do_nothing(index_elements=keys)
+    connection.execute(statement, list(rows))
+
+
+def upgrade(database: sa.Engine, package: str) -> None:
+    """Bring the tables of one package (`planner`, `bot`) up to date; one query when they are.
+
+    The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
+    `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.
+    """
+    known = revisions(package)
+    if _revision(database, package) == known[-1]:
+        return
+    with transaction(database) as connection:
+        if connection.dialect.name == "postgresql":
+            lock = zlib.crc32(f"mergeplan:{package}".encode())
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+            connection.execute(sa.text(f"SET LOCAL statement_timeout = {MIGRATION_SECONDS * 1000}"))
+        table = version_table(package)
+        found = (
+            connection.execute(_version_query(package)).scalar() if sa.inspect(connection).has_table(table) else None
+        )
+        if found is not None and found not in known:
+            raise RequestError(
+                f"The state database is of a newer version ({found}) than this mergeplan ({known[-1]}).",
+                hint="Install the newer mergeplan.",
+            )
+        if found != known[-1]:
+            _migrate(connection, package)
+
+
+def revisions(package: str) -> list[str]:
+    """The revisions that a package brings, oldest first, told by its files' names."""
+    folder = resources.files(package) / "migrations" / "versions"
+    return sorted(name.split("_")[0] for name in (entry.name for entry in folder.iterdir()) if _is_revision(name))
+
+
+def version_table(package: str) -> str:
+    """The table that remembers how far the migrations of one package have come."""
+    return f"alembic_version_{package}"
+
+
+def _is_revision(name: str) -> bool:
+    return name.endswith(".py") and name[:1] == "r" and name[1:5].isdigit()
+
+
+def _version_query(package: str) -> sa.Select[Any]:
+    return sa.select(sa.column("version_num", sa.String)).select_from(sa.table(version_table(package)))
+
+
+def _revision(database: sa.Engine, package: str) -> str | None:
+    try:
+        with database.connect().execution_options(**{_READ: True}) as connection:
+            found: str | None = connection.execute(_version_query(package)).scalar()
+            return found
+    except (sa.exc.OperationalError, sa.exc.ProgrammingError):
+        return None  # no such table yet; a database that does not answer is told by the next transaction
+
+
+def _migrate(connection: sa.Connection, package: str) -> None:
+    # Alembic takes a tenth of a second to import; nobody pays for it once the tables are there.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    # One env.py serves every package; only the versions are the package's own.
+    config.set_main_option("script_location", "planner:migrations")
+    config.set_main_option("version_locations", f"{package}:migrations/versions")
+    config.set_main_option("path_separator", "newline")
+    config.attributes.update(connection=connection, version_table=version_table(package))
+    command.upgrade(config, "head")

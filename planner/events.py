@@ -1,0 +1,178 @@
+"""What happens while a plan is applied, as data: whoever wants to show it is handed each event as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.checks.audits import AuditResult
+from planner.intervals import Interval
+
+
+class Stage(StrEnum):
+    """The parts of applying a plan, in order."""
+
+    CREATE = "create"
+    BACKFILL = "backfill"
+    PROMOTE = "promote"
+
+
+@dataclass(frozen=True)
+class StageStarted:
+    """A stage begins; `total` counts its tables, batches or views."""
+
+    stage: Stage
+    total: int
+
+
+@dataclass(frozen=True)
+class StageSkipped:
+    """A stage has nothing to do, or must not begin."""
+
+    stage: Stage
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableCreated:
+    """A physical table (or physical view) stands, still empty."""
+
+    model: str
+    table: str
+
+
+@dataclass(frozen=True)
+class TableAwaited:
+    """Another process builds the very table; its work is waited for and then used."""
+
+    model: str
+    table: str
+    holder: str
+
+
+@dataclass(frozen=True)
+class ModelStarted:
+    """A model's batches begin."""
+
+    model: str
+    batches: int
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """A batch is written, audited and recorded; `audits` counts those that ran on it."""
+
+    model: str
+    index: int  # from 1
+    of: int
+    interval: Interval
+    rows: int
+    seconds: float
+    audits: int
+
+
+@dataclass(frozen=True)
+class AuditRan:
+    """An audit looked at what was just written."""
+
+    model: str
+    result: AuditResult
+
+
+@dataclass(frozen=True)
+class ModelUpToDate:
+    """Somebody else computed all that the plan asks of this model."""
+
+    model: str
+
+
+@dataclass(frozen=True)
+class ModelFailed:
+    """A model could not be computed; what reads it is not begun."""
+
+    model: str
+    message: str
+
+
+@dataclass(frozen=True)
+class ModelSkipped:
+    """A model is not computed because `because`, which it reads, failed."""
+
+    model: str
+    because: str
+
+
+@dataclass(frozen=True)
+class ViewSwapped:
+    """A view shows its new table."""
+
+    view: str
+    table: str
+
+
+@dataclass(frozen=True)
+class ViewDropped:
+    """A view is gone."""
+
+    view: str
+
+
+@dataclass(frozen=True)
+class Promoted:
+    """An environment shows its new map; the numbers count views."""
+
+    environment: str
+    revision: int
+    added: int
+    swapped: int
+    dropped: int
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class PromotionUndone:
+    """A promotion failed, and every view shows again what it showed before."""
+
+    environment: str
+    message: str
+
+
+@dataclass(frozen=True)
+class PromotionFound:
+    """A promotion that a crash left unfinished is taken up."""
+
+    environment: str
+    revision: int
+
+
+@dataclass(frozen=True)
+class TableDropped:
+    """The janitor dropped a physical table."""
+
+    table: str
+
+
+Event = (
+    StageStarted
+    | StageSkipped
+    | TableCreated
+    | TableAwaited
+    | ModelStarted
+    | BatchDone
+    | AuditRan
+    | ModelUpToDate
+    | ModelFailed
+    | ModelSkipped
+    | ViewSwapped
+    | ViewDropped
+    | Promoted
+    | PromotionUndone
+    | PromotionFound
+    | TableDropped
+)
+Emit = Callable[[Event], None]
+
+
+def silent(_event: Event) -> None:
+    """For whoever wants to hear nothing."""

@@ -1,0 +1,184 @@
+"""Applying a plan: create its tables, fill them, audit what was written, and only then promote.
+
+Whatever is done is recorded as it is done, so that the next apply of the same plan goes on where this one ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.backfill import Backfill, Failure, Filled, Work
+from planner.checks.audits import AuditResult, run_audits
+from planner.creation import Layout, create_tables, missing_tables
+from planner.engine import Engine
+from planner.errors import Cancelled, PlanMoved, Refused
+from planner.events import Emit, Event, Promoted, Stage, StageSkipped, StageStarted
+from planner.intervals import Interval, subtract
+from planner.model import Kind
+from planner.plan import Plan
+from planner.project import Project
+from planner.promotion import promote, recover
+from planner.schedule import ONCE
+from planner.snapshot import Snapshot
+from planner.state import Lease, StateStore
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an apply came to; `promoted` is None when a failure forbade it or nothing was to promote.
+
+    `promotion_jobs` are the Spark jobs that the promotion itself started: it reads no data, so there are none.
+    """
+
+    created: tuple[str, ...]
+    filled: Filled
+    promoted: Promoted | None
+    promotion_jobs: int = 0
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The models that could not be computed."""
+        return self.filled.failures
+
+    def raise_failure(self) -> None:
+        """The first failure as an error: AuditFailed, QueryError, ProjectError."""
+        for failure in self.failures:
+            raise failure.error
+
+
+def apply(
+    plan: Plan,
+    project: Project,
+    engine: Engine,
+    store: StateStore,
+    lease: Lease,
+    *,
+    now: datetime,
+    emit: Emit,
+    who: str = "",
+    note: str = "",
+    complete: bool = True,
+) -> Outcome:
+    """Make the plan true: create, backfill, audit, promote; a model that fails is in the outcome, and forbids the last.
+
+    `complete=False` promotes though tables lack rows (`--skip-backfill`). PlanMoved when the environment is not what
+    the plan was made for, Refused for a plan with blockers, QueryError or ProjectError when a query cannot be right,
+    Cancelled, LeaseHeld.
+    """
+    emit = _one_at_a_time(emit)
+    if plan.blockers:
+        raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
+    recover(store, engine, emit, lease)
+    _check_unmoved(plan, store)
+    layout = Layout(plan.new.snapshots, plan.parents, now)
+    snapshots = tuple(change.new for change in plan.changes if change.new and change.new.kind.has_view)
+    store.save_plan(plan.id, plan.environment, tables=[snapshot.table for snapshot in snapshots], replace=False)
+    store.touch_tables([snapshot.table for snapshot in snapshots])
+    try:
+        created = _create(layout, store, engine, snapshots, plan, emit)
+        filled = _fill(plan, project, layout, engine, store, emit)
+        if filled.failures:
+            emit(StageSkipped(Stage.PROMOTE, f"{filled.failures[0].model} failed"))
+            return Outcome(created, filled, None)
+        if complete:
+            _check_loaded(plan, store)
+        return _promote(plan, engine, store, lease, Outcome(created, filled, None), emit, who, note)
+    except KeyboardInterrupt:
+        raise Cancelled("the run was cancelled.") from None
+
+
+def _create(
+    layout: Layout, store: StateStore, engine: Engine, snapshots: tuple[Snapshot, ...], plan: Plan, emit: Emit
+) -> tuple[str, ...]:
+    missing = missing_tables(store, engine, snapshots)
+    if not missing:
+        emit(StageSkipped(Stage.CREATE, "every table stands"))
+        return ()
+    emit(StageStarted(Stage.CREATE, len(missing)))
+    create_tables(layout, store, engine, missing, _holder(plan), emit)
+    return tuple(snapshot.table for snapshot in missing)
+
+
+def _fill(plan: Plan, project: Project, layout: Layout, engine: Engine, store: StateStore, emit: Emit) -> Filled:
+    work = _work(plan)
+    if not work:
+        emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
+        return Filled()
+
+    def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
+        return run_audits(
+            engine,
+            snapshot,
+            project.audits,
+            interval,
+            tables=layout.tables,
+            embedded=layout.embedded,
+            execution=layout.now,
+        )
+
+    backfill = Backfill(
+        layout,
+        engine,
+        store,
+        audits,
+        project.root,
+        _holder(plan),
+        emit,
+        project.config.gateways[project.gateway].connection.concurrent_tasks,
+    )
+    emit(StageStarted(Stage.BACKFILL, len(work)))
+    return backfill.run(work)
+
+
+def _work(plan: Plan) -> dict[str, Work]:
+    """Tables that lack rows, and new views that have audits: those audits are recorded like a batch."""
+    work = {change.name: Work(change.new, change.missing) for change in plan.backfills if change.new}
+    for change in plan.changes:
+        if change.new and change.kind is Kind.VIEW and change.new.model.audits and change.shares is None:
+            work[change.name] = Work(change.new, ONCE)
+    return work
+
+
+def _promote(
+    plan: Plan, engine: Engine, store: StateStore, lease: Lease, so_far: Outcome, emit: Emit, who: str, note: str
+) -> Outcome:
+    if not plan.promotes:
+        emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
+        return so_far
+    before = engine.jobs()
+    promoted = promote(store, engine, lease, plan.old, plan.new, emit=emit, plan_id=plan.id, who=who, note=note)
+    return Outcome(so_far.created, so_far.filled, promoted, engine.jobs() - before)
+
+
+def _check_unmoved(plan: Plan, store: StateStore) -> None:
+    # The promotion asks again, in its transaction; here it spares hours of work for nothing.
+    revision = store.environment(plan.environment).revision
+    if revision != plan.old.revision:
+        raise PlanMoved(
+            f"`{plan.environment}` is at revision {revision}, and this plan was made for revision {plan.old.revision}.",
+            hint="Plan again.",
+        )
+
+
+def _check_loaded(plan: Plan, store: StateStore) -> None:
+    needed = {change.new.table: change for change in plan.changes if change.new and change.needed}
+    for table, timeline in store.loaded(needed).items():
+        if missing := subtract(needed[table].needed, timeline):
+            raise PlanMoved(f"{needed[table].name} lacks {missing[0]}.", hint="Plan again: it will be computed.")
+
+
+def _holder(plan: Plan) -> str:
+    return f"plan {plan.id} of {plan.environment}"
+
+
+def _one_at_a_time(emit: Emit) -> Emit:
+    lock = threading.Lock()
+
+    def emit_one(event: Event) -> None:
+        with lock:
+            emit(event)
+
+    return emit_one

@@ -1,0 +1,1 @@
+"""How the state database came to be, one step after another."""

@@ -1,0 +1,135 @@
+"""The first tables."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "r0001"
+down_revision = None
+
+NAME = sa.Text()
+HASH = sa.String(64)
+
+
+def _project() -> sa.Column[str]:
+    return sa.Column("project", NAME, primary_key=True)
+
+
+def upgrade() -> None:
+    """Create them."""
+    op.create_table(
+        "snapshots",
+        _project(),
+        sa.Column("id", HASH, primary_key=True),
+        sa.Column("name", NAME, nullable=False),
+        sa.Column("fingerprint", HASH, nullable=False),
+        sa.Column("version", HASH, nullable=False),
+        sa.Column("forced", sa.Boolean, nullable=False),
+        sa.Column("columns", sa.JSON(none_as_null=True)),
+        sa.Column("model", sa.JSON, nullable=False),
+        sa.Column("parts", sa.JSON, nullable=False),
+    )
+    op.create_table(
+        "physical_tables",
+        _project(),
+        sa.Column("name", NAME, primary_key=True),
+        sa.Column("columns", sa.JSON, nullable=False),
+        sa.Column("reads", sa.JSON, nullable=False),
+        sa.Column("garbage", sa.Boolean, nullable=False),
+        sa.Column("touched_at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
+        "intervals",
+        _project(),
+        sa.Column("table_name", NAME, primary_key=True),
+        sa.Column("start_at", sa.DateTime, primary_key=True),
+        sa.Column("end_at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
+        "environments",
+        _project(),
+        sa.Column("name", NAME, primary_key=True),
+        sa.Column("revision", sa.Integer, nullable=False),
+    )
+    op.create_table(
+        "environment_history",
+        _project(),
+        sa.Column("environment", NAME, primary_key=True),
+        sa.Column("revision", sa.Integer, primary_key=True),
+        sa.Column("action", sa.String(20), nullable=False),
+        sa.Column("snapshots", sa.JSON, nullable=False),
+        sa.Column("views", sa.JSON, nullable=False),
+        sa.Column("plan_id", NAME, nullable=False),
+        sa.Column("who", NAME, nullable=False),
+        sa.Column("at", sa.DateTime, nullable=False),
+        sa.Column("note", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "promotions",
+        _project(),
+        sa.Column("id", sa.String(32), primary_key=True),
+        sa.Column("environment", NAME, nullable=False),
+        sa.Column("old_revision", sa.Integer, nullable=False),
+        sa.Column("new_revision", sa.Integer, nullable=False),
+        sa.Column("status", sa.String(20), nullable=False),
+        sa.Column("token", sa.Integer, nullable=False),
+        sa.Column("began_at", sa.DateTime, nullable=False),
+        sa.Column("ended_at", sa.DateTime),
+        sa.Index("ix_promotions_status", "project", "status"),
+    )
+    op.create_table(
+        "promotion_steps",
+        _project(),
+        sa.Column("promotion_id", sa.String(32), primary_key=True),
+        sa.Column("view", NAME, primary_key=True),
+        sa.Column("at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
+        "leases",
+        _project(),
+        sa.Column("name", NAME, primary_key=True),
+        sa.Column("token", sa.Integer, nullable=False),
+        sa.Column("holder", NAME, nullable=False),
+        sa.Column("machine", NAME, nullable=False),
+        sa.Column("pid", sa.Integer, nullable=False),
+        sa.Column("since", sa.DateTime, nullable=False),
+        sa.Column("expires_at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
+        "plans",
+        _project(),
+        sa.Column("id", NAME, primary_key=True),
+        sa.Column("environment", NAME, nullable=False),
+        sa.Column("status", sa.String(20), nullable=False),
+        sa.Column("options", sa.JSON, nullable=False),
+        sa.Column("components", sa.JSON, nullable=False),
+        sa.Column("result", sa.JSON, nullable=False),
+        sa.Column("tables", sa.JSON, nullable=False),
+        sa.Column("created_at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
+        "words",
+        _project(),
+        sa.Column("environment", NAME, primary_key=True),
+        sa.Column("model", NAME, primary_key=True),
+        sa.Column("old", HASH, primary_key=True),
+        sa.Column("new", HASH, primary_key=True),
+        sa.Column("category", sa.String(40), nullable=False),
+        sa.Column("who", NAME, nullable=False),
+        sa.Column("at", sa.DateTime),
+    )
+
+
+def downgrade() -> None:
+    """Drop them."""
+    op.drop_table("words")
+    op.drop_table("plans")
+    op.drop_table("leases")
+    op.drop_table("promotion_steps")
+    op.drop_table("promotions")
+    op.drop_table("environment_history")
+    op.drop_table("environments")
+    op.drop_table("intervals")
+    op.drop_table("physical_tables")
+    op.drop_table("snapshots")

@@ -1,0 +1,242 @@
+"""Promotion: an environment's new map in one transaction, then its views one by one, so that a crash loses neither.
+
+The journal says only that a promotion is pending; a view that already shows what it should is left alone. Whoever
+finds it pending therefore simply does it all again, from wherever it stopped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+
+from planner.engine import Engine
+from planner.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
+from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
+from planner.events import (
+    Emit,
+    Promoted,
+    PromotionFound,
+    PromotionUndone,
+    Stage,
+    StageStarted,
+    ViewDropped,
+    ViewSwapped,
+)
+from planner.model import Column
+from planner.state import Action, Lease, Promotion, Revision, StateStore
+
+THREADS = 2  # the catalog has one lock: more of them gain nothing
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.2
+
+
+def promote(
+    store: StateStore,
+    engine: Engine,
+    lease: Lease,
+    old: Environment,
+    new: Environment,
+    *,
+    emit: Emit,
+    plan_id: str = "",
+    who: str = "",
+    note: str = "",
+    action: Action = Action.PROMOTED,
+) -> Promoted:
+    """Make the environment show `new` in place of `old`: all of it or nothing.
+
+    PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
+    Cancelled when a view cannot be swapped, and then every view is back where it was.
+    """
+    promotion = store.begin_promotion(lease, old, new, plan_id=plan_id, who=who, note=note, action=action)
+    return _carry_out(store, engine, lease, promotion, emit)
+
+
+def recover(store: StateStore, engine: Engine, emit: Emit, lease: Lease | None = None) -> tuple[str, ...]:
+    """Finish every promotion that a crash left pending, or undo it where it cannot be finished; their environments.
+
+    One whose environment another living process holds is that process's own business; `lease` is the one we hold.
+    """
+    recovered: list[str] = []
+    for name in dict.fromkeys(promotion.environment for promotion in store.pending_promotions()):
+        if lease and lease.name == name:
+            recovered += _recover_one(store, engine, lease, emit)
+            continue
+        try:
+            with store.lease(name, "recovery") as taken:
+                recovered += _recover_one(store, engine, taken, emit)
+        except LeaseHeld:
+            continue
+    return tuple(recovered)
+
+
+def rollback(
+    store: StateStore,
+    engine: Engine,
+    lease: Lease,
+    to_revision: int | None = None,
+    *,
+    emit: Emit,
+    who: str = "",
+    note: str = "",
+) -> Promoted:
+    """Make the environment show again what it showed at a revision (None: the last that was different).
+
+    RequestError when there is none, Refused when a table that it needs is gone.
+    """
+    old = store.environment(lease.name)
+    target = _earlier(store.history(lease.name), old, to_revision)
+    new = replace(store.at_revision(lease.name, target.revision), revision=0)
+    told = note or f"back to revision {target.revision}"
+    return promote(
+        store, engine, lease, old, new, emit=emit, plan_id=target.plan_id, who=who, note=told, action=Action.ROLLED_BACK
+    )
+
+
+def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:
+    """Drop an environment's views and forget it; its tables are left to the janitor. RequestError for prod."""
+    old = store.environment(lease.name)
+    if lease.name == PROD:
+        raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")
+    if not old.exists:
+        raise RequestError(f"There is no environment `{lease.name}`.", hint="See `mergeplan environments`.")
+    return promote(store, engine, lease, old, Environment(lease.name), emit=emit, who=who, action=Action.DROPPED)
+
+
+def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[str]:
+    # Read again under the lease: in the meantime somebody may have finished it.
+    mine = [promotion for promotion in store.pending_promotions() if promotion.environment == lease.name]
+    for promotion in mine:
+        emit(PromotionFound(promotion.environment, promotion.new.revision))
+        try:
+            _carry_out(store, engine, lease, promotion, emit)
+        except QueryError:
+            continue  # it is undone, and was told
+    return [promotion.environment for promotion in mine]
+
+
+def _carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
+    changes = promotion.changes
+    emit(StageStarted(Stage.PROMOTE, len(changes.added) + len(changes.swapped) + len(changes.dropped)))
+    swapping = _Swapping(store, engine, lease, promotion, emit)
+    try:
+        swapping.show(changes, promotion.new)
+    except (LeaseHeld, RequestError):
+        raise  # another process is at it, or the journal cannot be written: the next one finishes it
+    except Exception as error:
+        _undo(swapping, error)
+        raise
+    store.finish_promotion(lease, promotion)
+    shown = len(views_of(promotion.new)) - len(changes.added) - len(changes.swapped)
+    done = Promoted(
+        promotion.environment,
+        promotion.new.revision,
+        len(changes.added),
+        len(changes.swapped),
+        len(changes.dropped),
+        shown,
+    )
+    emit(done)
+    return done
+
+
+def _undo(swapping: _Swapping, error: Exception) -> None:
+    """Every view back to the old map; what cannot be put back stays pending, for the next process to finish."""
+    promotion = swapping.promotion
+    try:
+        swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
+    except Exception:
+        return
+    swapping.store.roll_back_promotion(swapping.lease, promotion)
+    swapping.emit(PromotionUndone(promotion.environment, str(error)))
+
+
+class _Swapping:
+    """The views of one promotion on their way."""
+
+    def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
+        self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
+        self._refused: set[str] = set()  # views that Spark would not swap: they are as they were
+        self._pause = threading.Event()
+        self._columns: Mapping[str, tuple[Column, ...]] = {
+            name: table.columns for name, table in store.physical_tables().items()
+        }
+
+    def show(self, changes: ViewChanges, new: Environment) -> None:
+        """Swap, then drop; the first failure stops those that have not begun."""
+        self._each(self._swap, (*changes.added, *changes.swapped))
+        self._each(self._drop, changes.dropped)
+        if new.name != PROD:
+            kept = {name.split(".")[0] for name in views_of(new)}
+            for schema in sorted({view.name.split(".")[0] for view in changes.dropped} - kept):
+                self.engine.drop_schema_if_empty(schema)
+
+    def _each(self, step: Callable[[View], None], views: Iterable[View]) -> None:
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
+            try:
+                steps = [pool.submit(step, view) for view in views]
+                wait(steps, return_when=FIRST_EXCEPTION)
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+        for done in steps:
+            if not done.cancelled():
+                done.result()
+
+    def _swap(self, view: View) -> None:
+        names = view.columns or tuple(column.name for column in self._columns[view.table])
+        columns = ", ".join(f"`{name}`" for name in names)
+        table = ".".join(f"`{part}`" for part in view.table.split("."))
+        self.store.check(self.lease)
+        self._attempt(view, lambda: self.engine.swap_view(view.name, f"SELECT {columns} FROM {table}", view.comment))
+        self.store.record_step(self.lease, self.promotion, view.name)
+        self.emit(ViewSwapped(view.name, view.table))
+
+    def _drop(self, view: View) -> None:
+        self.store.check(self.lease)
+        self._attempt(view, lambda: self.engine.drop_view(view.name))
+        self.store.record_step(self.lease, self.promotion, view.name)
+        self.emit(ViewDropped(view.name))
+
+    def _attempt(self, view: View, step: Callable[[], object]) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                step()
+                return
+            except Cancelled:
+                raise
+            except Exception as error:  # a catalog may be busy for a moment
+                if attempt == ATTEMPTS:
+                    self._give_up(view, error)
+                    return
+                self._pause.wait(PAUSE_SECONDS * attempt)
+
+    def _give_up(self, view: View, error: Exception) -> None:
+        # On the way back a view that was refused on the way there needs nothing: perhaps a table is in its place.
+        if isinstance(error, QueryError) and view.name in self._refused:
+            return
+        if isinstance(error, QueryError):
+            self._refused.add(view.name)
+        raise error
+
+
+def _earlier(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:
+    """The revision to go back to; `history` is newest first."""
+    if not now.exists:
+        raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
+    in_force = {row.revision: row for row in history if row.action not in (Action.UNDONE, Action.DROPPED)}
+    current = in_force[now.revision]
+    if to_revision is None:
+        candidates = [
+            row for row in in_force.values() if row.revision < now.revision and row.snapshots != current.snapshots
+        ]
+        if not candidates:
+            raise RequestError(f"`{now.name}` has no earlier revision.", hint="There is nothing to go back to.")
+        return candidates[0]
+    if to_revision not in in_force:
+        hint = f"See `mergeplan environments {now.name}` for those it has."
+        raise RequestError(f"`{now.name}` has no revision {to_revision} to go back to.", hint=hint)
+    if to_revision == now.revision:
+        raise Refused(f"`{now.name}` is at revision {to_revision} already.")
+    return in_force[to_revision]

@@ -1,0 +1,116 @@
+"""Our frozen dataclasses as JSON and back, by their own type hints; what equals its default is left out.
+
+Leaving defaults out keeps the text of an old value what it was when a later version adds a field.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import lru_cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+Json = Any  # JSON's door: what json.loads gives
+T = TypeVar("T")
+
+
+def to_json(value: object) -> Json:
+    """The value as JSON data; TypeError for a type that has no such form.
+
+    >>> to_json(Cron("@daily"))
+    {'text': '@daily'}
+    """
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: to_json(item) for field, item in pairs if item != _default(field)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, frozenset | set):
+        return [to_json(item) for item in sorted(value)]
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def from_json(kind: type[T], data: Json) -> T:
+    """The value that `to_json` made the data from; TypeError or ValueError when it is not of that kind."""
+    result: T = _reader(cast(Any, kind))(data)
+    return result
+
+
+def canonical(data: Json) -> str:
+    """One text for equal data, whatever the order of its keys."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+@lru_cache(maxsize=512)
+def _reader(kind: Any) -> Callable[[Json], Any]:
+    """How data of one type is read; the answer is kept, since type hints are slow to resolve."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _optional(arguments)
+    if origin is tuple:
+        return _tuple(arguments)
+    if origin is frozenset:
+        item = _reader(arguments[0])
+        return lambda data: frozenset(item(each) for each in data)
+    if origin is not None and issubclass(origin, Mapping):
+        item = _reader(arguments[1])
+        return lambda data: {key: item(each) for key, each in data.items()}
+    if is_dataclass(kind):
+        return _record(kind)
+    if kind is datetime:
+        return datetime.fromisoformat
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    if kind in (str, int, float, bool):
+        return lambda data: _scalar(kind, data)
+    raise TypeError(f"{kind} cannot be read from JSON")
+
+
+def _optional(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
+    (kind,) = (argument for argument in arguments if argument is not type(None))
+    inner = _reader(kind)
+    return lambda data: None if data is None else inner(data)
+
+
+def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
+    if arguments[-1] is Ellipsis:
+        item = _reader(arguments[0])
+        return lambda data: tuple(item(each) for each in data)
+    items = [_reader(argument) for argument in arguments]
+    return lambda data: tuple(item(each) for item, each in zip(items, data, strict=True))
+
+
+def _record(kind: Any) -> Callable[[Json], Any]:
+    hints = get_type_hints(kind)
+    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+
+    def read(data: Json) -> Any:
+        if unknown := sorted(data.keys() - readers.keys()):
+            raise TypeError(f"{kind.__name__} has no {unknown[0]}")
+        return kind(**{name: readers[name](item) for name, item in data.items()})
+
+    return read
+
+
+def _scalar(kind: type, data: Json) -> Json:
+    if type(data) is not kind:
+        raise TypeError(f"{data!r} is not {kind.__name__}")
+    return data

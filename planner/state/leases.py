@@ -1,0 +1,154 @@
+"""Leases: who may change a thing now; each comes with a token that only grows, so that a late writer is told apart."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from planner.database import clock, put
+from planner.errors import LeaseHeld, RequestError
+from planner.state import tables as t
+from planner.state.records import Records
+
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to change `name`, given once under this token; whoever takes it over gets a greater one."""
+
+    name: str
+    token: int
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lease, since when and until when unless renewed."""
+
+    name: str
+    holder: str
+    since: datetime
+    expires_at: datetime
+
+
+class Leases(Records):
+    """The leases of one project."""
+
+    @contextmanager
+    def lease(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
+        """Hold the lease on `name`, renewed while held; LeaseHeld, saying whose it is, when not free in `wait` seconds.
+
+        A lease that expired, or whose process on this machine has ended, is taken over.
+        """
+        lease = self._wait_for(name, holder, ttl, wait)
+        ended = threading.Event()
+        beat = threading.Thread(target=self._renew, args=(lease, ttl, ended), name=f"lease {name}", daemon=True)
+        beat.start()
+        try:
+            yield lease
+        finally:
+            ended.set()
+            beat.join()
+            self._release(lease)
+
+    def holder(self, name: str) -> Holder | None:
+        """Who holds the lease now; None when it is free or expired."""
+        with self._reading() as connection:
+            row = connection.execute(self._select(t.leases).where(t.leases.c.name == name)).one_or_none()
+            if row is None or not row.holder or row.expires_at <= clock(connection):
+                return None
+            return Holder(name, row.holder, row.since, row.expires_at)
+
+    def check(self, lease: Lease) -> None:
+        """LeaseHeld unless the lease is still the one that was given last."""
+        with self._reading() as connection:
+            self._checked(connection, lease)
+
+    def _wait_for(self, name: str, holder: str, ttl: float, wait: float) -> Lease:
+        deadline = time.monotonic() + wait
+        while True:
+            taken = self._take(name, holder, ttl)
+            if isinstance(taken, Lease):
+                return taken
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LeaseHeld(
+                    f"`{name}` is being changed by {taken.holder} since {taken.since:%Y-%m-%d %H:%M:%S} UTC.",
+                    hint="Wait for it to end, or cancel it.",
+                )
+            time.sleep(min(POLL_SECONDS, left))
+
+    def _take(self, name: str, holder: str, ttl: float) -> Lease | Holder:
+        with self._writing() as connection:
+            now = clock(connection)
+            free = {"token": 0, "holder": "", "machine": "", "pid": 0, "since": now, "expires_at": now}
+            put(connection, t.leases, [{"project": self.project, "name": name, **free}], update=False)
+            row = connection.execute(self._locked(name)).one()
+            if row.holder and row.expires_at > now and not _has_ended(row.machine, row.pid):
+                return Holder(name, row.holder, row.since, row.expires_at)
+            values = {"token": row.token + 1, "holder": holder or "somebody", "machine": MACHINE, "pid": os.getpid()}
+            until = now + timedelta(seconds=ttl)
+            connection.execute(self._update(name).values(**values, since=now, expires_at=until))
+            return Lease(name, row.token + 1)
+
+    def _renew(self, lease: Lease, ttl: float, ended: threading.Event) -> None:
+        while not ended.wait(ttl / 3):
+            # A database that is away for a moment does not end the lease; one that is away for long lets it expire,
+            # and every later write under it is refused.
+            with suppress(RequestError), self._writing() as connection:
+                until = clock(connection) + timedelta(seconds=ttl)
+                mine = self._update(lease.name).where(t.leases.c.token == lease.token)
+                connection.execute(mine.values(expires_at=until))
+
+    def _release(self, lease: Lease) -> None:
+        # A database that does not answer now has been told of already, or lets the lease expire.
+        with suppress(RequestError), self._writing() as connection:
+            connection.execute(self._update(lease.name).where(t.leases.c.token == lease.token).values(holder=""))
+
+    def _checked(self, connection: sa.Connection, lease: Lease) -> None:
+        """In the caller's transaction: nobody can take the lease over before it ends."""
+        row = connection.execute(self._locked(lease.name)).one_or_none()
+        if row is None or row.token != lease.token or not row.holder:
+            whose = f"{row.holder} took it over" if row is not None and row.holder else "it has been given back"
+            raise LeaseHeld(f"The right to change `{lease.name}` was lost: {whose}.", hint="Run the plan again.")
+
+    def _locked(self, name: str) -> sa.Select[Any]:
+        return self._select(t.leases).where(t.leases.c.name == name).with_for_update()
+
+    def _update(self, name: str) -> sa.Update:
+        return sa.update(t.leases).where(self._own(t.leases), t.leases.c.name == name)
+
+
+def _machine() -> str:
+    """What tells one set of process numbers from another; '' where unknown, and then only time frees a lease."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{platform.node()} {boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+MACHINE = _machine()
+
+
+def _has_ended(machine: str, pid: int) -> bool:
+    """True when the process was one of this machine's and is no more (a number used again only means a wait)."""
+    if not machine or machine != MACHINE:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

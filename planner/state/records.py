@@ -1,0 +1,44 @@
+"""What every part of the store rests on: one database, one project, transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import sqlalchemy as sa
+
+from planner.database import open_database, transaction, upgrade
+
+CHUNK = 500  # values in one IN: far below what either database allows
+
+
+class Records:
+    """One project's rows in one database; `project` keeps the repositories of a shared database apart."""
+
+    def __init__(self, url: str, project: str = "") -> None:
+        self.project = project
+        self._database = open_database(url)
+        upgrade(self._database, "planner")
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._database.dispose()
+
+    def _reading(self) -> AbstractContextManager[sa.Connection]:
+        return transaction(self._database, read=True)
+
+    def _writing(self) -> AbstractContextManager[sa.Connection]:
+        return transaction(self._database)
+
+    def _own(self, table: sa.Table) -> sa.ColumnElement[bool]:
+        return table.c.project == self.project
+
+    def _select(self, table: sa.Table) -> sa.Select[Any]:
+        return sa.select(table).where(self._own(table))
+
+
+def chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The values a few hundred at a time."""
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]

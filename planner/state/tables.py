@@ -1,0 +1,160 @@
+"""The tables of the state database; every one of them is cut by `project`, since several may share a database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+NAME = sa.Text()
+HASH = sa.String(64)
+
+
+class Utc(sa.TypeDecorator[datetime]):
+    """An aware time, stored as naive UTC so that SQLite and PostgreSQL keep and order it alike."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """To naive UTC; a naive time is a defect of ours."""
+        if value is None:
+            return None
+        assert value.tzinfo is not None, "times are aware"
+        return value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Back to aware UTC."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+metadata = sa.MetaData()
+
+
+def _project() -> sa.Column[str]:
+    return sa.Column("project", NAME, primary_key=True)
+
+
+# A snapshot's id is the hash of all it holds: a row is never changed, only added or forgotten.
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    _project(),
+    sa.Column("id", HASH, primary_key=True),
+    sa.Column("name", NAME, nullable=False),
+    sa.Column("fingerprint", HASH, nullable=False),
+    sa.Column("version", HASH, nullable=False),
+    sa.Column("forced", sa.Boolean, nullable=False),
+    sa.Column("columns", sa.JSON(none_as_null=True)),
+    sa.Column("model", sa.JSON, nullable=False),
+    sa.Column("parts", sa.JSON, nullable=False),  # the fingerprint's three parts
+)
+
+# Every physical table that we ever said we would create and have not yet forgotten.
+physical_tables = sa.Table(
+    "physical_tables",
+    metadata,
+    _project(),
+    sa.Column("name", NAME, primary_key=True),
+    sa.Column("columns", sa.JSON, nullable=False),  # names and types as Spark has them, hidden ones left out
+    sa.Column("reads", sa.JSON, nullable=False),  # a physical view's tables: they live as long as it does
+    sa.Column("garbage", sa.Boolean, nullable=False),
+    sa.Column("touched_at", Utc, nullable=False),  # when a plan last meant to use it
+)
+
+intervals = sa.Table(
+    "intervals",
+    metadata,
+    _project(),
+    sa.Column("table_name", NAME, primary_key=True),
+    sa.Column("start_at", Utc, primary_key=True),
+    sa.Column("end_at", Utc, nullable=False),
+)
+
+environments = sa.Table(
+    "environments",
+    metadata,
+    _project(),
+    sa.Column("name", NAME, primary_key=True),
+    sa.Column("revision", sa.Integer, nullable=False),  # the row of its history that is in force
+)
+
+environment_history = sa.Table(
+    "environment_history",
+    metadata,
+    _project(),
+    sa.Column("environment", NAME, primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True),
+    sa.Column("action", sa.String(20), nullable=False),
+    sa.Column("snapshots", sa.JSON, nullable=False),  # model -> snapshot id
+    sa.Column("views", sa.JSON, nullable=False),  # models that have a view
+    sa.Column("plan_id", NAME, nullable=False),
+    sa.Column("who", NAME, nullable=False),
+    sa.Column("at", Utc, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
+)
+
+promotions = sa.Table(
+    "promotions",
+    metadata,
+    _project(),
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("environment", NAME, nullable=False),
+    sa.Column("old_revision", sa.Integer, nullable=False),
+    sa.Column("new_revision", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("token", sa.Integer, nullable=False),  # of the lease under which it began
+    sa.Column("began_at", Utc, nullable=False),
+    sa.Column("ended_at", Utc),
+    sa.Index("ix_promotions_status", "project", "status"),
+)
+
+promotion_steps = sa.Table(
+    "promotion_steps",
+    metadata,
+    _project(),
+    sa.Column("promotion_id", sa.String(32), primary_key=True),
+    sa.Column("view", NAME, primary_key=True),
+    sa.Column("at", Utc, nullable=False),
+)
+
+# A lease's row outlives it, so that its token only ever grows.
+leases = sa.Table(
+    "leases",
+    metadata,
+    _project(),
+    sa.Column("name", NAME, primary_key=True),
+    sa.Column("token", sa.Integer, nullable=False),
+    sa.Column("holder", NAME, nullable=False),  # '' when nobody holds it
+    sa.Column("machine", NAME, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("since", Utc, nullable=False),
+    sa.Column("expires_at", Utc, nullable=False),
+)
+
+plans = sa.Table(
+    "plans",
+    metadata,
+    _project(),
+    sa.Column("id", NAME, primary_key=True),
+    sa.Column("environment", NAME, nullable=False),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("options", sa.JSON, nullable=False),
+    sa.Column("components", sa.JSON, nullable=False),
+    sa.Column("result", sa.JSON, nullable=False),
+    sa.Column("tables", sa.JSON, nullable=False),  # that it needs, so that the janitor leaves them
+    sa.Column("created_at", Utc, nullable=False),
+)
+
+words = sa.Table(
+    "words",
+    metadata,
+    _project(),
+    sa.Column("environment", NAME, primary_key=True),
+    sa.Column("model", NAME, primary_key=True),
+    sa.Column("old", HASH, primary_key=True),
+    sa.Column("new", HASH, primary_key=True),
+    sa.Column("category", sa.String(40), nullable=False),
+    sa.Column("who", NAME, nullable=False),
+    sa.Column("at", Utc),
+)
