@@ -28,7 +28,8 @@ KEEPS = (Category.EQUIVALENT, Category.METADATA, Category.INDIRECT_NON_BREAKING)
 SCALARS = (
     "id", "item", "price", "flag", "d", "price * 2 AS dbl", "COALESCE(price, 0) AS p0", "UPPER(flag) AS up",
     "CASE WHEN price > 1 THEN 'hi' ELSE flag END AS cls", "id + item AS both", "item AS id2", "YEAR(d) AS y",
-    "ROW_NUMBER() OVER (PARTITION BY item ORDER BY id, price, flag) AS nr", "SUM(price) OVER (PARTITION BY item) AS total",
+    "ROW_NUMBER() OVER (PARTITION BY item ORDER BY id, price, flag) AS nr",
+    "SUM(price) OVER (PARTITION BY item) AS total",
     "'z' AS z", "price AS flag2", "(id) AS i2", "LENGTH(flag) AS len",
 )  # fmt: skip
 FOLDED = ("COUNT(*) AS n", "SUM(price) AS s", "MAX(d) AS last", "COUNT(DISTINCT id) AS ids", "MIN(flag) AS least")
@@ -88,18 +89,9 @@ def edited(rng: random.Random, query: Query) -> Query:
         case "limit":
             return Query(query.outputs, query.source, query.where, query.group, query.distinct, "ORDER BY 1 LIMIT 3")
         case "fold" if not query.group:
-            return Query(
-                (
-                    "COUNT(*) AS id",
-                    *(
-                        f"MAX({o.split(' AS ')[0]}) AS {name_of(o)}"
-                        for o in outputs
-                        if "OVER" not in o and name_of(o) != "id"
-                    ),
-                ),
-                query.source,
-                query.where,
-            )
+            plain = [each for each in outputs if "OVER" not in each and name_of(each) != "id"]
+            maxima = (f"MAX({each.split(' AS ')[0]}) AS {name_of(each)}" for each in plain)
+            return Query(("COUNT(*) AS id", *maxima), query.source, query.where)
         case _:
             where = f"({query.where})" if query.where else "1 = 1" if rng.random() < 0.1 else ""
             return Query(query.outputs, "s.raw AS raw", where, query.group, query.distinct)
@@ -119,8 +111,8 @@ def reader(rng: random.Random, names: list[str], of: str) -> str:
         f"SELECT COUNT(*) AS n, 1 AS k FROM {of}",
         f"SELECT {one} AS k, {two} AS v FROM {of}",
         f"SELECT DISTINCT {one} AS k FROM {of}",
-        f"SELECT t.{one} AS k, r.flag AS v FROM {of} AS t JOIN s.raw AS r ON CAST(r.item AS STRING) = CAST(t.{two} AS STRING)",
-        f"SELECT r.id AS k FROM s.raw AS r WHERE EXISTS (SELECT 1 FROM {of} AS t WHERE CAST(t.{one} AS STRING) = CAST(r.item AS STRING))",
+        f"SELECT t.{one} AS k, r.flag AS v FROM {of} AS t JOIN s.raw AS r ON STRING(r.item) = STRING(t.{two})",
+        f"SELECT r.id AS k FROM s.raw AS r WHERE EXISTS (SELECT 1 FROM {of} AS t WHERE STRING(t.{one}) = STRING(r.item))",
         f"SELECT k FROM (SELECT {one} AS k, {two} AS v FROM {of}) AS q WHERE v IS NULL",
         f"SELECT MAX({one}) AS k FROM {of}",
         f"SELECT HASH(*) AS k FROM {of}",
