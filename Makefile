@@ -7,11 +7,13 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
 
-.PHONY: help demo test lint types unit format lock clean
+
+.PHONY: help demo test lint types unit prove format lock clean
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
+	@echo "make prove   what the rules promise, run on Spark in 2,000 random cases"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -28,6 +30,9 @@ types: $(READY)
 
 unit: $(READY)
 	@$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
+
+prove: $(READY)  # many more random cases against Spark than `make test` runs
+	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py
 
 format: $(READY)
 	@$(BIN)/ruff check --fix

@@ -175,10 +175,14 @@ def _folds_here(projection: exp.Expr) -> bool:
 
 
 def _reads(tree: exp.Expr, names: frozenset[str], inside: Mapping[int, str]) -> dict[str, Reads]:
-    every = any(not _counts_all(star) for star in tree.find_all(exp.Star)) or bool(tree.find(exp.Pivot))
+    owned = list(_owned_columns(tree))
+    strays = {id(column) for column in tree.find_all(exp.Column)} - {id(column) for _, column in owned}
+    every = bool(strays or tree.find(exp.Pivot)) or any(not _counts_all(star) for star in tree.find_all(exp.Star))
     rows: dict[str, set[str]] = {name: set() for name in names}
     outputs: dict[str, dict[str, set[str]]] = {name: {} for name in names}
-    for table, column in _base_columns(tree):
+    for table, column in owned:
+        if not table:
+            continue
         output = inside.get(id(column))
         if output is None:
             rows[table].add(column.name)
@@ -190,13 +194,15 @@ def _reads(tree: exp.Expr, names: frozenset[str], inside: Mapping[int, str]) -> 
     }
 
 
-def _base_columns(tree: exp.Expr) -> Iterator[tuple[str, exp.Column]]:
-    """(table, column) for each reference to a column of a table, in every scope of the query."""
+def _owned_columns(tree: exp.Expr) -> Iterator[tuple[str, exp.Column]]:
+    """(table, column) for each reference whose source is known, in every scope; '' for a source that is no table."""
     for scope in traverse_scope(tree):
         for column in scope.columns:
             source = scope.sources.get(column.table)
             if isinstance(source, exp.Table) and source.db:
                 yield f"{source.db}.{source.name}".lower(), column
+            elif source is not None:
+                yield "", column
 
 
 def _captures(tree: exp.Expr, schemas: Schemas) -> bool:

@@ -112,7 +112,7 @@ def _decide_change(
 ) -> None:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
-    verdict = _verdict(old, fresh, shapes, edited, decided.effects)
+    verdict = _in_time(_verdict(old, fresh, shapes, edited, decided.effects), model)
     applies = word is not None and (word.old, word.new) == (old.fingerprint.text, fresh.fingerprint.text) and edited
     if word is not None and applies:
         verdict = _overruled(verdict, word)
@@ -170,6 +170,13 @@ def _verdict(
     return Verdict(
         category, own.rule, f"{own.reason} {from_parents.reason}", united([own.columns, from_parents.columns])
     )
+
+
+def _in_time(verdict: Verdict, model: Model) -> Verdict:
+    """A change of the time column changes in which interval a row lies, and so every row."""
+    if model.time_column in verdict.columns.altered | verdict.columns.removed:
+        return replace(verdict, columns=EVERY)
+    return verdict
 
 
 def _overruled(verdict: Verdict, word: Word) -> Verdict:

@@ -56,5 +56,8 @@ def is_stranger(node: exp.Expr) -> bool:
 
 
 def is_volatile(node: exp.Expr) -> bool:
-    """True when running the node again over the same rows may answer differently; strangers count as such."""
+    """True when running the node again over the same rows may answer differently; strangers count as such, and so does
+    the moment of the run (`@execution_ds`)."""
+    if isinstance(node, exp.Parameter):
+        return node.name.lower().startswith("execution")
     return isinstance(node, _VOLATILE_TYPES) or is_stranger(node)

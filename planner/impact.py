@@ -155,6 +155,9 @@ def _columns_carried(before: Shape, after: Shape, felt: Mapping[str, Columns]) -
             return Verdict(Category.INDIRECT_BREAKING, "reads-changed-column", reason, EVERY)
         for output, read in reads.outputs.items():
             if hit := changed & read:
+                if output not in after.plain:
+                    reason = f"{_listed(sorted(hit), of=parent)} changed, and `{output}` makes rows of it."
+                    return Verdict(Category.INDIRECT_BREAKING, "reads-changed-column", reason, EVERY)
                 altered.add(output)
                 causes |= {f"{parent}.{column}" for column in hit}
     touched = _shape_difference(before, after)
