@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -28,7 +29,7 @@ ANN, BEN = "ann", "ben"
 PATIENCE = 600.0  # seconds for one step on a slow machine
 MODEL = "models/incremental_model.sql"
 VIEW = "sqlmesh_example.incremental_model"
-PROMOTION = "mergeplan / promotion"
+ENVIRONMENT = "mergeplan / environment"
 SECRET = "demo-secret"  # noqa: S105 # of a GitHub that lives on this machine for the demo only
 
 
@@ -69,17 +70,20 @@ class Demo:
         return found.body if found else ""
 
     def show(self, number: int) -> None:
-        """The plan comment, as Markdown on the terminal."""
-        text = "\n".join(line for line in self.body(number).splitlines() if not line.startswith("<!--"))
+        """The plan comment, as Markdown on the terminal, which draws no graphs and folds nothing."""
+        text = re.sub(
+            r"```mermaid.*?```\n?|<!--.*?-->\n?|</?(?:details|summary|sub|br)[^>]*>", "", self.body(number), flags=re.S
+        )
+        text = re.sub(r"\[!(\w+)\]\s*", "", text)
         self.console.print(
             Panel(Markdown(text), title=f"pull request #{number}: the bot's comment", border_style="dim")
         )
 
-    def is_done(self, number: int, name: str) -> bool:
-        """True when a check on the pull request's head has come to its end."""
+    def is_built(self, number: int) -> bool:
+        """True when the comment tells of a plan that is built, and the environment's check has come to its end."""
         pull = self.github.pull_request(REPOSITORY, number)
-        run = self.github.checks(REPOSITORY, pull.head_sha).get(name)
-        return run is not None and run.status == "completed"
+        run = self.github.checks(REPOSITORY, pull.head_sha).get(ENVIRONMENT)
+        return run is not None and run.status == "completed" and self.body(number).count("\u23f3") == 0
 
     def prod(self) -> None:
         """What prod shows now."""
@@ -134,26 +138,20 @@ def _story(demo: Demo) -> None:
 
     demo.say("Ann opens a pull request that [bold]adds a column[/bold]")
     first = _pull(demo, "new-column", "Add new_column", ("  item_id,\n", "  item_id,\n  'z' AS new_column,\n"), ANN)
-    demo.wait(
-        f"pull request #{first} is planned and built in pr_{first}",
-        lambda: demo.is_done(first, "mergeplan / environment"),
-    )
+    demo.wait(f"pull request #{first} is planned and built in pr_{first}", lambda: demo.is_built(first))
     demo.show(first)
 
     demo.say("Ben opens another that [bold]changes a WHERE[/bold]: what reads it must be computed again")
     change = ("event_date between", "item_id > 0 AND event_date between")
     second = _pull(demo, "only-positive", "Leave out strange items", change, BEN)
-    demo.wait(
-        f"pull request #{second} is planned and built in pr_{second}",
-        lambda: demo.is_done(second, "mergeplan / environment"),
-    )
+    demo.wait(f"pull request #{second} is planned and built in pr_{second}", lambda: demo.is_built(second))
     demo.show(second)
 
     demo.say("Ann knows better and comments: [bold]/categorize non-breaking[/bold]")
     before = demo.body(second)
     demo.github.comment(REPOSITORY, second, "/categorize non-breaking", author=ANN)
     demo.wait("the plan follows her word", lambda: demo.body(second) != before and "categorized" in demo.body(second))
-    demo.wait("its environment is built", lambda: demo.is_done(second, "mergeplan / environment"))
+    demo.wait("its environment is built", lambda: demo.is_built(second))
     demo.show(second)
 
     demo.say(f"Ann merges #{first}")
@@ -164,9 +162,7 @@ def _story(demo: Demo) -> None:
     demo.prod()
 
     demo.say(f"Prod has moved, so #{second}'s plan went stale")
-    demo.wait(
-        "it was planned anew", lambda: demo.body(second) != stale and demo.is_done(second, "mergeplan / environment")
-    )
+    demo.wait("it was planned anew", lambda: demo.body(second) != stale and demo.is_built(second))
     demo.show(second)
 
 
