@@ -1,0 +1,191 @@
+"""A comment's text -> the commands in it, and what is wrong with those that are nearly commands. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
+MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
+COMMAND = re.compile(r" {0,3}(`*)/([A-Za-z][A-Za-z-]{0,30})(?=$|[\s`])(.*)")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+COMMENTED = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+class Verb(StrEnum):
+    PLAN = "plan"
+    CATEGORIZE = "categorize"
+    CANCEL = "cancel"
+    ROLLBACK = "rollback"
+    OK_TO_PLAN = "ok-to-plan"
+    HELP = "help"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a command is written, what it does, and an example."""
+
+    usage: str
+    does: str
+    example: str
+
+
+FORMS: Mapping[Verb, Form] = {
+    Verb.PLAN: Form("/plan", "plans this pull request again, against prod as it is now", "/plan"),
+    Verb.CATEGORIZE: Form(
+        "/categorize [MODEL] CATEGORY",
+        "says what a directly changed model's edit is: `breaking` (models downstream are recomputed) or `non-breaking` "
+        "(they keep their tables); kept across pushes while that model's text stays the same",
+        "/categorize shop.orders non-breaking",
+    ),
+    Verb.CANCEL: Form("/cancel", "stops the plan that is running", "/cancel"),
+    Verb.ROLLBACK: Form(
+        "/rollback", "after the merge: points prod back at the tables it had before this pull request", "/rollback"
+    ),
+    Verb.OK_TO_PLAN: Form(
+        "/ok-to-plan HEAD", "on a pull request from a fork: lets exactly that commit be planned", "/ok-to-plan 4f2a9c1"
+    ),
+    Verb.HELP: Form("/help", "shows this list", "/help"),
+}
+CATEGORIES: Mapping[str, str] = {
+    "breaking": "breaking",
+    "non-breaking": "non_breaking",
+    "non_breaking": "non_breaking",
+    "nonbreaking": "non_breaking",
+}
+CATEGORY_NAMES = ("breaking", "non-breaking")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One well-formed command; `model` and `category` belong to /categorize, `sha` to /ok-to-plan."""
+
+    verb: Verb
+    text: str
+    model: str = ""
+    category: str = ""
+    sha: str = ""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A line that was meant as a command and is none: the cause, and what to type instead."""
+
+    text: str
+    cause: str
+    instead: str
+
+
+def read_commands(body: str) -> tuple[Command | Mistake, ...]:
+    """The commands that stand at the start of a line, in order; quotes, code blocks and talk give none."""
+    if MARKER in body:
+        return ()
+    lines = prose_lines(COMMENTED.sub("", body.replace("\r\n", "\n").replace("\r", "\n")))
+    found = (_read_line(line) for line in lines)
+    return tuple(each for each in found if each is not None)
+
+
+def prose_lines(text: str) -> Iterable[str]:
+    """The lines that are neither quoted nor in a fenced or indented code block."""
+    fence, quoting = "", False
+    for line in text.split("\n"):
+        mark = FENCE.fullmatch(line)
+        if fence:
+            closes = mark and mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if closes else fence
+            continue
+        if mark and not (mark[1].startswith("`") and "`" in mark[2]):
+            fence = mark[1]
+            continue
+        if not line.strip():
+            quoting = False
+            continue
+        quoting = line.lstrip(" ").startswith(">") or (quoting and not COMMAND.fullmatch(line))
+        indented = line.startswith(("    ", "\t"))
+        if not quoting and not indented:
+            yield line
+
+
+def _read_line(line: str) -> Command | Mistake | None:
+    match = COMMAND.fullmatch(line.rstrip())
+    if not match:
+        return None
+    ticks, word, rest = match[1], match[2].lower(), match[3]
+    if ticks and not rest.endswith(ticks):
+        return None  # `/plan` in the middle of a sentence that happens to begin a line
+    addressed = word == "mergeplan"
+    words = rest.replace("`", " ").split()
+    if addressed:
+        word, words = (words[0].lower().lstrip("/"), words[1:]) if words else ("help", [])
+    shown = " ".join([f"/{word}", *words])
+    if word not in set(Verb):
+        return _unknown(shown, word, addressed)
+    return _parse(Verb(word), words, shown)
+
+
+def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
+    """A near miss is answered; a word unlike ours is another bot's business."""
+    near = get_close_matches(word, [verb.value for verb in Verb], n=1, cutoff=0.6)
+    if not near and not addressed:
+        return None
+    guess = f"Did you mean `/{near[0]}`? " if near else ""
+    valid = ", ".join(f"`/{verb.value}`" for verb in Verb)
+    return Mistake(shown, "There is no such command.", f"{guess}Commands: {valid}.")
+
+
+def _parse(verb: Verb, words: Sequence[str], shown: str) -> Command | Mistake:
+    if verb is Verb.CATEGORIZE:
+        return _categorize(words, shown)
+    if verb is Verb.OK_TO_PLAN:
+        if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
+            return Command(verb, shown, sha=words[0].lower())
+        return Mistake(shown, "It needs the commit that may be planned.", f"Type `{FORMS[verb].usage}`.")
+    if words and verb is not Verb.HELP:
+        return Mistake(
+            shown, f"`/{verb.value}` takes nothing after it.", f"Type `{FORMS[verb].usage}` on a line of its own."
+        )
+    return Command(verb, shown)
+
+
+def _categorize(words: Sequence[str], shown: str) -> Command | Mistake:
+    usage = f"Type `{FORMS[Verb.CATEGORIZE].usage}`, for example `{FORMS[Verb.CATEGORIZE].example}`."
+    if not 1 <= len(words) <= 2:
+        return Mistake(shown, "It takes a category, and the model's name before it when several models changed.", usage)
+    category = CATEGORIES.get(words[-1].lower())
+    if category is None:
+        near = get_close_matches(words[-1].lower(), CATEGORIES, n=1, cutoff=0.5)
+        guess = f"Did you mean `{CATEGORIES[near[0]].replace('_', '-')}`? " if near else ""
+        valid = " and ".join(f"`{name}`" for name in CATEGORY_NAMES)
+        return Mistake(shown, "That is not a category.", f"{guess}Categories: {valid}.")
+    model = words[0] if len(words) == 2 else ""
+    if model and not MODEL.fullmatch(model):
+        return Mistake(shown, "That cannot be the name of a model.", usage)
+    return Command(Verb.CATEGORIZE, shown, model=model.lower(), category=category)
+
+
+def chosen_model(command: Command, direct: Sequence[str]) -> str | Mistake:
+    """The directly changed model that a /categorize is about; its last part is enough when only one has it.
+
+    >>> chosen_model(Command(Verb.CATEGORIZE, "", model="orders"), ["shop.orders", "shop.items"])
+    'shop.orders'
+    """
+    valid = "Directly changed here: " + (", ".join(f"`{name}`" for name in direct) or "none") + "."
+    if not command.model:
+        if len(direct) == 1:
+            return direct[0]
+        cause = (
+            "No model is changed directly." if not direct else f"{len(direct)} models are changed directly: say which."
+        )
+        return Mistake(command.text, cause, valid)
+    fits = [name for name in direct if name.lower() == command.model or name.lower().endswith(f".{command.model}")]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        return Mistake(command.text, f"{len(fits)} models have that name: write it in full.", valid)
+    names = {name.lower(): name for name in direct} | {name.lower().rsplit(".", 1)[-1]: name for name in direct}
+    near = get_close_matches(command.model, names, n=1, cutoff=0.5)
+    guess = f"Did you mean `{names[near[0]]}`? " if near else ""
+    return Mistake(command.text, "This pull request does not change that model directly.", guess + valid)

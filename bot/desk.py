@@ -1,0 +1,118 @@
+"""What every lane works with, and the errors by which a lane says how it wants to be given back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from bot.checkout import Checkout
+from bot.github import GitHub, RepositoryGateway
+from bot.inbox import Inbox
+from bot.metrics import RUNS
+from bot.planner_process import Finished, Task, new_run_id, project_home, run_planner
+from bot.settings import BotConfig, Settings, read_config
+
+log = structlog.get_logger(__name__)
+CONFIG_FILES = ("config.yaml", "config.yml")
+DEFECT_TRIES = 3
+
+
+class Superseded(Exception):
+    """Something newer took the place of this run: the lane comes back after a settling time."""
+
+
+class Later(Exception):
+    """Not now: the lane comes back after that many seconds, and nothing is wrong."""
+
+    def __init__(self, seconds: float, why: str) -> None:
+        super().__init__(why)
+        self.seconds = seconds
+
+
+class ShuttingDown(Exception):
+    """This process ends: the lane is handed back as it is."""
+
+
+@dataclass
+class Desk:
+    """The tools of one process; `closing` is set when it must end."""
+
+    settings: Settings
+    inbox: Inbox
+    github: GitHub
+    worker: str
+    closing: threading.Event = field(default_factory=threading.Event)
+    before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
+    _checkouts: dict[str, Checkout] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def checkout(self, gateway: RepositoryGateway) -> Checkout:
+        """The mirror of a repository."""
+        with self._lock:
+            if gateway.name not in self._checkouts:
+                home = project_home(self.settings, gateway.name)
+                self._checkouts[gateway.name] = Checkout(home, gateway.name, gateway.clone_url, gateway.git_token)
+            return self._checkouts[gateway.name]
+
+    def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
+        """The rules at a commit of the prod branch; None when there is no project there."""
+        for name in CONFIG_FILES:
+            path = (Path(self.settings.project_path) / name).as_posix()
+            text = checkout.read(commit, path)
+            if text is not None:
+                return read_config(text, path, default_branch)
+        return None
+
+    @contextmanager
+    def project(self, checkout: Checkout, commit: str, run_id: str) -> Iterator[Path]:
+        """The project's folder as it is at a commit."""
+        with checkout.files(commit, run_id) as tree:
+            yield tree / self.settings.project_path
+
+    def plan(
+        self,
+        repository: str,
+        lane: str,
+        folder: Path,
+        arguments: tuple[str, ...],
+        *,
+        run_id: str = "",
+        on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
+        should_stop: Callable[[], str] = lambda: "",
+    ) -> Finished:
+        """Runs the planner once, on record from start to end."""
+        run_id = run_id or new_run_id()
+        purpose = " ".join(arguments[:2])
+        child_run = f"{run_id}-{arguments[0]}"
+
+        def started(pid: int, began: str) -> None:
+            self.inbox.begin_run(child_run, lane, purpose, self.worker, pid, began)
+
+        def stop() -> str:
+            return "shutdown" if self.closing.is_set() else should_stop()
+
+        self.before_plan(repository)
+        task = Task((*arguments, "--output", "json"), folder, repository, child_run)
+        log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
+        finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
+        self.inbox.end_run(child_run, finished.exit_code)
+        RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
+        if finished.stopped == "shutdown":
+            raise ShuttingDown
+        return finished
+
+
+def now_text() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 time, GitHub's Z included."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,0 +1,183 @@
+"""A webhook's headers and bytes -> what happened, or why it is none of our business, or a refusal. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
+REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+GUID = re.compile(r"[A-Za-z0-9:._-]{1,120}")
+SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+PULL_ACTIONS = frozenset(
+    {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A new comment, as its webhook tells it."""
+
+    comment_id: int
+    author: str
+    body: str
+    at: str  # ISO 8601, GitHub's clock
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened in a repository: to pull request `number`, or (0) to the branch `branch`."""
+
+    guid: str
+    kind: str  # "pull_request.opened", "push", "issue_comment.created", "check_run.rerequested", ...
+    repository: str
+    number: int = 0
+    branch: str = ""
+    head: str = ""
+    said: Said | None = None
+    again: bool = False  # somebody pressed Re-run
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A genuine delivery that asks nothing of us."""
+
+    guid: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A request that is not GitHub's, or not well formed; `status` is the HTTP answer."""
+
+    status: int
+    why: str
+
+
+def signature(secret: str, body: bytes) -> str:
+    """The value of X-Hub-Signature-256 that GitHub would send."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | Refused:
+    """What a delivery says; nothing of its body is looked at before its signature was found right."""
+    low = {key.lower(): value for key, value in headers.items()}
+    if not secret:
+        raise ValueError("a webhook secret is required")
+    if len(body) > MAX_BYTES:
+        return Refused(413, "the body is larger than GitHub sends")
+    given = low.get("x-hub-signature-256", "")
+    if not hmac.compare_digest(given.encode("utf-8", "replace"), signature(secret, body).encode()):
+        return Refused(401, "the signature is missing or wrong")
+    guid, name = low.get("x-github-delivery", ""), low.get("x-github-event", "")
+    if not GUID.fullmatch(guid) or not name:
+        return Refused(400, "the delivery has no id or no event name")
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return Refused(400, "the body is not JSON")
+    if not isinstance(payload, dict):
+        return Refused(400, "the body is not a JSON object")
+    return read_event(guid, name, payload)
+
+
+def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | Refused:
+    """What an event's payload says, when its sender is known to be GitHub."""
+    reader = READERS.get(name)
+    if reader is None:
+        return Ignored(guid, f"nothing to do for {name[:40]}")
+    try:
+        return reader(guid, payload)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return Refused(400, f"the {name} payload lacks what GitHub documents")
+
+
+def _repository(payload: Mapping[str, Any]) -> str:
+    name = payload["repository"]["full_name"]
+    if not REPOSITORY.fullmatch(name) or ".." in name:
+        raise ValueError("not a repository's name")
+    return str(name)
+
+
+def _sha(value: object) -> str:
+    if not isinstance(value, str) or not SHA.fullmatch(value):
+        raise ValueError("not a commit")
+    return value
+
+
+def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action = payload["action"]
+    if action not in PULL_ACTIONS:
+        return Ignored(guid, f"pull_request.{str(action)[:40]} changes nothing here")
+    pull = payload["pull_request"]
+    return Event(
+        guid,
+        f"pull_request.{action}",
+        _repository(payload),
+        int(pull["number"]),
+        pull["base"]["ref"],
+        _sha(pull["head"]["sha"]),
+    )
+
+
+def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action, issue, comment = payload["action"], payload["issue"], payload["comment"]
+    if action != "created":
+        return Ignored(guid, "edited and deleted comments run nothing")
+    if not issue.get("pull_request"):
+        return Ignored(guid, "a comment on a plain issue")
+    if comment["user"].get("type") == "Bot":
+        return Ignored(guid, "bots give no commands")
+    at = str(comment["created_at"])
+    datetime.fromisoformat(at.replace("Z", "+00:00"))
+    said = Said(int(comment["id"]), str(comment["user"]["login"]), str(comment["body"] or ""), at)
+    return Event(guid, "issue_comment.created", _repository(payload), int(issue["number"]), said=said)
+
+
+def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    ref = payload["ref"]
+    if payload.get("deleted") or not ref.startswith("refs/heads/"):
+        return Ignored(guid, "not a push to a branch")
+    return Event(
+        guid, "push", _repository(payload), branch=ref.removeprefix("refs/heads/"), head=_sha(payload["after"])
+    )
+
+
+def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
+    if payload["action"] != "rerequested":
+        return Ignored(guid, f"{noun}.{str(payload['action'])[:40]} asks nothing")
+    check = payload[noun]
+    head = _sha(check["head_sha"])
+    pulls = check.get("pull_requests") or []
+    number = int(pulls[0]["number"]) if pulls else 0
+    return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True)
+
+
+def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    added = payload.get("repositories") or payload.get("repositories_added") or []
+    if payload["action"] not in ("created", "added") or not added:
+        return Ignored(guid, "nothing was installed")
+    name = added[0]["full_name"]
+    return Event(guid, "installation", _repository({"repository": {"full_name": name}}))
+
+
+def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
+    return Ignored(guid, "pong")
+
+
+READERS = {
+    "ping": _ping,
+    "pull_request": _pull_request,
+    "issue_comment": _issue_comment,
+    "push": _push,
+    "check_run": lambda guid, payload: _check(guid, payload, "check_run"),
+    "check_suite": lambda guid, payload: _check(guid, payload, "check_suite"),
+    "installation": _installation,
+    "installation_repositories": _installation,
+}

@@ -1,0 +1,495 @@
+"""The gateway to GitHub: the few verbs that the bot uses, patient on reads, never twice on writes."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, TypeVar
+
+import requests
+import structlog
+import tenacity
+from github import Auth, Consts, Github, GithubException, GithubIntegration
+from github.CheckRun import CheckRun
+from github.IssueComment import IssueComment
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from bot.checks import CheckView
+from bot.events import Said
+from bot.records import Posted, Pull
+from bot.settings import ROLES, Role, Settings
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+READ_TRIES = 4
+WRITE_TRIES = 3
+LONGEST_WAIT = 20.0  # a pause longer than this is left to the lane: it comes back when the pause is over
+SECONDARY_WAIT = 60.0
+ANNOTATIONS_A_CALL = 50
+
+
+class GitHubPaused(Exception):
+    """GitHub asked for silence until `until` (seconds of the epoch); the caller comes back then."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"GitHub asked to wait for {seconds:.0f} s")
+        self.seconds = seconds
+
+
+class GitHubFailed(Exception):
+    """GitHub did not do it: refused, or out of reach after several tries."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Pause:
+    """One installation's silence: while it lasts, every call of that installation waits."""
+
+    def __init__(self, longest: float = LONGEST_WAIT) -> None:
+        self._until = 0.0
+        self._longest = longest
+        self._lock = threading.Lock()
+
+    def ask(self, seconds: float) -> None:
+        """GitHub asked for silence."""
+        with self._lock:
+            self._until = max(self._until, time.time() + seconds)
+        log.warning("github_paused", seconds=round(seconds, 1))
+
+    @property
+    def left(self) -> float:
+        with self._lock:
+            return max(0.0, self._until - time.time())
+
+    def wait(self) -> None:
+        """Waits out a short pause; GitHubPaused for a long one."""
+        left = self.left
+        if left > self._longest:
+            raise GitHubPaused(left)
+        if left:
+            threading.Event().wait(left)
+
+
+class GitHub:
+    """Every repository that the bot may see, through an App or a token."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._options: dict[str, Any] = {
+            "base_url": settings.github_api_url.rstrip("/") or Consts.DEFAULT_BASE_URL,
+            "timeout": settings.api_timeout_seconds,
+            "retry": None,  # retried here, where it is known what may be repeated
+            "seconds_between_requests": 0,
+            "seconds_between_writes": settings.write_spacing_seconds,
+            "per_page": 100,
+            "lazy": True,  # an object known by its number costs no call until something of it is read
+        }
+        self._lock = threading.Lock()
+        self._known: dict[str, RepositoryGateway] = {}
+        self._clients: dict[int, tuple[Github, Pause, Auth.Auth]] = {}
+        self._secrets = settings.secrets()
+        self._login = settings.bot_login
+        self._app_auth: Auth.AppAuth | None = None
+        if settings.is_app:
+            self._app_auth = Auth.AppAuth(settings.github_app_id, settings.github_private_key.get_secret_value())
+            self._integration = GithubIntegration(auth=self._app_auth, **self._options)
+
+    def repository(self, name: str) -> RepositoryGateway:
+        """The verbs for one repository; found once, then remembered."""
+        with self._lock:
+            if name in self._known:
+                return self._known[name]
+        client, pause, auth = self._client(name)
+        gateway = RepositoryGateway(name, client, pause, auth, self.login(), self._secrets)
+        with self._lock:
+            return self._known.setdefault(name, gateway)
+
+    def forget(self, name: str) -> None:
+        """Looks the repository up anew next time: it may have been reinstalled."""
+        with self._lock:
+            self._known.pop(name, None)
+            self._clients.clear()
+
+    def login(self) -> str:
+        """Who the bot's own comments are by: `slug[bot]`, or the token's user."""
+        if not self._login:
+            if self._app_auth:
+                slug = patiently(Pause(), lambda: self._integration.get_app().slug)
+                self._login = f"{slug}[bot]"
+            else:
+                client = Github(auth=Auth.Token(self._settings.github_token.get_secret_value()), **self._options)
+                self._login = patiently(Pause(), lambda: client.get_user().login)
+        return self._login
+
+    def repositories(self) -> tuple[str, ...]:
+        """The repositories to look after: those the App is installed on, or those the settings name."""
+        named = tuple(each.strip() for each in self._settings.repositories.split(",") if each.strip())
+        if not self._app_auth:
+            return named
+        found = patiently(
+            Pause(),
+            lambda: [repo.full_name for each in self._integration.get_installations() for repo in each.get_repos()],
+        )
+        return tuple(dict.fromkeys([*named, *found]))
+
+    def budget(self) -> Mapping[str, int]:
+        """How many calls each installation has left, as its last answer said."""
+        with self._lock:
+            return {str(key): client.rate_limiting[0] for key, (client, _, _) in self._clients.items()}
+
+    def _client(self, name: str) -> tuple[Github, Pause, Auth.Auth]:
+        installation = 0
+        auth: Auth.Auth
+        if self._app_auth:
+            owner, _, short = name.partition("/")
+            try:
+                installation = patiently(Pause(), lambda: self._integration.get_repo_installation(owner, short).id)
+            except GitHubFailed as error:
+                raise GitHubFailed(f"The App is not installed on {name}.", error.status) from error
+        with self._lock:
+            if installation in self._clients:
+                return self._clients[installation]
+            if self._app_auth:
+                auth = self._app_auth.get_installation_auth(installation)
+            else:
+                auth = Auth.Token(self._settings.github_token.get_secret_value())
+            client = Github(auth=auth, **self._options)
+            self._clients[installation] = (client, Pause(), auth)
+            return self._clients[installation]
+
+
+class RepositoryGateway:
+    """What the bot does in one repository."""
+
+    def __init__(
+        self, name: str, client: Github, pause: Pause, auth: Auth.Auth, login: str, secrets: Sequence[str]
+    ) -> None:
+        self.name = name
+        self.login = login
+        self._client = client
+        self._pause = pause
+        self._auth = auth
+        self._secrets = secrets
+        self._repository: Repository | None = None
+
+    # --- reading ---
+
+    @property
+    def clone_url(self) -> str:
+        return self._read(lambda: self._repo.clone_url)
+
+    @property
+    def default_branch(self) -> str:
+        return self._read(lambda: self._repo.default_branch)
+
+    def git_token(self) -> str:
+        """A token that git may fetch with, for now."""
+        return self._read(lambda: str(self._auth.token))
+
+    def pull(self, number: int) -> Pull:
+        """The pull request as it is now."""
+        return self._read(lambda: _pull(self._repo.get_pull(number)))
+
+    def open_pulls(self) -> tuple[Pull, ...]:
+        """Every open pull request."""
+        return self._read(
+            lambda: tuple(_pull(each) for each in self._repo.get_pulls(state="open", sort="updated", direction="desc"))
+        )
+
+    def closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
+        """The pull requests that were closed or merged last."""
+
+        def read() -> tuple[Pull, ...]:
+            found = self._repo.get_pulls(state="closed", sort="updated", direction="desc")
+            return tuple(_pull(each) for each in islice(found, limit))
+
+        return self._read(read)
+
+    def branch_head(self, branch: str) -> str:
+        """The commit that a branch is at."""
+        return self._read(lambda: str(self._repo.get_git_ref(f"heads/{branch}").object.sha))
+
+    def role(self, login: str) -> Role | None:
+        """The live permission of a person; None when it could not be read."""
+        try:
+            name = self._read(lambda: self._repo.get_collaborator_role_name(login))
+        except GitHubFailed as error:
+            return "none" if error.status == 404 else None
+        if name in ROLES:
+            return next(role for role in ROLES if role == name)
+        # A custom role: its base permission is what counts.
+        try:
+            base = self._read(lambda: self._repo.get_collaborator_permission(login))
+        except GitHubFailed:
+            return None
+        return next((role for role in ROLES if role == base), None)
+
+    def comments(self, number: int, since: datetime | None = None) -> tuple[Posted, ...]:
+        """The comments of a pull request, oldest first; only those touched since then, if a time is given."""
+        issue = self._read(lambda: self._repo.get_issue(number))
+        found = issue.get_comments(since=since) if since else issue.get_comments()
+        return self._read(lambda: tuple(_posted(each) for each in found))
+
+    def find_check(self, sha: str, key: str) -> int:
+        """The id of our check with that key on a commit, 0 when there is none."""
+        found = self._read(lambda: list(self._repo.get_commit(sha).get_check_runs()))
+        return next((each.id for each in found if each.external_id == key), 0)
+
+    # --- writing ---
+
+    def write_comment(self, number: int, body: str, marker: str) -> Posted:
+        """Posts a comment with that hidden marker unless one of ours has it already, which is edited instead."""
+        body = self._clean(body)
+
+        def look() -> Posted | None:
+            ours = (each for each in self.comments(number) if each.author == self.login and marker in each.body)
+            return next(ours, None)
+
+        def post() -> Posted:
+            return _posted(self._repo.get_issue(number).create_comment(body))
+
+        posted = self._write_once(look, post)
+        return posted if posted.body == body else self.edit_comment(number, posted.id, body)
+
+    def edit_comment(self, number: int, comment_id: int, body: str) -> Posted:
+        """Makes a comment say this."""
+        clean = self._clean(body)
+
+        def edit() -> Posted:
+            comment = self._repo.get_issue(number).get_comment(comment_id)
+            comment.edit(clean)
+            return _posted(comment)
+
+        return self._read(edit, tries=WRITE_TRIES)
+
+    def react(self, number: int, comment_id: int, content: str) -> None:
+        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated."""
+        self._read(
+            lambda: self._repo.get_issue(number).get_comment(comment_id).create_reaction(content), tries=WRITE_TRIES
+        )
+
+    def unreact(self, number: int, comment_id: int, content: str) -> None:
+        """Takes our own reaction of that kind back."""
+
+        def remove() -> None:
+            for reaction in self._repo.get_issue(number).get_comment(comment_id).get_reactions():
+                if reaction.content == content and reaction.user.login == self.login:
+                    reaction.delete()
+
+        self._read(remove, tries=WRITE_TRIES)
+
+    def write_check(self, sha: str, view: CheckView, key: str, known: int = 0) -> tuple[int, str]:
+        """Makes a check on a commit say this, and returns its id and page; `known` is its id when it stands already."""
+        output, rest = self._output(view)
+        state: dict[str, Any] = {"status": view.status, "external_id": key}
+        if view.done:
+            state["conclusion"] = view.conclusion
+        if known:
+            try:
+                run = self._read(lambda: self._edited(known, state, output), tries=WRITE_TRIES)
+                return self._more(run, rest, output)
+            except GitHubFailed as error:
+                if error.status not in (403, 404, 422):
+                    raise
+
+        def look() -> CheckRun | None:
+            found = self._repo.get_commit(sha).get_check_runs(check_name=view.name)
+            return next((each for each in found if each.external_id == key), None)
+
+        def post() -> CheckRun:
+            return self._repo.create_check_run(name=view.name, head_sha=sha, output=output, **state)
+
+        run = self._write_once(look, post, look_first=False)
+        return self._more(run, rest, output)
+
+    def _edited(self, check_id: int, state: dict[str, Any], output: dict[str, Any]) -> CheckRun:
+        run = self._repo.get_check_run(check_id)
+        run.edit(**state, output=output)
+        return run
+
+    def _more(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> tuple[int, str]:
+        """GitHub takes 50 annotations a call: the others follow."""
+        for start in range(0, len(rest), ANNOTATIONS_A_CALL):
+            part = {**output, "annotations": rest[start : start + ANNOTATIONS_A_CALL]}
+            self._read(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]
+        return run.id, run.html_url or ""
+
+    def _output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        marks = []
+        for each in view.annotations:
+            mark: dict[str, Any] = {
+                "path": each.path,
+                "start_line": max(each.line, 1),
+                "end_line": max(each.line, 1),
+                "annotation_level": each.level,
+                "message": self._clean(each.message)[:60_000],
+            }
+            if each.column:
+                mark |= {"start_column": each.column, "end_column": each.column}
+            marks.append(mark)
+        output: dict[str, Any] = {"title": self._clean(view.title), "summary": self._clean(view.summary)}
+        if marks:
+            output["annotations"] = marks[:ANNOTATIONS_A_CALL]
+        return output, marks[ANNOTATIONS_A_CALL:]
+
+    # --- patience ---
+
+    @property
+    def _repo(self) -> Repository:
+        if self._repository is None:
+            self._repository = patiently(self._pause, lambda: self._client.get_repo(self.name))
+        return self._repository
+
+    def _read(self, call: Callable[[], T], tries: int = READ_TRIES) -> T:
+        return patiently(self._pause, call, tries)
+
+    def _write_once(self, look: Callable[[], T | None], post: Callable[[], T], *, look_first: bool = True) -> T:
+        """A POST whose answer may be lost: before it is sent again, look whether it was done."""
+        found = self._read(look) if look_first else None
+        for attempt in range(WRITE_TRIES):
+            if found is not None:
+                return found
+            try:
+                return patiently(self._pause, post, tries=1)
+            except GitHubFailed as error:
+                if not is_passing(error.status) or attempt == WRITE_TRIES - 1:
+                    raise
+                threading.Event().wait(0.2 * 2**attempt)
+            found = self._read(look)
+        raise AssertionError("unreachable")
+
+    def _clean(self, text: str) -> str:
+        return redacted(text, (*self._secrets, *self._live_tokens()))
+
+    def _live_tokens(self) -> tuple[str, ...]:
+        auth = self._auth
+        if isinstance(auth, Auth.AppInstallationAuth):
+            try:
+                return (auth.token,)
+            except (GithubException, requests.RequestException):
+                return ()
+        return ()
+
+
+def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
+    """Does a call, again after a pause that GitHub asked for, and again a few times when it is out of reach."""
+
+    def once() -> T:
+        pause.wait()
+        try:
+            return call()
+        except GithubException as error:
+            wait = asked_wait(error)
+            if wait is not None:
+                pause.ask(wait)
+                raise _Limited from error
+            raise GitHubFailed(_said(error), error.status) from error
+        except (requests.RequestException, ConnectionError, TimeoutError) as error:
+            raise GitHubFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
+
+    def again(error: BaseException) -> bool:
+        if isinstance(error, _Limited):
+            return True
+        return tries > 1 and isinstance(error, GitHubFailed) and is_passing(error.status)
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        return 0.0 if isinstance(error, _Limited) else tenacity.wait_random_exponential(multiplier=0.3, max=5)(state)
+
+    stop = tenacity.stop_after_attempt(max(tries, READ_TRIES))
+    retrying = tenacity.Retrying(retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, reraise=True)
+    try:
+        return retrying(once)
+    except _Limited as error:
+        raise GitHubPaused(max(pause.left, 1.0)) from error
+
+
+class _Limited(Exception):
+    """A rate limit was met; the pause is set."""
+
+
+def is_passing(status: int) -> bool:
+    """True for an answer that may be another one next time: none at all, or the server's own fault."""
+    return status == 0 or status >= 500
+
+
+def asked_wait(error: GithubException) -> float | None:
+    """How long GitHub asks to be left alone, None when this is no rate limit."""
+    if error.status not in (403, 429):
+        return None
+    headers = {key.lower(): value for key, value in (error.headers or {}).items()}
+    after = headers.get("retry-after", "")
+    if after.isdigit():
+        return float(after)
+    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
+        return max(1.0, float(headers["x-ratelimit-reset"]) - time.time() + 1)
+    text = str(error.data).lower()
+    return SECONDARY_WAIT if error.status == 429 or "secondary rate limit" in text else None
+
+
+def redacted(text: str, secrets: Sequence[str]) -> str:
+    """The text without any of the secrets, and without anything that looks like a GitHub token."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, "***")
+    return TOKEN.sub("***", text)
+
+
+TOKEN = re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9_-]{16,}|github_pat_[A-Za-z0-9_]{20,})")
+
+
+def _said(error: GithubException) -> str:
+    data = error.data
+    message = data.get("message") if isinstance(data, dict) else None
+    return f"GitHub answered {error.status}: {str(message or 'no reason given')[:300]}"
+
+
+def _pull(pull: PullRequest) -> Pull:
+    head = pull.head.repo
+    merged = pull.merged_at is not None
+    return Pull(
+        number=pull.number,
+        title=pull.title,
+        author=pull.user.login,
+        is_open=pull.state == "open",
+        merged=merged,
+        merge_sha=(pull.merge_commit_sha or "") if merged else "",
+        head=pull.head.sha,
+        head_repository=head.full_name if head else "",
+        base_ref=pull.base.ref,
+        updated_at=pull.updated_at.astimezone(UTC).isoformat() if pull.updated_at else "",
+    )
+
+
+def _posted(comment: IssueComment) -> Posted:
+    author = comment.user
+    return Posted(
+        id=comment.id,
+        author=author.login if author else "",
+        body=comment.body or "",
+        at=comment.created_at.astimezone(UTC).isoformat(),
+        updated_at=comment.updated_at.astimezone(UTC).isoformat(),
+        by_bot=bool(author and author.type == "Bot"),
+        edited=comment.updated_at - comment.created_at > timedelta(0),
+    )
+
+
+def said(posted: Posted) -> Said:
+    """A comment as its webhook would have told it."""
+    return Said(posted.id, posted.author, posted.body, posted.at)
+
+
+__all__ = [
+    "GitHub",
+    "GitHubFailed",
+    "GitHubPaused",
+    "RepositoryGateway",
+    "said",
+]

@@ -1,0 +1,208 @@
+"""Text that cannot break out of where it is put: spans, fences, tables, folds, graphs; blocks within a budget. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+
+from bot.results import Days, ModelChange
+
+COMMENT_LIMIT = 65_536
+CHECK_LIMIT = 65_535
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+ZERO_WIDTH = "\u200b"
+
+NAMES = {
+    "breaking": "Breaking",
+    "non_breaking": "Non-breaking",
+    "forward_only": "Forward-only",
+    "metadata": "Metadata",
+    "equivalent": "Equivalent",
+    "indirect_breaking": "Indirect breaking",
+    "indirect_non_breaking": "Indirect non-breaking",
+    "undecided": "Undecided",
+    "added": "Added",
+    "removed": "Removed",
+}
+SIGNS = {
+    "breaking": "🔴",
+    "undecided": "🟣",
+    "non_breaking": "🟢",
+    "forward_only": "🔵",
+    "indirect_breaking": "🟠",
+    "indirect_non_breaking": "⚪",
+    "metadata": "⚪",
+    "equivalent": "⚪",
+    "added": "🆕",
+    "removed": "🗑️",
+}
+COLOURS = {  # fill, border, text: readable on GitHub's light and dark pages
+    "breaking": ("#ffd7d5", "#cf222e", "#82071e"),
+    "undecided": ("#e9d8fd", "#8250df", "#3e1f79"),
+    "non_breaking": ("#d3f5db", "#1a7f37", "#044f1e"),
+    "forward_only": ("#d5e8ff", "#0969da", "#033d8b"),
+    "indirect_breaking": ("#ffe3c2", "#bc4c00", "#762d0a"),
+    "indirect_non_breaking": ("#f3f4f6", "#8c959f", "#32383f"),
+    "metadata": ("#f3f4f6", "#8c959f", "#32383f"),
+    "equivalent": ("#f3f4f6", "#8c959f", "#32383f"),
+    "added": ("#d3f5db", "#1a7f37", "#044f1e"),
+    "removed": ("#eaeef2", "#57606a", "#32383f"),
+}
+
+
+def category_of(model: ModelChange) -> str:
+    """The category, or `added` and `removed` for a model that came or went."""
+    return model.change if model.change in ("added", "removed") else model.category or "undecided"
+
+
+def code(text: str) -> str:
+    """A code span that holds any text: longer back-ticks around than within, on one line."""
+    flat = " ".join(printable(text).split()) or " "
+    ticks = "`" * (longest_ticks(flat) + 1) if "`" in flat else "`"
+    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return f"{ticks}{pad}{flat}{pad}{ticks}"
+
+
+def fence(text: str, language: str = "", limit: int = 20_000) -> str:
+    """A fenced block that holds any text; cut at a line's end, with the number of lines left out told after it."""
+    lines = printable(text).rstrip("\n").split("\n")
+    kept: list[str] = []
+    room = limit
+    for line in lines:
+        room -= min(len(line), 2000) + 1
+        if room < 0:
+            break
+        kept.append(line[:2000])
+    ticks = "`" * max(3, longest_ticks("\n".join(kept)) + 1)
+    rest = f"\n*{len(lines) - len(kept)} more lines.*" if len(kept) < len(lines) else ""
+    return f"{ticks}{language}\n" + "\n".join(kept) + f"\n{ticks}{rest}"
+
+
+def inert(text: str) -> str:
+    """One line of somebody else's words: code spans stay, everything else cannot mention, link, embed or fold."""
+    flat = " ".join(printable(text).split())
+    parts, at = [], 0
+    for match in CODE_SPAN.finditer(flat):
+        parts += [_escaped(flat[at : match.start()]), code(match[2].strip() or " ")]
+        at = match.end()
+    return "".join([*parts, _escaped(flat[at:])])
+
+
+def tag_text(text: str) -> str:
+    """Text between HTML tags, where Markdown is not read."""
+    return html.escape(" ".join(printable(text).split())).replace("@", f"@{ZERO_WIDTH}")
+
+
+def cell(text: str) -> str:
+    """Markdown that stays within its table cell."""
+    return text.replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
+
+
+def printable(text: str) -> str:
+    """The text without control characters and direction overrides; line ends are kept."""
+    shown = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    return "".join(each for each in shown if each == "\n" or each.isprintable())
+
+
+def longest_ticks(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)
+
+
+def folded(summary: str, body: str) -> str:
+    """A <details> block; blank lines around the body so that its Markdown is read."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(" --- " for _ in head) + "|"]
+    lines += ["| " + " | ".join(cell(each) for each in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
+    """The blocks that fit, in order, each whole; the first and the last always stay, and what is left out is told."""
+    first, *middle, last = blocks if len(blocks) > 1 else (*blocks, "")
+    room = limit - len(first) - len(last) - len(left_out) - 8
+    kept, dropped = [first], False
+    for block in middle:
+        if len(block) + 2 <= room:
+            kept.append(block)
+            room -= len(block) + 2
+        else:
+            dropped = True
+    return "\n\n".join(each for each in [*kept, left_out if dropped else "", last] if each) + "\n"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 view`, `2 views`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def days(intervals: Sequence[Days]) -> str:
+    """Half-open intervals as a person says them.
+
+    >>> days([("2026-01-01", "2026-01-08")])
+    '7 days, 2026-01-01 to 2026-01-07'
+    """
+    whole = [_whole_days(each) for each in intervals]
+    if not intervals:
+        return ""
+    if all(whole):
+        spans = [each for each in whole if each]
+        total = sum((end - start).days for start, end in spans)
+        texts = [_span(start, end - timedelta(days=1)) for start, end in spans[:3]]
+        more = f" and {len(spans) - 3} more ranges" if len(spans) > 3 else ""
+        return f"{counted(total, 'day')}, {', '.join(texts)}{more}"
+    texts = [f"{start} until {end}" for start, end in intervals[:3]]
+    return ", ".join(texts) + (f" and {len(intervals) - 3} more" if len(intervals) > 3 else "")
+
+
+def graph(models: Sequence[ModelChange]) -> str:
+    """A mermaid graph of the plan's models, coloured by category, arrows from parent to child."""
+    ids = {model.name: f"m{index}" for index, model in enumerate(models)}
+    lines = ["```mermaid", "graph LR"]
+    for model in models:
+        category = category_of(model)
+        label = re.sub(r"[^A-Za-z0-9_. -]", "_", model.name)
+        work = "<br/>recomputed" if model.recomputed and model.change != "added" else ""
+        lines.append(
+            f'  {ids[model.name]}["{label}<br/><i>{NAMES.get(category, "Changed")}</i>{work}"]:::{_style(category)}'
+        )
+    edges = sorted({(ids[parent], ids[model.name]) for model in models for parent in model.parents if parent in ids})
+    lines += [f"  {parent} --> {child}" for parent, child in edges]
+    used = dict.fromkeys(_style(category_of(model)) for model in models)
+    for style in used:
+        fill, stroke, text = COLOURS[style.removeprefix("c_")]
+        lines.append(f"  classDef {style} fill:{fill},stroke:{stroke},color:{text}")
+    return "\n".join([*lines, "```"])
+
+
+def _style(category: str) -> str:
+    return f"c_{category if category in COLOURS else 'undecided'}"
+
+
+def _escaped(text: str) -> str:
+    safe = html.escape(text, quote=False)
+    safe = re.sub(r"([\\`*_\[\]~])", r"\\\1", safe)
+    safe = safe.replace("@", f"@{ZERO_WIDTH}").replace("://", f":{ZERO_WIDTH}//")
+    return re.sub(r"#(?=\d)", f"#{ZERO_WIDTH}", safe)
+
+
+def _whole_days(interval: Days) -> tuple[date, date] | None:
+    """Both ends as dates when they are midnights, else None."""
+    ends = []
+    for text in interval:
+        clock = text[10:].strip(" T").removesuffix("Z").removesuffix("+00:00")
+        if clock.strip("0:."):
+            return None
+        try:
+            ends.append(date.fromisoformat(text[:10]))
+        except ValueError:
+            return None
+    return (ends[0], ends[1]) if ends[0] < ends[1] else None
+
+
+def _span(first: date, last: date) -> str:
+    return f"{first}" if first == last else f"{first} to {last}"

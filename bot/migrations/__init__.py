@@ -1,0 +1,1 @@
+"""The bot's own tables, step by step."""

@@ -1,0 +1,189 @@
+"""The planner as a child: its own process group, an allow-listed environment, JSON lines on its standard output."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from bot.processes import birth, signal_group
+from bot.results import Outcome, kept_lines, read_event, read_outcome
+from bot.settings import Settings
+
+log = structlog.get_logger(__name__)
+# What any program may need to start, and nothing that opens a door.
+ALLOWED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "JAVA_HOME",
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "HADOOP_CONF_DIR",
+    "PYSPARK_PYTHON",
+    "PYSPARK_DRIVER_PYTHON",
+    "VIRTUAL_ENV",
+    "SSL_CERT_FILE",
+    "LD_LIBRARY_PATH",
+)
+POLL_SECONDS = 0.2
+LINES_MOST = 20_000  # progress lines beyond this are heard but not kept
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a child ended: its kept lines and exit code, and why it was stopped if it was."""
+
+    lines: tuple[str, ...]
+    exit_code: int
+    stopped: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        return read_outcome(self.lines, self.exit_code)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One call of the planner."""
+
+    arguments: tuple[str, ...]
+    folder: Path
+    repository: str
+    run_id: str
+
+
+def new_run_id() -> str:
+    return f"run-{uuid4().hex[:12]}"
+
+
+def planner_argv(settings: Settings) -> tuple[str, ...]:
+    """The planner's command: the settings' own, or this Python's; -P keeps the project's folder off the import path."""
+    return settings.planner_command or (sys.executable, "-P", "-m", "planner.cli.main")
+
+
+def project_home(settings: Settings, repository: str) -> Path:
+    """Where a repository's catalog, mirror and logs are."""
+    owner, _, name = repository.partition("/")
+    return settings.home.resolve() / owner / name
+
+
+def child_environment(settings: Settings, repository: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """All that a planner child sees of the world: no token, no key, no webhook secret."""
+    home = project_home(settings, repository)
+    kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
+    state = settings.state_url.get_secret_value()
+    own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
+    own |= {"MERGEPLAN_STATE_URL": state} if state else {}
+    return {**kept, **own, "PYTHONUNBUFFERED": "1"}
+
+
+def run_planner(
+    settings: Settings,
+    task: Task,
+    *,
+    on_start: Callable[[int, str], None],
+    on_event: Callable[[Mapping[str, Any]], None],
+    should_stop: Callable[[], str],
+) -> Finished:
+    """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
+    child = _start(settings, task)
+    on_start(child.pid, birth(child.pid))
+    said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read_into, args=(child, said), name=f"{task.run_id}-reader", daemon=True)
+    reader.start()
+    deadline = time.monotonic() + settings.run_timeout_seconds
+    lines: list[str] = []
+    stopped, asked = "", 0.0
+    try:
+        while (line := _next(said)) is not None:
+            if line:
+                _hear(line, lines, on_event)
+            if time.monotonic() - asked < POLL_SECONDS:
+                continue
+            stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")
+            asked = time.monotonic()
+            if stopped:
+                break
+    finally:
+        exit_code = _end(child, settings.grace_seconds, kill=bool(stopped) or sys.exc_info()[0] is not None)
+        reader.join(timeout=5)
+        if child.stdout:
+            child.stdout.close()
+    log.info("planner_ended", run=task.run_id, repository=task.repository, exit_code=exit_code, stopped=stopped)
+    return Finished(kept_lines(lines), exit_code, stopped)
+
+
+def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = False) -> subprocess.Popen[bytes]:
+    """Starts a planner in a session of its own; its standard error goes to a log file, its output too if `quiet`."""
+    home = project_home(settings, task.repository)
+    logs = home / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    with (logs / f"{log_name}.log").open("ab") as errors:
+        return subprocess.Popen(
+            [*planner_argv(settings), *task.arguments],
+            cwd=task.folder,
+            env=child_environment(settings, task.repository, os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=errors if quiet else subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+
+
+def _start(settings: Settings, task: Task) -> subprocess.Popen[bytes]:
+    return start_child(settings, task, task.run_id)
+
+
+def _read_into(child: subprocess.Popen[bytes], said: queue.SimpleQueue[str | None]) -> None:
+    assert child.stdout is not None
+    try:
+        for line in child.stdout:
+            said.put(line.decode("utf-8", "replace").strip() or " ")
+    except ValueError:
+        pass  # closed under us: the child was stopped
+    said.put(None)
+
+
+def _next(said: queue.SimpleQueue[str | None]) -> str | None:
+    """The next line; '' when there is none for now, None at the end."""
+    try:
+        return said.get(timeout=POLL_SECONDS)
+    except queue.Empty:
+        return ""
+
+
+def _hear(line: str, lines: list[str], on_event: Callable[[Mapping[str, Any]], None]) -> None:
+    event = read_event(line)
+    if event is None:
+        return
+    if len(lines) < LINES_MOST or event["event"] == "result":
+        lines.append(line)
+    on_event(event)
+
+
+def _end(child: subprocess.Popen[bytes], grace: float, *, kill: bool) -> int:
+    if kill:
+        signal_group(child.pid, signal.SIGTERM)
+    try:
+        child.wait(timeout=grace if kill else max(grace, 10.0))
+    except subprocess.TimeoutExpired:
+        log.warning("planner_did_not_end", pid=child.pid)
+    if kill or child.poll() is None:
+        # Whatever of the group is left, grandchildren included.
+        signal_group(child.pid, signal.SIGKILL)
+    return child.wait()

@@ -1,0 +1,121 @@
+"""May this person do this now? Facts -> Allowed or Refused with the reason. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.commands import Command, Verb
+from bot.settings import ROLES, Role
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a decision rests on, gathered before it is made."""
+
+    role: Role | None  # the live permission; None: it could not be read
+    live_head: str
+    shown_head: str  # the head of the plan that the comment shows; '' when none is shown
+    shown_since: datetime | None  # since when the comment shows a plan of that head on that prod
+    said_at: datetime
+    shown_plan: str = ""
+    is_open: bool = True
+    is_fork: bool = False
+    is_running: bool = False
+    promoted: bool = False
+    promoted_revision: int = 0
+    prod_revision: int = 0
+    base_moved: bool = False
+    elsewhere: str = ""  # the prod branch, when this pull request goes into another one
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Go on."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Nothing is changed; `why` is a sentence for the person who asked."""
+
+    why: str
+
+
+def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | Refused:
+    """Whether a command may run: first who asks, then whether what they saw is still so."""
+    need = needs.get(command.verb.value, "admin")
+    if command.verb is Verb.HELP:
+        return Allowed()
+    if facts.elsewhere:
+        return Refused(
+            f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
+        )
+    if facts.role is None:
+        return Refused("Your permission could not be verified, so nothing was changed. Try again in a minute.")
+    if ROLES.index(facts.role) < ROLES.index(need):
+        return Refused(
+            f"This needs the `{need}` permission on this repository; you have `{facts.role}`. Nothing was changed."
+        )
+    return RULES[command.verb](command, facts)
+
+
+def _plan(command: Command, facts: Facts) -> Allowed | Refused:
+    if facts.is_fork and not facts.is_open:
+        return Refused("This pull request is closed.")
+    return Allowed()
+
+
+def _cancel(command: Command, facts: Facts) -> Allowed | Refused:
+    return Allowed() if facts.is_running else Refused("Nothing is running.")
+
+
+def _categorize(command: Command, facts: Facts) -> Allowed | Refused:
+    if not facts.is_open:
+        return Refused("This pull request is closed: its plan can no longer be changed.")
+    if not facts.shown_head or facts.shown_since is None:
+        return Refused("No plan is shown yet. Wait for it, then say it again.")
+    if facts.shown_head != facts.live_head:
+        return Refused(
+            f"The plan shown is of `{facts.shown_head[:7]}`, but the head is now `{facts.live_head[:7]}`. "
+            "Look at the new plan when it is shown, then say it again."
+        )
+    if facts.base_moved:
+        return Refused(
+            "Prod has moved since that plan was made. Look at the new plan when it is shown, then say it again."
+        )
+    if facts.said_at < facts.shown_since:
+        return Refused("You had an older plan before you. Look at the plan shown now, then say it again.")
+    return Allowed()
+
+
+def _rollback(command: Command, facts: Facts) -> Allowed | Refused:
+    if not facts.promoted:
+        return Refused("This pull request is not in prod, so there is nothing to roll back.")
+    if facts.promoted_revision < 2:
+        return Refused("Prod has no earlier revision to go back to.")
+    if facts.prod_revision != facts.promoted_revision:
+        return Refused(
+            f"Prod has gone on to revision {facts.prod_revision} since this pull request became revision "
+            f"{facts.promoted_revision}. Roll back what came later first."
+        )
+    return Allowed()
+
+
+def _ok_to_plan(command: Command, facts: Facts) -> Allowed | Refused:
+    if not facts.is_fork:
+        return Refused("This pull request does not come from a fork: it needs no leave.")
+    if not facts.live_head.startswith(command.sha):
+        return Refused(
+            f"The head is now `{facts.live_head[:7]}`. Look at it, then type `/ok-to-plan {facts.live_head[:7]}`."
+        )
+    return Allowed()
+
+
+RULES = {
+    Verb.PLAN: _plan,
+    Verb.CANCEL: _cancel,
+    Verb.CATEGORIZE: _categorize,
+    Verb.ROLLBACK: _rollback,
+    Verb.OK_TO_PLAN: _ok_to_plan,
+}

@@ -1,0 +1,229 @@
+"""What the bot knows: one record a pull request, one a repository's prod, one a command. Pure data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from bot.results import Outcome, read_outcome
+
+TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
+    "mergeplan / tests",
+    "mergeplan / plan",
+    "mergeplan / environment",
+    "mergeplan / promotion",
+)
+
+
+class State(StrEnum):
+    """Where a pull request stands."""
+
+    NEW = "new"  # seen, nothing decided for this head
+    HELD = "held"  # from a fork, and nobody has allowed this head
+    WAITING = "waiting"  # prod is being built for the first time
+    PLANNING = "planning"
+    PLANNED = "planned"
+    FAILED = "failed"
+    CANCELLED = "cancelled"  # by /cancel
+    MERGED = "merged"  # prod's lane has it now
+    PROMOTED = "promoted"
+    UNPROMOTED = "unpromoted"  # merged, and its promotion failed
+    ROLLED_BACK = "rolled_back"
+    CLOSED = "closed"
+
+
+SETTLED = frozenset(
+    {
+        State.PLANNED,
+        State.FAILED,
+        State.CANCELLED,
+        State.PROMOTED,
+        State.UNPROMOTED,
+        State.ROLLED_BACK,
+        State.CLOSED,
+        State.HELD,
+    }
+)
+AFTER_MERGE = frozenset({State.MERGED, State.PROMOTED, State.UNPROMOTED, State.ROLLED_BACK})
+
+
+class Prod(StrEnum):
+    """Where a repository's prod stands."""
+
+    UNKNOWN = "unknown"
+    BUILDING = "building"
+    READY = "ready"
+    FAILED = "failed"  # the first build failed; pull requests are planned against nothing
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A pull request as it is on GitHub now."""
+
+    number: int
+    title: str
+    author: str
+    is_open: bool
+    merged: bool
+    merge_sha: str
+    head: str
+    head_repository: str
+    base_ref: str
+    updated_at: str
+
+    def is_fork_of(self, repository: str) -> bool:
+        return self.head_repository.lower() != repository.lower()
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A comment that stands on GitHub."""
+
+    id: int
+    author: str
+    body: str
+    at: str
+    updated_at: str
+    by_bot: bool
+    edited: bool
+
+
+@dataclass(frozen=True)
+class News:
+    """A delivery that came to a lane."""
+
+    id: int
+    kind: str
+    head: str
+
+
+@dataclass(frozen=True)
+class CheckRef:
+    """A check on GitHub that we wrote, and a digest of what it last said."""
+
+    name: str
+    sha: str
+    id: int
+    digest: str = ""
+    done: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class PendingWord:
+    """A person's category that the planner has not stored yet."""
+
+    model: str
+    category: str
+    who: str
+    head: str
+
+
+@dataclass(frozen=True)
+class PullRecord:
+    """What we know of a pull request; everything shown on GitHub is made from this."""
+
+    repository: str
+    number: int
+    state: State = State.NEW
+    head: str = ""  # the head that `state` is about
+    base_ref: str = ""
+    base_sha: str = ""  # the commit that the head was merged into for the plan
+    tree: str = ""  # the planned tree
+    environment: str = ""
+    environment_exists: bool = False
+    run_id: str = ""
+    reason: str = ""  # why it was planned again, or why it stands still
+    progress: str = ""
+    said: str = ""  # the last run's lines, as `packed` packs them
+    fresh: bool = False  # while planning: `said` already holds the new plan, whose tables are being built
+    promotion: str = ""  # the promotion's lines, packed too
+    planned_at: str = ""  # ISO 8601
+    prod_revision: int = 0  # the revision of prod that the plan was made against
+    shown_head: str = ""
+    shown_since: str = ""  # ISO 8601, GitHub's clock
+    shown_plan: str = ""
+    shown_revision: int = 0
+    comment_id: int = 0
+    comment_digest: str = ""
+    checks: tuple[CheckRef, ...] = ()
+    words: tuple[PendingWord, ...] = ()
+    again: bool = False  # somebody asked for another plan of the same head
+    allowed_head: str = ""  # a fork's head that a maintainer let in
+    edits_rules: bool = False  # it changes config.yaml, whose rules come from the base branch
+    merge_sha: str = ""
+    promoted_revision: int = 0
+    rollback_by: str = ""
+    attempts: int = 0  # runs of this head that ended by a defect
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return unpacked(self.said)
+
+    @property
+    def promoted(self) -> Outcome | None:
+        return unpacked(self.promotion)
+
+    def check(self, name: str, sha: str) -> CheckRef | None:
+        return next((each for each in self.checks if each.name == name and each.sha == sha), None)
+
+    def with_check(self, ref: CheckRef) -> PullRecord:
+        kept = tuple(each for each in self.checks if (each.name, each.sha) != (ref.name, ref.sha))
+        return replace(self, checks=(*kept, ref))
+
+
+@dataclass(frozen=True)
+class ProdRecord:
+    """What we know of a repository's prod."""
+
+    repository: str
+    state: Prod = Prod.UNKNOWN
+    branch: str = ""
+    commit: str = ""  # the last commit of the prod branch that was taken on
+    promoted_commit: str = ""  # the last one that prod shows
+    revision: int = 0
+    plan_id: str = ""
+    said: str = ""
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one command; `waits_for` says which run still has to end before it is told."""
+
+    text: str
+    ok: bool
+    sentence: str
+    waits_for: str = ""  # "", "plan", "rollback"
+    model: str = ""  # of a /categorize
+    category: str = ""
+
+
+@dataclass(frozen=True)
+class CommandRow:
+    """A comment with commands in it, until it is answered."""
+
+    comment_id: int
+    repository: str
+    number: int
+    author: str
+    body: str
+    said_at: str
+    state: str = "new"  # new, accepted, answered
+    seen: bool = False  # has our eyes on it
+    answers: tuple[Answer, ...] = ()
+
+
+def packed(lines: Iterable[str], exit_code: int) -> str:
+    """A run's lines and exit code as one text."""
+    return json.dumps({"exit_code": exit_code, "lines": list(lines)})
+
+
+def unpacked(text: str) -> Outcome | None:
+    """The outcome that `packed` text holds, None when there is none."""
+    if not text:
+        return None
+    value = json.loads(text)
+    return read_outcome(value["lines"], value["exit_code"])

@@ -1,0 +1,206 @@
+"""Takes lanes and brings each to where it should be; notices what no webhook told; finds what a dead worker left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+from bot.checkout import CheckoutFailed
+from bot.desk import Desk, Later, ShuttingDown, Superseded
+from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway, redacted
+from bot.inbox import LEASE_SECONDS, Lane
+from bot.metrics import LANES
+from bot.processes import end_group, is_gone
+from bot.prod import reconcile_prod
+from bot.reconcile import reconcile_pull
+from bot.records import AFTER_MERGE, Prod, Pull, PullRecord, State
+
+log = structlog.get_logger(__name__)
+IDLE_SECONDS = 0.5
+EYES_TRIES = 5
+KEEP_DAYS = 30.0
+LONGEST_BACKOFF = 300.0
+
+
+class Worker:
+    """The threads of one process: lanes, eyes, the timer and the sign of life."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._news = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._looked: dict[tuple[str, int], str] = {}
+        self._eyes: dict[int, int] = {}
+        desk.inbox.on_work(self._news.set)
+
+    def start(self) -> None:
+        """Finds what a dead worker left, then begins to work."""
+        self.recover()
+        jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
+        jobs += [(f"lane-{index}", self._working) for index in range(self.desk.settings.workers)]
+        for name, job in jobs:
+            thread = threading.Thread(target=job, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Takes no new lane, ends children, hands lanes back within the grace time."""
+        self.desk.closing.set()
+        self._news.set()
+        deadline = time.monotonic() + self.desk.settings.grace_seconds + 15
+        for thread in self._threads:
+            thread.join(max(0.1, deadline - time.monotonic()))
+
+    def recover(self) -> None:
+        """Ends the children of workers that died on this machine, and frees their lanes at once."""
+        inbox = self.desk.inbox
+        for run in inbox.open_runs():
+            if is_gone(run.worker):
+                stopped = end_group(run.pid, run.birth, self.desk.settings.grace_seconds)
+                inbox.end_run(run.run_id, -1)
+                log.info("run_recovered", run=run.run_id, lane=run.lane, was_running=stopped)
+        for owner in inbox.owners():
+            if is_gone(owner):
+                inbox.release_of(owner)
+                log.info("lanes_recovered", worker=owner)
+
+    def drain(self, repository: str, seconds: float) -> bool:
+        """Works on one repository's lanes until none is due or put off; False when the time was up first."""
+        deadline = time.monotonic() + seconds
+        threading.Thread(target=self._living, name="life", daemon=True).start()
+        while time.monotonic() < deadline:
+            self._safely(self.show_eyes)
+            lane = self.desk.inbox.claim(self.desk.worker, repository)
+            if lane is not None:
+                self.work(lane)
+            elif not self.desk.inbox.has_plans(repository):
+                return True
+            else:
+                self.desk.closing.wait(IDLE_SECONDS)
+        return False
+
+    def work(self, lane: Lane) -> None:
+        """Reconciles one claimed lane and gives it back in the way that its end asks for."""
+        inbox, bound = self.desk.inbox, log.bind(lane=lane.key)
+        try:
+            (reconcile_pull if lane.number else reconcile_prod)(self.desk, lane)
+            inbox.release(lane)
+            LANES.labels("done").inc()
+        except Superseded as why:
+            bound.info("lane_superseded", why=str(why))
+            inbox.release(lane, settle=True)
+            LANES.labels("superseded").inc()
+        except Later as why:
+            bound.info("lane_put_off", why=str(why), seconds=why.seconds)
+            inbox.release(lane, again_in=why.seconds)
+            LANES.labels("put_off").inc()
+        except GitHubPaused as why:
+            bound.warning("lane_put_off", why=str(why))
+            inbox.release(lane, again_in=why.seconds)
+            LANES.labels("put_off").inc()
+        except ShuttingDown:
+            inbox.release(lane, again_in=0.0)
+        except Exception as error:  # the one place where a lane's failure ends: it is tried again, and others go on
+            self._failed(lane, error)
+
+    def _failed(self, lane: Lane, error: Exception) -> None:
+        expected = isinstance(error, (GitHubFailed, CheckoutFailed))
+        said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+        wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
+        log.error(
+            "lane_failed", lane=lane.key, error=said, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
+        )
+        self.desk.inbox.release(lane, again_in=wait, error=said)
+        LANES.labels("failed").inc()
+
+    # --- threads ---
+
+    def _working(self) -> None:
+        while not self.desk.closing.is_set():
+            lane = self._safely(lambda: self.desk.inbox.claim(self.desk.worker))
+            if lane is None:
+                self._news.wait(IDLE_SECONDS)
+                self._news.clear()
+            else:
+                self._safely(lambda lane=lane: self.work(lane))  # type: ignore[misc]
+
+    def _living(self) -> None:
+        while not self.desk.closing.wait(LEASE_SECONDS / 4):
+            self._safely(lambda: self.desk.inbox.renew(self.desk.worker))
+            self._safely(self.recover)
+
+    def _eyeing(self) -> None:
+        while not self.desk.closing.wait(IDLE_SECONDS / 2):
+            self._safely(self.show_eyes)
+
+    def _sweeping(self) -> None:
+        while True:
+            self._safely(self.sweep)
+            if self.desk.closing.wait(self.desk.settings.sweep_seconds):
+                return
+
+    def _safely(self, job: Callable[[], Lane | None]) -> Lane | None:
+        """A thread outlives one failure of what it does; it pauses, so that a failure that stays is no busy loop."""
+        try:
+            return job()
+        except Exception as error:
+            said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+            log.error("thread_failed", thread=threading.current_thread().name, error=said, exc_info=True)
+            self.desk.closing.wait(1.0)
+            return None
+
+    # --- what no webhook told ---
+
+    def show_eyes(self) -> None:
+        """Puts eyes on every comment with a command in it, at once, whatever its lane is busy with."""
+        for row in self.desk.inbox.unseen_commands():
+            try:
+                self.desk.github.repository(row.repository).react(row.number, row.comment_id, "eyes")
+            except GitHubPaused:
+                return
+            except GitHubFailed as error:
+                tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
+                if error.status not in (404, 410) and tries < EYES_TRIES:
+                    continue
+            self.desk.inbox.mark_seen(row)
+
+    def sweep(self) -> None:
+        """Looks at every repository: whatever differs from what we know makes its lane due."""
+        self.desk.inbox.forget_old(KEEP_DAYS)
+        for name in dict.fromkeys([*self.desk.inbox.repositories(), *self.desk.github.repositories()]):
+            try:
+                self._sweep_repository(self.desk.github.repository(name))
+            except (GitHubFailed, GitHubPaused) as error:
+                log.warning("sweep_failed", repository=name, why=str(error))
+
+    def _sweep_repository(self, gateway: RepositoryGateway) -> None:
+        inbox, name = self.desk.inbox, gateway.name
+        prod = inbox.prod(name)
+        if (
+            prod.state in (Prod.UNKNOWN, Prod.BUILDING)
+            or gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
+        ):
+            inbox.wake(name, 0)
+        known = {record.number: record for record in inbox.pulls(name)}
+        for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
+            record = known.get(pull.number, PullRecord(name, pull.number))
+            if (
+                self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head)
+            ) or is_behind(pull, record):
+                inbox.wake(name, pull.number)
+            self._looked[(name, pull.number)] = pull.updated_at
+
+
+def is_behind(pull: Pull, record: PullRecord) -> bool:
+    """True when a record does not say what the live pull request is."""
+    if pull.is_open:
+        return record.head != pull.head or record.state in (State.NEW, State.PLANNING, State.CLOSED)
+    if not record.head:
+        return False
+    return record.state not in AFTER_MERGE if pull.merged else record.state is not State.CLOSED
+
+
+__all__ = ["Worker", "is_behind"]

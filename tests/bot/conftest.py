@@ -1,0 +1,210 @@
+"""A bot at work on a sandbox: webhook in, comment out. The planner is a scripted child unless a test needs it real."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+import uvicorn
+from pydantic import SecretStr
+
+from bot.app import create_app
+from bot.records import PullRecord
+from bot.sandbox.server import Sandbox
+from bot.sandbox.state import CheckRun, Comment
+from bot.serve import open_desk
+from bot.settings import Settings
+from bot.warm import Warmth
+from bot.worker import Worker
+
+SHOP = "ann/shop"
+SECRET = "a-webhook-secret"  # noqa: S105 - of the sandbox
+SCRIPT = Path(__file__).parent / "scripted_planner.py"
+PATIENCE = 30.0
+PROJECT = {
+    "config.yaml": "gateways: {}\n",
+    "models/orders.sql": "SELECT 1 AS id\n",
+    "models/totals.sql": "SELECT count(*) AS n FROM shop.orders\n",
+    "README.md": "# Shop\n",
+}
+COLUMN = {"models/orders.sql": "SELECT 1 AS id, 2 AS more\n"}
+FILTER = {"models/orders.sql": "SELECT 1 AS id WHERE true\n"}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _plain_logs() -> None:
+    """Log lines that can be read when a test fails."""
+    processors: list[structlog.typing.Processor] = [
+        structlog.processors.format_exc_info,
+        structlog.processors.KeyValueRenderer(key_order=["event"]),
+    ]
+    structlog.configure(processors=processors)
+
+
+class Bench:
+    """The sandbox, the bot, and the questions that tests ask of both."""
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
+        self.folder = folder
+        self.patience: float = changes.pop("patience", PATIENCE)
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._door.getsockname()[1]}"
+        self.github = Sandbox(folder / "github", webhook_url=f"{self.url}/webhook", secret=SECRET)
+        self.github.start()
+        self.settings = settings_for(self.github, folder / "home", **changes)
+        self.desk = open_desk(self.settings)
+        self.worker = Worker(self.desk)
+        config = uvicorn.Config(create_app(self.desk), log_config=None, log_level="critical", access_log=False)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._door],), daemon=True)
+        self._thread.start()
+        self.warmth = Warmth(self.settings, self.desk.inbox, self.desk.worker) if self.settings.warm else None
+        if self.warmth:
+            self.desk.before_plan = self.warmth.ensure
+        self.worker.start()
+
+    def stop(self) -> None:
+        self.worker.stop()
+        if self.warmth:
+            self.warmth.stop()
+        self._server.should_exit = True
+        self._thread.join(10)
+        self.github.stop()
+        self.desk.inbox.close()
+
+    # --- the scene ---
+
+    def populate(self, project: dict[str, str]) -> None:
+        """ann owns the shop, wim may write, rea may read; prod stands."""
+        for login in ("ann", "wim", "rea"):
+            self.github.add_user(login)
+        self.github.create_repository(SHOP, project)
+        self.github.set_permission(SHOP, "wim", "write")
+        self.github.set_permission(SHOP, "rea", "read")
+        self.github.install_app(SHOP)
+        self.idle()
+
+    def open(self, files: Mapping[str, str | None], branch: str = "change", title: str = "A change") -> int:
+        """A pull request of wim's with those files, planned."""
+        self.github.commit(SHOP, branch, files, title, author="wim")
+        return self.github.open_pull_request(SHOP, branch, "main", title, author="wim")
+
+    def say(self, number: int, text: str, author: str = "wim") -> int:
+        """A comment, answered when this returns."""
+        comment = self.github.comment(SHOP, number, text, author=author)
+        self.idle()
+        return comment
+
+    def knobs(self, **turned: object) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        fresh = self.home / "knobs.fresh"
+        fresh.write_text(json.dumps(turned))
+        fresh.replace(self.home / "knobs.json")
+
+    # --- what is ---
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home" / SHOP
+
+    def idle(self) -> None:
+        """Returns when every webhook is delivered and every lane is done."""
+
+        def quiet() -> bool:
+            self.github.wait_idle(self.patience)
+            return self.desk.inbox.is_idle() and not self.desk.inbox.unseen_commands()
+
+        until(lambda: quiet() and quiet(), self.patience, "the bot to be idle")
+
+    def record(self, number: int) -> PullRecord:
+        return self.desk.inbox.pull(SHOP, number)
+
+    def by_bot(self, number: int) -> list[Comment]:
+        return [each for each in self.github.comments(SHOP, number) if each.author == self.github.bot_login]
+
+    def plan(self, number: int) -> str:
+        """The plan comment's text, '' when there is none."""
+        return next((each.body for each in self.by_bot(number) if "mergeplan:plan" in each.body), "")
+
+    def replies(self, number: int) -> list[str]:
+        return [each.body for each in self.by_bot(number) if "mergeplan:reply" in each.body]
+
+    def reactions(self, number: int, comment_id: int) -> list[str]:
+        found = next(each for each in self.github.comments(SHOP, number) if each.id == comment_id)
+        return [each.content for each in found.reactions]
+
+    def checks(self, sha: str) -> dict[str, CheckRun]:
+        return {name.removeprefix("mergeplan / "): run for name, run in self.github.checks(SHOP, sha).items()}
+
+    def conclusions(self, sha: str) -> dict[str, str | None]:
+        return {name: run.conclusion for name, run in self.checks(sha).items()}
+
+    def head(self, number: int) -> str:
+        return self.github.pull_request(SHOP, number).head_sha
+
+    def calls(self, verb: str = "", environment: str = "") -> list[dict[str, Any]]:
+        """How the scripted planner was called."""
+        path = self.home / "calls.jsonl"
+        every = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        fits = [each for each in every if not verb or each["argv"][0] == verb]
+        return [each for each in fits if not environment or environment in each["argv"][1:2]]
+
+    def planner_state(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.home / "scripted.json").read_text())
+        return loaded
+
+
+def settings_for(github: Sandbox, home: Path, **changes: Any) -> Settings:
+    given: dict[str, Any] = {
+        "webhook_secret": SecretStr(SECRET),
+        "github_api_url": github.url,
+        "github_app_id": github.app_id,
+        "github_private_key": SecretStr(github.app_private_key),
+        "home": home,
+        "planner_command": (sys.executable, "-P", str(SCRIPT)),
+        "write_spacing_seconds": 0.0,
+        "settle_seconds": 0.3,
+        "sweep_seconds": 3600.0,
+        "progress_seconds": 0.2,
+        "grace_seconds": 2.0,
+        "warm": False,
+    }
+    return Settings(**{**given, **changes})
+
+
+def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "it") -> None:
+    """Waits for something to hold; fails when it does not in time."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        pause.wait(0.02)
+
+
+@pytest.fixture(name="make_bench")
+def _make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    """Benches with settings of their own."""
+    made: list[Bench] = []
+
+    def make(project: dict[str, str] = PROJECT, **changes: Any) -> Bench:
+        made.append(Bench(tmp_path / f"bench{len(made)}", **changes))
+        made[-1].populate(project)
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.stop()
+
+
+@pytest.fixture(name="bench")
+def _bench(make_bench: Callable[..., Bench]) -> Bench:
+    """A bench whose prod is built."""
+    return make_bench()

@@ -1,0 +1,214 @@
+"""Stands for `mergeplan` where a test is about the bot: models are files, tables are hashes, a plan their difference.
+
+`MERGEPLAN_HOME/knobs.json` makes it misbehave; `MERGEPLAN_HOME/calls.jsonl` tells how it was called.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HOME = Path(os.environ["MERGEPLAN_HOME"])
+STATE = HOME / "scripted.json"
+PARENTS = {"shop.totals": ["shop.orders"]}
+
+
+def say(event: str, **facts: object) -> None:
+    print(json.dumps({"event": event, **facts}), flush=True)  # noqa: T201 - it is a command line
+
+
+def knobs() -> dict[str, Any]:
+    path = HOME / "knobs.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def load() -> dict[str, Any]:
+    return json.loads(STATE.read_text()) if STATE.exists() else {"environments": {}, "words": {}, "history": {}}
+
+
+def save(state: dict[str, Any]) -> None:
+    fresh = STATE.with_suffix(f".{os.getpid()}")
+    fresh.write_text(json.dumps(state))
+    fresh.replace(STATE)
+
+
+def digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def models() -> dict[str, str]:
+    found = {}
+    for path in sorted(Path("models").glob("*.sql")):
+        for line, text in enumerate(path.read_text().splitlines(), start=1):
+            if "BROKEN" in text:
+                fail("`BROKEN` is no SQL.", f"models/{path.name}", line, "ProjectError", "Mend it.")
+            if "LEAK" in text:
+                fail(f"The environment is {dict(os.environ)}.", f"models/{path.name}", line, "ProjectError", "")
+        found[f"shop.{path.stem}"] = path.read_text()
+    return found
+
+
+def fail(message: str, path: str, line: int, kind: str, hint: str, code: int = 1) -> None:
+    say("error", message=message, path=path, line=line, column=0, hint=hint, exit_code=code, kind=kind)
+    say("result", ok=False, applied=False)
+    raise SystemExit(code)
+
+
+def option(name: str) -> str:
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else ""
+
+
+def changes(state: dict[str, Any], name: str, now: dict[str, str], words: dict[str, Any]) -> list[dict[str, Any]]:
+    base = state["environments"].get("prod", {}).get("models", {})
+    found = []
+    for model in sorted(now.keys() | base.keys()):
+        if model not in base or model not in now:
+            change, category, reason = (
+                ("added" if model in now else "removed"),
+                None,
+                "It is new." if model in now else "It is gone.",
+            )
+        elif base[model] != now[model]:
+            said = words.get(model)
+            change = "direct"
+            category = said["category"] if said else "breaking" if "WHERE" in now[model] else "non_breaking"
+            reason = f"{said['who']} said so." if said else f"`{category}` by its text <b>@team</b>."
+        else:
+            continue
+        found.append(
+            {"name": model, "change": change, "category": category, "reason": reason, "rule": "text", "kind": "FULL"}
+        )
+    edited = {each["name"]: each["category"] for each in found if each["change"] == "direct"}
+    for model, parents in PARENTS.items():
+        above = [edited[parent] for parent in parents if parent in edited]
+        if above and model in now and model not in edited and model in base:
+            breaking = "breaking" in above
+            category = "indirect_breaking" if breaking else "indirect_non_breaking"
+            found.append(
+                {
+                    "name": model,
+                    "change": "indirect",
+                    "category": category,
+                    "reason": "Its parent changed.",
+                    "kind": "FULL",
+                }
+            )
+    for each in found:
+        each["recomputed"] = each["category"] not in ("indirect_non_breaking",) and each["change"] != "removed"
+        each["table"] = f"shop__{each['name'].split('.')[1]}__{digest(now.get(each['name'], ''))}"
+        each["shares"] = None if each["recomputed"] else "prod"
+        each["parents"] = PARENTS.get(each["name"], [])
+        each["path"] = f"models/{each['name'].split('.')[1]}.sql"
+        each["diff"] = (
+            ""
+            if each["change"] == "indirect"
+            else f"--- prod\n+++ {name}\n-{base.get(each['name'], '')}+{now.get(each['name'], '')}"
+        )
+        each["intervals"] = [["2026-01-01", "2026-01-08"]] if each["recomputed"] else []
+    return found
+
+
+def plan(name: str) -> None:
+    say("stage", name="plan", total=1)
+    while knobs().get("ponder") == name.split("_")[0]:
+        time.sleep(0.05)
+    state, now, turn = load(), models(), knobs()
+    words = {**state["words"].get(option("--words-from"), {}), **state["words"].get(name, {})}
+    for index, part in enumerate(sys.argv):
+        if part == "--categorize":
+            model, _, category = sys.argv[index + 1].partition("=")
+            words[model] = {
+                "model": model,
+                "category": category,
+                "who": option("--who"),
+                "text": digest(now.get(model)),
+            }
+    words = {model: word for model, word in words.items() if word["text"] == digest(now.get(model))}
+    state["words"][name] = words
+    save(state)
+    found = changes(state, name, now, words)
+    promise = digest("promise", [(each["name"], each["category"], each["table"]) for each in found])
+    built = {table for each in state["environments"].values() for table in each.get("tables", [])}
+    if name == "prod":
+        for each in found:
+            each["intervals"] = [] if each["table"] in built else each["intervals"]
+    shown = {
+        "id": digest(name, found, now), "promise": promise, "environment": name, "base": "prod",
+        "virtual": not any(each["intervals"] for each in found), "models": found,
+        "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
+        "blockers": turn.get("blockers", []), "words": list(words.values()), "unused_words": [],
+    }  # fmt: skip
+    say("plan", plan=shown)
+    wait(name)
+    if turn.get("fail") == name.split("_")[0]:
+        fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
+    if turn.get("audit"):
+        say("audit", model="shop.orders", name="not_null", ok=False, blocking=True, count=3, query="", sample=[])
+        fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
+    jobs = sum(bool(each["intervals"]) for each in found)
+    state = load()
+    old = state["environments"].get(name, {"revision": 0})
+    revision = old["revision"] + bool(found or not old["revision"])
+    tables = [each["table"] for each in found]
+    state["environments"][name] = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
+    state["history"].setdefault(name, {})[str(revision)] = now
+    save(state)
+    views = {
+        "added": len(shown["views"]["added"]),
+        "swapped": sum(each["change"] in ("direct", "indirect") for each in found),
+        "dropped": 0,
+        "unchanged": 1,
+    }
+    promotion = {"views": views, "spark_jobs": jobs, "seconds": 0.1}
+    say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests={"passed": 2, "failed": 0}, audits=[])
+
+
+def wait(name: str) -> None:
+    """Builds for as long as the knobs say so."""
+    index = 0
+    while knobs().get("hang") == name.split("_")[0]:
+        index += 1
+        say(
+            "batch",
+            model="shop.orders",
+            index=index,
+            of=1000,
+            interval=["2026-01-01", "2026-01-02"],
+            rows=1,
+            seconds=0.1,
+        )
+        time.sleep(0.05)
+
+
+def main() -> None:
+    HOME.mkdir(parents=True, exist_ok=True)
+    with (HOME / "calls.jsonl").open("a") as calls:
+        calls.write(json.dumps({"argv": sys.argv[1:], "environ": dict(os.environ), "pid": os.getpid()}) + "\n")
+    verb, state = sys.argv[1], load()
+    if knobs().get("defect") == verb:
+        raise SystemExit(3)
+    if verb == "plan":
+        plan(sys.argv[2])
+    elif verb == "environments":
+        rows = [
+            {"name": name, "revision": each["revision"], "plan_id": each["plan_id"]}
+            for name, each in state["environments"].items()
+        ]
+        say("result", ok=True, environments=rows)
+    elif verb == "invalidate":
+        state["environments"].pop(sys.argv[2], None)
+        save(state)
+        say("result", ok=True)
+    elif verb == "rollback":
+        prod = state["environments"]["prod"]
+        prod |= {"models": state["history"]["prod"][option("--to")], "revision": prod["revision"] + 1}
+        state["history"]["prod"][str(prod["revision"])] = prod["models"]
+        save(state)
+        say("result", ok=True, applied=True)
+
+
+if __name__ == "__main__":
+    main()

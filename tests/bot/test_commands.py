@@ -1,0 +1,103 @@
+"""Comment text -> commands and mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.commands import FORMS, Command, Mistake, Verb, chosen_model, read_commands
+
+
+def verbs(text: str) -> list[str]:
+    return [each.verb.value if isinstance(each, Command) else "mistake" for each in read_commands(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/plan",
+        "/PLAN",
+        "/plan   ",
+        "`/plan`",
+        "``/plan``",
+        "hello\n/plan\nthanks",
+        "/plan\r\n",
+        "  /plan",
+        "/mergeplan plan",
+    ],
+)
+def test_a_command_at_the_start_of_a_line_is_found(text: str) -> None:
+    """Behaviour 37."""
+    assert verbs(text) == ["plan"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please /plan",
+        "> /plan",
+        "> quoted\n/lazy continuation is talk",
+        "```\n/plan\n```",
+        "~~~sql\n/plan\n```\n/plan\n~~~",
+        "    /plan",
+        "\t/plan",
+        "/plans/2026 is the folder",
+        "/usr/bin/env",
+        "/lgtm",
+        "/approve this",
+        "<!-- /plan -->",
+        "<!--\n/plan\n-->",
+        "`/plan` is what I would type",
+        "<!-- mergeplan:plan -->\n/plan",
+        "",
+    ],
+)
+def test_talk_quotes_and_code_give_nothing(text: str) -> None:
+    """Behaviour 30."""
+    assert read_commands(text) == ()
+
+
+def test_several_commands_come_in_order() -> None:
+    """Behaviour 36."""
+    assert verbs("/plan\ntext\n/help\n/cancel") == ["plan", "help", "cancel"]
+
+
+def test_a_category_is_written_in_several_ways() -> None:
+    """non-breaking, non_breaking, nonbreaking are one."""
+    text = "/categorize a non-breaking\n/categorize a NON_BREAKING\n/categorize a nonbreaking"
+
+    assert {each.category for each in read_commands(text) if isinstance(each, Command)} == {"non_breaking"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/pln", "Did you mean `/plan`?"),
+        ("/mergeplan deploy", "Commands: `/plan`"),
+        ("/categorize a non-braking", "Did you mean `non-breaking`?"),
+        ("/categorize", "It takes a category"),
+        ("/categorize a b c", "It takes a category"),
+        ("/categorize a;b breaking", "cannot be the name of a model"),
+        ("/plan the work", "takes nothing after it"),
+        ("/ok-to-plan", "needs the commit"),
+    ],
+)
+def test_a_mistake_names_the_cause_and_what_to_type(text: str, said: str) -> None:
+    """Behaviour 35."""
+    (mistake,) = read_commands(text)
+
+    assert isinstance(mistake, Mistake)
+    assert said in f"{mistake.cause} {mistake.instead}"
+
+
+def test_a_model_may_be_given_by_its_last_part() -> None:
+    """When only one has it; else the names are listed."""
+    command = Command(Verb.CATEGORIZE, "/c", model="orders")
+
+    assert chosen_model(command, ["shop.orders", "shop.items"]) == "shop.orders"
+    assert isinstance(chosen_model(command, ["shop.orders", "raw.orders"]), Mistake)
+    assert isinstance(chosen_model(Command(Verb.CATEGORIZE, "/c", model="rders"), ["shop.orders"]), Mistake)
+
+
+def test_every_verb_has_a_form() -> None:
+    """/help cannot forget one."""
+    assert set(FORMS) == set(Verb)

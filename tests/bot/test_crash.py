@@ -1,0 +1,171 @@
+"""`kill -9` of the service, and its next start: nothing is lost, nothing is left half-done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bot.inbox import Inbox
+from bot.processes import birth
+from bot.records import ProdRecord, PullRecord, State
+from bot.sandbox.server import Sandbox
+from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, until
+
+
+class Scene:
+    """A sandbox, and a service that a test may kill."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            self.port = door.getsockname()[1]
+        self.home = folder / "home"
+        self.github = Sandbox(
+            folder / "github", webhook_url=f"http://127.0.0.1:{self.port}/webhook", secret=SECRET
+        ).start()
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "MERGEPLAN_WEBHOOK_SECRET": SECRET,
+            "MERGEPLAN_GITHUB_API_URL": self.github.url,
+            "MERGEPLAN_GITHUB_APP_ID": str(self.github.app_id),
+            "MERGEPLAN_GITHUB_PRIVATE_KEY": self.github.app_private_key,
+            "MERGEPLAN_HOME": str(self.home),
+            "MERGEPLAN_PORT": str(self.port),
+            "MERGEPLAN_PLANNER_COMMAND": f'["{sys.executable}", "-P", "{SCRIPT}"]',
+            "MERGEPLAN_WRITE_SPACING_SECONDS": "0",
+            "MERGEPLAN_SWEEP_SECONDS": "5",
+            "MERGEPLAN_WARM": "false",
+        }
+        self.log = (folder / "service.log").open("ab")
+        self.service: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        code = "from bot.serve import run_service; from bot.settings import load_settings; run_service(load_settings())"
+        self.service = subprocess.Popen([sys.executable, "-c", code], env=self.environ, stderr=self.log)
+        until(self._answers, what="the service to answer")
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/healthz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        assert self.service is not None
+        self.service.send_signal(number)
+        self.service.wait(30)
+
+    def end(self) -> None:
+        if self.service and self.service.poll() is None:
+            self.kill(signal.SIGTERM)
+        self.log.close()
+        self.github.stop()
+
+    def populate(self, project: dict[str, str] = PROJECT) -> None:
+        for login in ("ann", "wim"):
+            self.github.add_user(login)
+        self.github.create_repository(SHOP, project)
+        self.github.set_permission(SHOP, "wim", "write")
+        self.github.install_app(SHOP)
+
+    def open(self, files: Mapping[str, str] = COLUMN) -> int:
+        self.github.commit(SHOP, "change", files, "A change", author="wim")
+        return self.github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
+
+    def knobs(self, text: str) -> None:
+        (self.home / SHOP / "knobs.json").write_text(text)
+
+    def record(self, number: int) -> PullRecord:
+        with closing(Inbox(f"sqlite:///{self.home / 'bot.db'}")) as inbox:
+            return inbox.pull(SHOP, number)
+
+    def prod(self) -> ProdRecord:
+        with closing(Inbox(f"sqlite:///{self.home / 'bot.db'}")) as inbox:
+            return inbox.prod(SHOP)
+
+    def pids(self) -> list[int]:
+        lines = (self.home / SHOP / "calls.jsonl").read_text().splitlines()
+        return [int(line.rpartition('"pid": ')[2].rstrip("}")) for line in lines]
+
+    def statuses(self, number: int) -> set[str]:
+        head = self.github.pull_request(SHOP, number).head_sha
+        return {run.status for run in self.github.checks(SHOP, head).values()}
+
+
+@pytest.fixture(name="scene")
+def _scene(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path)
+    scene.start()
+    scene.populate()
+    until(lambda: scene.prod().revision == 1, what="prod")
+    yield scene
+    scene.end()
+
+
+def test_kill_9_during_a_plan_is_followed_by_its_end(scene: Scene) -> None:
+    """Behaviours 16, 17: the next start ends the orphan, plans again, and no check stays in progress."""
+    scene.knobs('{"hang": "pr"}')
+    number = scene.open()
+    until(lambda: len(scene.pids()) == 4, what="the run")  # environments, plan prod, environments, plan pr_1
+    orphan = scene.pids()[-1]
+    scene.kill()
+    assert birth(orphan)
+    scene.start()
+    until(lambda: not birth(orphan), what="the orphan's end")
+    scene.knobs("{}")
+
+    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
+
+
+def test_kill_9_during_a_promotion_is_followed_by_its_end(scene: Scene) -> None:
+    """Behaviour 17: prod is whole, and the pull request says that it is in prod."""
+    number = scene.open()
+    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    scene.knobs('{"hang": "prod"}')
+    before = len(scene.pids())
+    scene.github.merge(SHOP, number, author="ann")
+    until(lambda: len(scene.pids()) > before, what="the promotion")
+    scene.kill()
+    scene.knobs("{}")
+    scene.start()
+
+    until(lambda: scene.record(number).state is State.PROMOTED, what="the promotion's end")
+    until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
+
+
+def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
+    """Behaviours 2, 16: what was answered with 2xx is done after a restart, once, though it comes again."""
+    scene.knobs('{"ponder": "pr"}')
+    number = scene.open()
+    scene.github.wait_idle()
+    scene.kill()
+    opened = next(each for each in scene.github.deliveries if each.event == "pull_request")
+    scene.knobs("{}")
+    scene.start()
+    scene.github.redeliver(opened.id)
+
+    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
+
+
+def test_sigterm_hands_the_work_back(scene: Scene) -> None:
+    """Behaviour 25: the child ends within the grace time, and the next start goes on without a word from anybody."""
+    scene.knobs('{"hang": "pr"}')
+    number = scene.open()
+    until(lambda: len(scene.pids()) == 4, what="the run")
+    child = scene.pids()[-1]
+    scene.kill(signal.SIGTERM)
+    assert not birth(child)
+    scene.knobs("{}")
+    scene.start()
+
+    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")

@@ -1,0 +1,123 @@
+"""Deliveries, lanes and commands, on both databases: nothing twice, nothing lost, newest wins."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from bot.events import Event, Said
+from bot.inbox import Inbox
+from bot.records import State
+from tests.bot.conftest import until
+from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
+
+SHOP = "ann/shop"
+
+
+@pytest.fixture(name="inbox")
+def _inbox(empty_url: str) -> Iterator[Inbox]:  # noqa: F811 - the fixture
+    made = Inbox(empty_url, settle_seconds=0.2)
+    yield made
+    made.close()
+
+
+def event(guid: str, kind: str = "pull_request.opened", number: int = 7, **more: object) -> Event:
+    return Event(guid, kind, SHOP, number, **more)  # type: ignore[arg-type]
+
+
+def test_a_delivery_is_taken_in_once_though_it_comes_at_once_from_many(inbox: Inbox) -> None:
+    """Behaviour 2."""
+    taken: list[bool] = []
+    threads = [threading.Thread(target=lambda: taken.append(inbox.receive(event("g")))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(taken) == [False] * 5 + [True]
+
+
+def test_a_lane_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> None:
+    """One lane a pull request; what came while it was worked on makes it due again."""
+    inbox.receive(event("1"))
+    lane = inbox.claim("one")
+    assert lane is not None
+    assert inbox.claim("two") is None
+    inbox.receive(event("2", "pull_request.synchronize", head="b" * 40))
+    assert [news.kind for news in inbox.news(lane.key, lane.seen)] == ["pull_request.synchronize"]
+    inbox.release(lane)
+
+    again = inbox.claim("two")
+    assert again is not None
+    inbox.release(again)
+    assert inbox.claim("one") is None
+    assert inbox.is_idle()
+
+
+def test_lanes_of_different_pull_requests_run_side_by_side(inbox: Inbox) -> None:
+    """And prod has one of its own."""
+    for number in (7, 8):
+        inbox.receive(event(f"g{number}", number=number))
+    inbox.receive(Event("p", "push", SHOP, branch="main"))
+
+    assert {getattr(inbox.claim("one"), "key", "") for _ in range(3)} == {f"{SHOP}#7", f"{SHOP}#8", f"{SHOP}@prod"}
+
+
+def test_a_dead_workers_lanes_are_due_at_once(inbox: Inbox) -> None:
+    """Behaviour 17."""
+    inbox.receive(event("1"))
+    inbox.claim("dead")
+    inbox.release_of("dead")
+
+    assert inbox.claim("alive") is not None
+
+
+def test_a_burst_settles_before_the_lane_is_due(inbox: Inbox) -> None:
+    """Behaviour 20: after a superseded run, pushes put the next one off, but not for ever."""
+    inbox.receive(event("1"))
+    lane = inbox.claim("one")
+    assert lane is not None
+    inbox.release(lane, settle=True)
+    inbox.receive(event("2", "pull_request.synchronize", head="b" * 40))
+
+    assert inbox.claim("one") is None
+    until(lambda: inbox.claim("one"), 5, "the lane")
+
+
+def test_a_failure_is_tried_again_later_and_counted(inbox: Inbox) -> None:
+    """Attempts grow with failures and end with a success."""
+    inbox.receive(event("1"))
+    lane = inbox.claim("one")
+    assert lane is not None
+    inbox.release(lane, again_in=0.0, error="boom")
+    lane = inbox.claim("one")
+
+    assert lane is not None
+    assert lane.attempts == 1
+
+
+def test_a_comment_with_a_command_is_kept_until_it_is_answered(inbox: Inbox) -> None:
+    """By its webhook or by the timer, once; talk is not kept."""
+    said = Said(5, "wim", "/plan", "2026-01-01T00:00:00Z")
+    inbox.receive(event("1", "issue_comment.created", said=said))
+    assert not inbox.take_command(SHOP, 7, said)
+    assert not inbox.take_command(SHOP, 7, Said(6, "wim", "hello", said.at))
+
+    (row,) = inbox.commands(SHOP, 7)
+    inbox.mark_seen(row)
+    assert inbox.unseen_commands() == ()
+    inbox.answer(type(row)(**{**row.__dict__, "state": "answered"}))
+    assert inbox.commands(SHOP, 7) == ()
+
+
+def test_what_we_know_is_read_as_it_was_written(inbox: Inbox) -> None:
+    """Records keep their types through the database."""
+    inbox.change_pull(SHOP, 7, state=State.PLANNED, head="a" * 40)
+    inbox.change_prod(SHOP, revision=3)
+    inbox.record(SHOP, 7, "wim", "/plan", "p1")
+
+    assert inbox.pull(SHOP, 7).state is State.PLANNED
+    assert inbox.prod(SHOP).revision == 3
+    assert inbox.decisions(SHOP, 7) == (("wim", "/plan", "p1"),)

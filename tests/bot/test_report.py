@@ -1,0 +1,142 @@
+"""The plan comment: what it says in each state, whole whatever its size, inert whatever it quotes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from bot.checks import checks
+from bot.markdown import COMMENT_LIMIT, code, days, fence, inert
+from bot.records import Prod, ProdRecord, PullRecord, State, packed
+from bot.report import Shown, plan_comment
+
+
+def shown(state: State = State.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
+    given = (
+        [{"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}]
+        if models is None
+        else models
+    )
+    plan = {"id": "p1", "promise": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
+    result = {"event": "result", "ok": True, "applied": True, "plan": plan}
+    record = PullRecord(
+        "ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, said=packed([json.dumps(result)], 0)
+    )
+    return Shown(replace(record, **changes), ProdRecord("ann/shop", Prod.READY))
+
+
+def balanced(text: str) -> bool:
+    """True when every fence and every <details> is closed."""
+    fence, depth = 0, 0
+    for line in text.split("\n"):
+        ticks = len(line) - len(line.lstrip("`"))
+        if fence:
+            fence = 0 if ticks >= fence and not line.strip("`") else fence
+        elif ticks >= 3:
+            fence = ticks
+        else:
+            depth += (line == "<details>") - (line == "</details>")
+    return fence == depth == 0
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_every_state_has_a_comment_and_four_checks(state: State) -> None:
+    """Behaviour 38: checks have stable names in every state."""
+    view = shown(state, merge_sha="b" * 40)
+    text = plan_comment(view)
+
+    assert text is not None
+    assert text.startswith("<!-- mergeplan:plan -->\n### ")
+    assert [check.name for check in checks(view)] == [
+        f"mergeplan / {name}" for name in ("tests", "plan", "environment", "promotion")
+    ]
+
+
+def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
+    """Behaviour 34: under the limit, closed, the summary kept, the rest told."""
+    many = [
+        {
+            "name": f"shop.m{index}",
+            "change": "direct",
+            "category": "breaking",
+            "reason": "x" * 500,
+            "diff": "+```\n" * 900,
+        }
+        for index in range(400)
+    ]
+    view = shown(models=many)
+    text = plan_comment(view)
+
+    assert text is not None
+    assert len(text) < COMMENT_LIMIT
+    assert balanced(text)
+    assert "400 breaking" in text
+    assert "`/plan`" in text
+    assert "the rest is in" in text
+    assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
+
+
+def test_echoed_text_is_inert() -> None:
+    """Behaviour 14: no mention, no HTML, no link, no way out of its cell or fence."""
+    evil = "@team <img src=x> [a](http://x) | `code` ```\n</details>"
+    text = plan_comment(
+        shown(models=[{"name": evil, "change": "direct", "category": evil, "reason": evil, "diff": evil}])
+    )
+
+    assert text is not None
+    table = text[text.index("| Model |") : text.index("<details>")]
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    outside = re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL)
+    for live in ("@team", "<img", "<a ", "://"):
+        assert live not in outside
+    assert table.count("\n") == 4
+    assert balanced(text)
+
+
+def test_a_code_span_and_a_fence_outlast_what_they_hold() -> None:
+    """Behaviour 14: the longest run of back-ticks, and one more."""
+    assert code("a`b``c") == "```a`b``c```"
+    assert fence("a\n````\nb").startswith("`````\n")
+    assert inert("see `a < b` and <b>") == "see `a < b` and &lt;b&gt;"
+
+
+def test_days_are_told_as_a_person_would() -> None:
+    """Half-open intervals: the last day is the one before the end."""
+    assert days([("2026-01-01", "2026-01-08")]) == "7 days, 2026-01-01 to 2026-01-07"
+    assert days([("2026-01-01", "2026-01-02"), ("2026-01-05", "2026-01-06")]) == "2 days, 2026-01-01, 2026-01-05"
+    assert days([("2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z")]).endswith("until 2026-01-01T04:00:00Z")
+
+
+def test_what_blocks_promotion_stands_at_the_end() -> None:
+    """Behaviours 33, 39: the blocker, its place, and the check annotated there."""
+    blocker = {"message": "`total` is removed but still read.", "path": "models/a.sql", "line": 3}
+    plan = {
+        "id": "p1",
+        "environment": "pr_7",
+        "base": "prod",
+        "models": [{"name": "a.b", "change": "direct"}],
+        "blockers": [blocker],
+    }
+    lines = [{"event": "error", "kind": "Refused", **blocker}, {"event": "result", "ok": False, "plan": plan}]
+    view = shown(said=packed([json.dumps(line) for line in lines], 4))
+    text = plan_comment(view)
+
+    assert text is not None
+    assert "`models/a.sql:3`: `total` is removed but still read." in text.split("**What blocks promotion**")[1]
+    verdicts = {check.name.rpartition(" ")[2]: check.conclusion for check in checks(view)}
+    assert (verdicts["plan"], verdicts["promotion"]) == ("failure", "failure")
+    assert [(mark.path, mark.line) for check in checks(view) for mark in check.annotations] == [("models/a.sql", 3)]
+
+
+def test_a_large_graph_is_folded() -> None:
+    """Behaviour 41."""
+    many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(40)]
+    text = plan_comment(shown(models=many))
+
+    assert text is not None
+    assert "<summary>Graph of 40 models</summary>" in text

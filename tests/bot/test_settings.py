@@ -1,0 +1,63 @@
+"""What the operator says, and what the base branch says."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from bot.settings import Settings, checked_for_service, load_settings, read_config
+from planner.errors import ProjectError, RequestError
+
+
+def test_an_empty_webhook_secret_is_refused_at_start() -> None:
+    """Behaviour 1."""
+    with pytest.raises(RequestError, match="MERGEPLAN_WEBHOOK_SECRET is empty"):
+        checked_for_service(Settings(webhook_secret=SecretStr("  "), github_token=SecretStr("token")))
+
+
+def test_a_wrong_variable_is_named_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behaviour 8: a value may be a secret."""
+    monkeypatch.setenv("MERGEPLAN_PORT", "s3cret")
+
+    with pytest.raises(RequestError, match="MERGEPLAN_PORT") as caught:
+        load_settings()
+    assert "s3cret" not in str(caught.value)
+
+
+def test_secrets_do_not_print() -> None:
+    """Behaviour 8: not in a traceback's locals either."""
+    settings = Settings(webhook_secret=SecretStr("s3cret"), state_url=SecretStr("postgresql://u:passw0rd@h/d"))
+
+    assert "s3cret" not in repr(settings)
+    assert "passw0rd" not in repr(settings)
+    assert {"s3cret", "passw0rd"} <= set(settings.secrets())
+
+
+def test_the_projects_rules_are_read() -> None:
+    """The keys that mergeplan heeds; those of a /deploy command have no effect."""
+    text = (
+        "cicd_bot:\n  type: github\n  prod_branch_name: live\n  pr_environment_name: Review\n  merge_method: squash\n"
+    )
+    config = read_config(text, "config.yaml", "main")
+
+    assert (config.prod_branch, config.environment(7)) == ("live", "review_7")
+    assert config.needs["rollback"] == "maintain"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "line"),
+    [
+        ("a: 1\ncicd_bot:\n  typo: 1\n", "`cicd_bot.typo` is not a key", 3),
+        ("cicd_bot:\n  pr_environment_name: a b\n", "cannot name an environment", 2),
+        ("cicd_bot:\n  permissions:\n    rollback: god\n", "`cicd_bot.permissions.rollback` is wrong", 2),
+        ("cicd_bot: [\n", "not valid YAML", 2),
+    ],
+)
+def test_a_wrong_rule_is_named_with_its_line(text: str, said: str, line: int) -> None:
+    """A key that is not known is never silently ignored."""
+    with pytest.raises(ProjectError) as caught:
+        read_config(text, "config.yaml", "main")
+
+    assert said in caught.value.message
+    assert caught.value.place is not None
+    assert caught.value.place.line == line
