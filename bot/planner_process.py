@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,12 +84,15 @@ def project_home(settings: Settings, repository: str) -> Path:
 
 
 def child_environment(settings: Settings, repository: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """All that a planner child sees of the world: no token, no key, no webhook secret."""
+    """All that a planner child sees of the world: no token, no key, no webhook secret, no password.
+
+    Where the state database is configured, `-` says that its address comes on standard input: an environment can be
+    read by whatever runs as the same user, Spark included.
+    """
     home = project_home(settings, repository)
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
-    state = settings.state_url.get_secret_value()
     own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
-    own |= {"MERGEPLAN_STATE_URL": state} if state else {}
+    own |= {"MERGEPLAN_STATE_URL": "-"} if settings.state_url.get_secret_value() else {}
     return {**kept, **own, "PYTHONUNBUFFERED": "1"}
 
 
@@ -134,15 +138,19 @@ def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = 
     logs = home / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     with (logs / f"{log_name}.log").open("ab") as errors:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             [*planner_argv(settings), *task.arguments],
             cwd=task.folder,
             env=child_environment(settings, task.repository, os.environ),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=errors if quiet else subprocess.PIPE,
             stderr=errors,
             start_new_session=True,
         )
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin as pipe:
+        pipe.write(settings.state_url.get_secret_value().encode() + b"\n")
+    return child
 
 
 def _start(settings: Settings, task: Task) -> subprocess.Popen[bytes]:

@@ -140,6 +140,7 @@ def session_conf(connection: Connection) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         **dict(connection.conf),
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.runSQLOnFiles": "false",  # a query names tables; with this it could name any file of the machine
     }
 
 

@@ -113,43 +113,6 @@ class LinterConfig(Section):
     ignored_rules: tuple[str, ...] | Literal["ALL", "all"] = ()
 
 
-Automatic = Literal["full", "semi", "off"]
-
-
-class CategorizerConfig(Section):
-    """How far categories are decided without a person, by what changed."""
-
-    external: Automatic = "full"
-    python: Automatic = "off"
-    sql: Automatic = "full"
-    seed: Automatic = "full"
-
-
-class BotConfig(Section):
-    """What the bot does on pull requests; None: the bot's own default."""
-
-    type: Literal["github"] = "github"
-    invalidate_environment_after_deploy: bool = True
-    enable_deploy_command: bool = False
-    merge_method: Literal["merge", "squash", "rebase"] | None = None
-    command_namespace: str | None = None
-    auto_categorize_changes: CategorizerConfig | None = None
-    default_pr_start: Annotated[str | None, BeforeValidator(lambda v: None if v is None else text_of(v))] = None
-    skip_pr_backfill: bool | None = None
-    pr_include_unmodified: bool | None = None
-    run_on_deploy_to_prod: bool = False
-    pr_environment_name: str | None = None
-    pr_min_intervals: int | None = None
-    prod_branch_name: str | None = None
-    production_branch_name: str | None = None
-    forward_only_branch_suffix: str | None = None
-    check_if_blocked_on_deploy_to_prod: bool = True
-
-    @property
-    def production_branch(self) -> str | None:
-        return self.prod_branch_name or self.production_branch_name
-
-
 class PlanConfig(Section):
     """Settings of `plan` that change what is asked and shown, never what is built."""
 
@@ -172,7 +135,7 @@ class Config(Section):
     model_defaults: ModelDefaults = ModelDefaults()
     variables: dict[str, VariableValue] = {}
     linter: LinterConfig = LinterConfig()
-    cicd_bot: BotConfig | None = None
+    cicd_bot: dict[str, Any] | None = None  # the bot's own business: it reads and checks it
     plan: PlanConfig = PlanConfig()
     format: dict[str, Any] = {}
     ui: dict[str, Any] = {}

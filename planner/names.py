@@ -12,6 +12,8 @@ from planner.sqltext import Source, Tokens
 CATALOG = "spark_catalog"
 _PART = re.compile(r"[a-z0-9_]+")
 
+_JAVA = frozenset({"java_method", "reflect", "try_reflect"})
+
 
 def model_name(text: str, place: Place) -> str:
     """The name in lower case as `schema.table`; ProjectError unless it has two parts of letters, digits and `_`.
@@ -28,6 +30,14 @@ def model_name(text: str, place: Place) -> str:
     if not all(_PART.fullmatch(part) for part in parts):
         raise ProjectError(f"`{text}` may hold only letters, digits and underscores.", place=place)
     return ".".join(parts)
+
+
+def refuse_java(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
+    """ProjectError for a function that calls Java by name: a pull request's SQL could reach the machine through it."""
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower() in _JAVA:
+            named = next((token for token in tokens if token.text.lower() == call.name.lower()), tokens[0])
+            raise source.error(named, f"`{call.name}` runs Java code of the machine and is not allowed.")
 
 
 def name_tables(tree: exp.Expr, source: Source, tokens: Tokens) -> set[str]:

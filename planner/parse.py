@@ -21,7 +21,7 @@ from planner.intervals import Cron, cron_error
 from planner.kinds import with_kind
 from planner.macros import Scalar, Scope, check_places, expand, expand_block
 from planner.model import Audit, AuditCall, Kind, Model
-from planner.names import model_name, name_tables
+from planner.names import model_name, name_tables, refuse_java
 from planner.properties import (
     Property,
     audit_calls,
@@ -203,6 +203,7 @@ def _with_query(model: Model, source: Source, tokens: Tokens, defaults: Defaults
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
     check_places(tree, source, expanded)
+    refuse_java(tree, source, tokens)
     tables = name_tables(tree, source, tokens)
     if model.name in tables:
         place = line_of(model, model.name)
@@ -264,6 +265,7 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
     check_places(tree, own, query)
+    refuse_java(tree, own, query)
     name_tables(tree, own, query)
     blocking = boolean(given["blocking"]) if "blocking" in given else True
     sql = _spark(tree, own, query)
