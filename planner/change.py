@@ -71,6 +71,7 @@ class Change:
     old: Snapshot | None
     new: Snapshot | None
     recomputed: bool
+    preview: bool = False  # computed from part of its parents' rows: to look at, never to promote
     shares: str | None = None  # the environment whose table it keeps, or None when the table is its own
     needed: Timeline = ()  # what its table must hold before views may show it
     missing: Timeline = ()  # what of that is not there yet

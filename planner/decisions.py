@@ -30,8 +30,16 @@ REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Categor
 
 @dataclass
 class Decisions:
-    """What the walk has decided so far: the snapshot of each model, its effect on readers, and the changes."""
+    """What the walk has decided so far: the snapshot of each model, its effect on readers, and the changes.
 
+    A request may ask for the days `since` a date only: `limited` are the models that this cuts short. What reads the
+    new table of one holds part of the rows it should: it is a preview, and its version says so, so that such a table
+    is never taken for the whole one.
+    """
+
+    limited: frozenset[str] = frozenset()
+    since: str = ""
+    partial: set[str] = field(default_factory=set)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     effects: dict[str, Columns] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
@@ -39,10 +47,31 @@ class Decisions:
     errors: list[ProjectError] = field(default_factory=list)
     used_words: list[Word] = field(default_factory=list)
 
+    def reads_part(self, parents: Iterable[str], base: Mapping[str, Snapshot]) -> bool:
+        """True when a parent's table is new and will hold part of its rows only."""
+        return any(
+            name in self.partial or (name in self.limited and self.snapshots[name].table != _table(base.get(name)))
+            for name in parents
+        )
 
-def decide(graph: Graph, base: Mapping[str, Snapshot], words: Iterable[Word], base_name: str) -> Decisions:
+    def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
+        """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""
+        preview = change.shares is None and self.reads_part(parents, base)
+        if preview:
+            self.partial.add(change.name)
+        self.changes.append(replace(change, preview=preview))
+
+
+def decide(
+    graph: Graph,
+    base: Mapping[str, Snapshot],
+    words: Iterable[Word],
+    base_name: str,
+    limited: frozenset[str] = frozenset(),
+    since: str = "",
+) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
-    decided = Decisions()
+    decided = Decisions(limited, since)
     spoken = {word.model: word for word in words}
     for name in graph.order:
         _decide_model(graph, name, base, spoken.get(name), base_name, decided)
@@ -83,6 +112,9 @@ def _decide_model(
     graph: Graph, name: str, base: Mapping[str, Snapshot], word: Word | None, base_name: str, decided: Decisions
 ) -> None:
     model, old = graph.models[name], base.get(name)
+    if old is not None and _is_as_before(graph, model, old, base, decided):
+        decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
+        return
     after = _shape(model, {p: decided.snapshots[p].columns for p in graph.parents[name]})
     read = {p: decided.snapshots[p].fingerprint for p in graph.parents[name]}
     fingerprint = fingerprint_of(model, after, read)
@@ -91,15 +123,25 @@ def _decide_model(
         decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
         return
     versions = {p: decided.snapshots[p].version for p in graph.parents[name]}
+    if decided.reads_part(graph.parents[name], base) and model.kind.is_stored:
+        versions["from"] = decided.since
     fresh = Snapshot(model, fingerprint, version_of(model, fingerprint.data, versions), _columns(model, after))
     if old is None:
         decided.snapshots[name], decided.effects[name] = fresh, EVERY
         reason = f"`{name}` is not in `{base_name}` yet."
         change = Change(name, ChangeKind.ADDED, None, "added", reason, UNTOUCHED, None, fresh, model.kind.is_stored)
-        decided.changes.append(replace(change, diff=_diff(None, model)))
+        decided.add(replace(change, diff=_diff(None, model)), graph.parents[name], base)
         return
     before = _shape(old.model, {p: base[p].columns if p in base else None for p in old.model.depends_on})
-    _decide_change(old, fresh, (before, after), word, base_name, decided)
+    decided.add(_decide_change(old, fresh, (before, after), word, base_name, decided), graph.parents[name], base)
+
+
+def _is_as_before(graph: Graph, model: Model, old: Snapshot, base: Mapping[str, Snapshot], decided: Decisions) -> bool:
+    """True when neither the model nor anything it reads changed; its query need not be looked at, so that a plan
+    takes as long as its change is large, not as its project."""
+    read = {p for p in old.model.depends_on if p in base}
+    same = read == set(graph.parents[model.name]) and all(decided.snapshots[p] is base[p] for p in read)
+    return same and not is_edited(old.model, model)
 
 
 def _decide_change(
@@ -109,7 +151,7 @@ def _decide_change(
     word: Word | None,
     base_name: str,
     decided: Decisions,
-) -> None:
+) -> Change:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
     verdict = _in_time(_verdict(old, fresh, shapes, edited, decided.effects), model)
@@ -127,21 +169,19 @@ def _decide_change(
     decided.effects[name] = (
         UNTOUCHED if hushed else recomputed_effect(verdict.columns, shapes[1]) if rebuilt else UNTOUCHED
     )
-    decided.changes.append(
-        Change(
-            name=name,
-            change=_change_kind(verdict, edited),
-            category=verdict.category,
-            rule=verdict.rule,
-            reason=verdict.reason,
-            columns=verdict.columns,
-            old=old,
-            new=snapshot,
-            recomputed=rebuilt and model.kind.is_stored,
-            shares=base_name if keeps else None,
-            word=word if applies else None,
-            diff=_diff(old.model, model) if edited else "",
-        )
+    return Change(
+        name=name,
+        change=_change_kind(verdict, edited),
+        category=verdict.category,
+        rule=verdict.rule,
+        reason=verdict.reason,
+        columns=verdict.columns,
+        old=old,
+        new=snapshot,
+        recomputed=rebuilt and model.kind.is_stored,
+        shares=base_name if keeps else None,
+        word=word if applies else None,
+        diff=_diff(old.model, model) if edited else "",
     )
 
 
@@ -203,6 +243,10 @@ def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
     if model.columns:
         return tuple(column.name for column in model.columns)
     return model.seed.header if model.seed else None
+
+
+def _table(snapshot: Snapshot | None) -> str:
+    return snapshot.table if snapshot else ""
 
 
 def _removal(old: Snapshot) -> Change:

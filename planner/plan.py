@@ -15,8 +15,9 @@ from planner.decisions import decide, words_for
 from planner.environment import PROD, Environment, ViewChanges, view_changes
 from planner.fingerprint import digest
 from planner.graph import graph_of
+from planner.intervals import Timeline
 from planner.model import Model
-from planner.schedule import Loaded, Window, caught_up, scheduled
+from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
 from planner.snapshot import Snapshot
 
 
@@ -89,11 +90,12 @@ def build_plan(
     """
     graph = graph_of(models)
     said = tuple(words)
-    decided = decide(graph, base.snapshots, said, base.name)
+    limited, since = limited_by(graph, request.window), str(request.window.start or "")
+    decided = decide(graph, base.snapshots, said, base.name, limited, since)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name)
+        decided = decide(graph, base.snapshots, said, base.name, limited, since)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
@@ -120,14 +122,7 @@ def build_run(environment: Environment, loaded: Loaded, window: Window) -> Plan:
     """The plan that fills an environment's tables up to their last beats and changes nothing else."""
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     behind = caught_up(graph, environment.snapshots, loaded, window)
-    changes = tuple(
-        Change(
-            name, ChangeKind.DUE, None, "due", "Its time has come since it was last computed.", Columns(),
-            environment.snapshots[name], environment.snapshots[name], False, None, *behind[name],
-        )
-        for name in graph.order
-        if name in behind
-    )  # fmt: skip
+    changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     promise = _promise(changes)
     return Plan(
         id=_identity(promise, environment.name, environment.name, changes, Request(window)),
@@ -139,6 +134,22 @@ def build_run(environment: Environment, loaded: Loaded, window: Window) -> Plan:
         changes=changes,
         views=ViewChanges(),
         parents=graph.parents,
+    )
+
+
+def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline) -> Change:
+    return Change(
+        name=snapshot.name,
+        change=ChangeKind.DUE,
+        category=None,
+        rule="due",
+        reason="Its time has come since it was last computed.",
+        columns=Columns(),
+        old=snapshot,
+        new=snapshot,
+        recomputed=False,
+        needed=needed,
+        missing=missing,
     )
 
 

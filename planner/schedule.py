@@ -109,11 +109,24 @@ def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Wind
     return model.cron.cut(min(latest, replaced) if replaced else latest)
 
 
+def limited_by(graph: Graph, window: Window) -> frozenset[str]:
+    """The models whose earliest days a window leaves out."""
+    if window.start is None:
+        return frozenset()
+    ranged = [model for model in graph.models.values() if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE]
+    return frozenset(m.name for m in ranged if m.cron.cut(window.start) > m.cron.cut(_start(graph, m, window)))
+
+
 def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
         return between(EPOCH, end)  # all of it, as of `end`
-    start = model.start or _inherited_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+    start = _start(graph, model, window)
     return between(model.cron.cut(max(start, window.start) if window.start else start), end)
+
+
+def _start(graph: Graph, model: Model, window: Window) -> datetime:
+    """The model's own start, else the earliest of what it reads, else yesterday."""
+    return model.start or _inherited_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
 
 
 def _inherited_start(graph: Graph, model: Model) -> datetime | None:

@@ -143,6 +143,20 @@ def test_a_window_narrows_the_days() -> None:
     assert of(plan, "s.days").missing == (Interval(day("2026-01-08"), day("2026-01-10")),)
 
 
+def test_a_table_made_of_some_days_only_is_a_preview_and_never_taken_for_the_whole_one() -> None:
+    prod, loaded = promoted(daily())
+    edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
+    short = planned(edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")))
+    built = Loaded(dict(loaded.timelines) | {c.new.table: c.missing for c in short.backfills if c.new})
+
+    whole = planned(edited, base=prod, loaded=built)
+
+    assert of(short, "s.total").preview
+    assert not of(short, "s.days").preview
+    assert of(whole, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-08")),)
+    assert of(whole, "s.total").missing
+
+
 def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:
     later = Window(NOW + timedelta(hours=3))
 

@@ -1,0 +1,104 @@
+"""The documents say what is there: each verb, rule and setting is described, and every link leads somewhere."""
+
+import importlib
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from bot.commands import FORMS
+from bot.main import BOT_VERBS
+from bot.settings import Settings
+from planner.cli.main import VERBS
+
+ROOT = Path(__file__).parent.parent
+EVERY_VERB = {**VERBS, **BOT_VERBS}
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def command(verb: str) -> click.Command:
+    module, _, attribute = EVERY_VERB[verb][0].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    assert isinstance(found, click.Command)
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub names them in links."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("verb", EVERY_VERB)
+def test_each_verb_is_described_with_its_options(verb: str) -> None:
+    _, heading, rest = text("docs/commands.md").partition(f"\n## {verb}\n")
+    section = text("docs/commands.md").partition("\n## ")[0] + rest.partition("\n## ")[0]
+    options = [option for each in command(verb).params if isinstance(each, click.Option) for option in each.opts]
+
+    assert heading, f"docs/commands.md has no heading for {verb}"
+    assert f"mergeplan {verb}" in section
+    assert [option for option in options if f"`{option}" not in section] == []
+
+
+@pytest.mark.parametrize("verb", EVERY_VERB)
+def test_each_verbs_help_has_an_example(verb: str) -> None:
+    described = command(verb).help or ""
+
+    assert f"mergeplan {verb}" in described.partition("\b")[2]
+
+
+def test_each_rule_is_described() -> None:
+    code = text("planner/impact.py") + text("planner/decisions.py")
+    rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', code)) | {"added", "removed", "categorized", "due", "undecidable"}
+
+    assert {rule for rule in rules if f"`{rule}`" not in text("docs/categories.md")} == set()
+
+
+@pytest.mark.parametrize("field", Settings.model_fields)
+def test_each_setting_is_described(field: str) -> None:
+    assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/service.md")
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.usage.split()[0])
+def test_each_command_of_the_pull_request_is_described(form: object) -> None:
+    assert f"| `{getattr(form, 'usage', form)}` |" in text("docs/bot.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        aim = (page.parent / name).resolve() if name else page
+
+        assert aim.exists(), target
+        assert not anchor or anchor in anchors(aim), target
+
+
+def test_the_comparison_names_tests_that_exist() -> None:
+    file = ""
+    for named, test in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", text("docs/comparison.md")):
+        file = named or file
+
+        assert not test or f"def {test}(" in text(file), f"{file}::{test}"
+
+
+def test_the_readmes_two_commands_are_targets() -> None:
+    first = text("README.md").partition("```bash\n")[2].partition("```")[0]
+
+    assert first == "make demo\nmake test\n"
+    assert all(re.search(rf"^{target}:", text("Makefile"), flags=re.MULTILINE) for target in ("demo", "test"))
+
+
+def test_the_readmes_workflow_is_the_one_to_copy() -> None:
+    blocks = re.findall(r"^```yaml\n(.*?)^```", text("README.md"), flags=re.MULTILINE | re.DOTALL)
+    workflow = [line.strip() for line in text("docs/workflows/plan.yml").splitlines()]
+
+    assert blocks
+    assert [line for block in blocks for line in block.splitlines() if line.strip() not in workflow] == []
