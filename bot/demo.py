@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -121,6 +123,7 @@ def run_demo(folder: Path, *, keep: bool) -> int:
     folder.mkdir(parents=True)
     (folder / ".mergeplan-demo").touch()
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
     with _running(console, folder) as demo:
         _story(demo)
         console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
@@ -235,6 +238,10 @@ def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[st
         "MERGEPLAN_WRITE_SPACING_SECONDS": "0",
     }
     return {**{name: value for name, value in os.environ.items() if not name.startswith("MERGEPLAN_")}, **own}
+
+
+def _end_now(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(143)
 
 
 def _listens(port: int) -> bool:

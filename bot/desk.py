@@ -20,6 +20,7 @@ from bot.planner_process import Finished, Task, new_run_id, project_home, run_pl
 from bot.settings import BotConfig, Settings, read_config
 
 log = structlog.get_logger(__name__)
+EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 CONFIG_FILES = ("config.yaml", "config.yml")
 DEFECT_TRIES = 3
 
@@ -76,6 +77,22 @@ class Desk:
         with checkout.files(commit, run_id) as tree:
             yield tree / self.settings.project_path
 
+    @contextmanager
+    def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
+        """The base commit's config.yaml in a file: a pull request does not choose the Spark it runs on, nor its jars.
+
+        Where the base has no project yet it is the embedded Spark.
+        """
+        paths = ((Path(self.settings.project_path) / name).as_posix() for name in CONFIG_FILES)
+        texts = (checkout.read(base, path) for path in paths)
+        file = checkout.folder / "trees" / f"{run_id}.gateways.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(next((text for text in texts if text is not None), EMBEDDED))
+        try:
+            yield file
+        finally:
+            file.unlink(missing_ok=True)
+
     def plan(
         self,
         repository: str,
@@ -84,6 +101,7 @@ class Desk:
         arguments: tuple[str, ...],
         *,
         run_id: str = "",
+        gateways: Path | None = None,
         on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
@@ -99,7 +117,7 @@ class Desk:
             return "shutdown" if self.closing.is_set() else should_stop()
 
         self.before_plan(repository)
-        task = Task((*arguments, "--output", "json"), folder, repository, child_run)
+        task = Task((*arguments, "--output", "json"), folder, repository, child_run, gateways)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
         self.inbox.end_run(child_run, finished.exit_code)

@@ -66,6 +66,7 @@ class Task:
     folder: Path
     repository: str
     run_id: str
+    gateways: Path | None = None  # a config.yaml whose gateways hold, whatever the folder's own says
 
 
 def new_run_id() -> str:
@@ -141,7 +142,7 @@ def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = 
         child = subprocess.Popen(
             [*planner_argv(settings), *task.arguments],
             cwd=task.folder,
-            env=child_environment(settings, task.repository, os.environ),
+            env={**child_environment(settings, task.repository, os.environ), **_gateways(task)},
             stdin=subprocess.PIPE,
             stdout=errors if quiet else subprocess.PIPE,
             stderr=errors,
@@ -151,6 +152,10 @@ def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = 
     with suppress(BrokenPipeError), child.stdin as pipe:
         pipe.write(settings.state_url.get_secret_value().encode() + b"\n")
     return child
+
+
+def _gateways(task: Task) -> dict[str, str]:
+    return {"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {}
 
 
 def _start(settings: Settings, task: Task) -> subprocess.Popen[bytes]:

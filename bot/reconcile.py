@@ -213,13 +213,17 @@ class _Reconciliation:
 
     def _run(self, record: PullRecord, commit: str) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop
-        with self.desk.project(self.checkout, commit, record.run_id) as folder:
+        with (
+            self.desk.project(self.checkout, commit, record.run_id) as folder,
+            self.desk.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
+        ):
             return self.desk.plan(
                 self.lane.repository,
                 self.lane.key,
                 folder,
                 plan_arguments(record, self.config),
                 run_id=record.run_id,
+                gateways=gateways,
                 on_event=_Progress(self).hear,
                 should_stop=self._should_stop,
             )

@@ -49,6 +49,9 @@ class AuditCall:
     name: str
     arguments: tuple[tuple[str, str], ...] = ()
     blocking: bool | None = None  # None: as the audit itself says
+    query: str = (
+        ""  # what the project's own audit asks, so that an edit of it is an edit of the model; '' for a built-in
+    )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from planner.change import Columns as Columns
 from planner.change import Word as Word
 from planner.decisions import decide, words_for
 from planner.environment import PROD, Environment, ViewChanges, view_changes
+from planner.errors import RequestError
 from planner.fingerprint import digest
 from planner.graph import graph_of
 from planner.intervals import Timeline
@@ -88,6 +89,8 @@ def build_plan(
     table in which environment it stands already. Raises ProjectError(s) for what cannot be planned and RequestError
     for a category that cannot be given.
     """
+    if target.name == PROD and request.window.start:
+        raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
     graph = graph_of(models)
     said = tuple(words)
     limited, since = limited_by(graph, request.window), str(request.window.start or "")

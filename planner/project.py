@@ -90,14 +90,18 @@ class _Reading:
             raise ProjectErrors(tuple(self.errors))
 
 
-def load_project(root: Path, now: datetime, gateway: str | None = None) -> Project:
+def load_project(root: Path, now: datetime, gateway: str | None = None, gateways_from: Path | None = None) -> Project:
     """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
 
-    Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`.
+    Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
+    another config.yaml whose gateways hold in place of the folder's own.
     """
     reading = _Reading(root.resolve())
     document = _config_document(reading)
     config = read_config(document)
+    if gateways_from is not None:
+        ruling = read_config(read_document("config.yaml", gateways_from.read_text("utf-8"), os.environ))
+        config = config.model_copy(update={"gateways": ruling.gateways, "default_gateway": ruling.default_gateway})
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -106,6 +110,7 @@ def load_project(root: Path, now: datetime, gateway: str | None = None) -> Proje
     models, audits = _read_models(reading, config, defaults)
     reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
     reading.each(models.values(), lambda model: _check_audits(model, audits))
+    models = {name: _with_audits(model, audits) for name, model in models.items()}
     tests: list[UnitTest] = []
     dialects = {name: model.dialect for name, model in models.items()}
     if not reading.errors:  # a model that could not be read would look like one that does not exist
@@ -198,6 +203,15 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
 def _check_audits(model: Model, audits: Mapping[str, Audit]) -> None:
     for call in model.audits:
         check_call(call, audits, line_of(model, call.name, header=True))
+
+
+def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
+    calls = tuple(replace(call, query=_question(audits.get(call.name))) for call in model.audits)
+    return replace(model, audits=calls) if calls else model
+
+
+def _question(audit: Audit | None) -> str:
+    return repr((audit.sql, audit.blocking, audit.defaults)) if audit else ""
 
 
 def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:

@@ -186,7 +186,9 @@ def wait(name: str) -> None:
 def main() -> None:
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / "calls.jsonl").open("a") as calls:
-        calls.write(json.dumps({"argv": sys.argv[1:], "environ": dict(os.environ), "pid": os.getpid()}) + "\n")
+        ruling = os.environ.get("MERGEPLAN_GATEWAYS_FROM")
+        told = {"argv": sys.argv[1:], "environ": dict(os.environ), "pid": os.getpid()}
+        calls.write(json.dumps({**told, "gateways": Path(ruling).read_text() if ruling else ""}) + "\n")
     verb, state = sys.argv[1], load()
     if knobs().get("defect") == verb:
         raise SystemExit(3)

@@ -276,6 +276,17 @@ def test_a_pull_request_does_not_change_its_own_rules(bench: Bench) -> None:
     assert "needs the `write` permission" in bench.replies(number)[0]
 
 
+def test_a_pull_request_does_not_choose_the_spark_it_runs_on(bench: Bench) -> None:
+    """Behaviours 8, 10: its gateways, and with them jars and Java options, are those of the base branch."""
+    own = "gateways:\n  spark:\n    connection:\n      type: spark\n      config:\n        spark.jars: evil.jar\n"
+    number = bench.open({**COLUMN, "config.yaml": own})
+    bench.idle()
+
+    [call] = bench.calls("plan", f"pr_{number}")
+    assert "gateways" in call["gateways"]
+    assert "evil" not in call["gateways"]
+
+
 def test_a_broken_rule_on_the_base_branch_is_told_at_its_line(bench: Bench) -> None:
     """An unknown `cicd_bot` key is never silently ignored."""
     bench.github.commit(SHOP, "main", {"config.yaml": "cicd_bot:\n  typo: 1\n"}, "Rules", author="ann")

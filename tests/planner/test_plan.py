@@ -1,8 +1,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from planner.change import Category
 from planner.environment import Environment
+from planner.errors import RequestError
 from planner.intervals import Interval
 from planner.model import Kind, Model, Seed
 from planner.plan import Change, Plan
@@ -137,8 +140,13 @@ def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:
     assert plan.is_virtual
 
 
+def test_prod_cannot_be_planned_from_a_later_day_on() -> None:
+    with pytest.raises(RequestError, match="prod must hold all its days"):
+        planned(daily(), window=Window(NOW, start=day("2026-01-08")))
+
+
 def test_a_window_narrows_the_days() -> None:
-    plan = planned(daily(), window=Window(NOW, start=day("2026-01-08")))
+    plan = planned(daily(), Environment("dev"), window=Window(NOW, start=day("2026-01-08")))
 
     assert of(plan, "s.days").missing == (Interval(day("2026-01-08"), day("2026-01-10")),)
 

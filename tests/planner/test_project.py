@@ -193,3 +193,23 @@ def test_a_thousand_models_load_in_seconds(tmp_path: Path) -> None:
 
     assert len(load_project(tmp_path, NOW).models) == 1000
     assert time.monotonic() - started < 10
+
+
+def test_gateways_of_another_file_rule_over_the_folders_own(tmp_path: Path) -> None:
+    own = CONFIG + "      config:\n        spark.jars: mine.jar\n"
+    (tmp_path / "ruling.yaml").write_text(CONFIG)
+
+    project = load_project(
+        project_of(tmp_path / "p", {"config.yaml": own}), NOW, gateways_from=tmp_path / "ruling.yaml"
+    )
+
+    assert project.config.gateways["spark"].connection.config == {}
+
+
+def test_an_edited_audit_is_an_edit_of_the_models_that_ask_it(tmp_path: Path) -> None:
+    model = "MODEL (name shop.a, kind FULL, audits (good));\nSELECT 1 AS x"
+    audit = "AUDIT (name good);\nSELECT * FROM @this_model WHERE x > {}"
+    one = load_project(project_of(tmp_path / "1", {"models/a.sql": model, "audits/g.sql": audit.format(1)}), NOW)
+    two = load_project(project_of(tmp_path / "2", {"models/a.sql": model, "audits/g.sql": audit.format(2)}), NOW)
+
+    assert one.models["shop.a"].audits != two.models["shop.a"].audits
