@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,31 +14,53 @@ from planner import __file__ as planner_file
 from tests.bot.conftest import SHOP, Bench
 
 EXAMPLE = Path(planner_file).parent / "example"
+MODEL = "models/incremental_model.sql"
+NARROWER = "id <= 5 AND event_date between"
 
 
-def test_a_pull_request_is_planned_categorised_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
-    """Behaviours 9, 32, 40: non-breaking keeps the child, and a merge executes nothing over data."""
+def rows(bench: Bench, sql: str) -> list[list[object]]:
+    """What a query of the project's own Spark returns."""
+    command = [sys.executable, "-m", "planner.cli.main", "fetchdf", sql, "--output", "json", "--project", str(EXAMPLE)]
+    environment = {**os.environ, "MERGEPLAN_HOME": str(bench.home)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=True)
+    found: list[list[object]] = json.loads(done.stdout)["rows"]
+    return found
+
+
+def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
+    """Behaviours 9, 32, 40: each category builds what it must, and a merge executes nothing over data."""
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
     bench = make_bench(project=files, planner_command=(), warm=True, patience=200.0)
     assert bench.desk.inbox.prod(SHOP).revision == 1
-    model = files["models/incremental_model.sql"]
-    number = bench.open(
-        {"models/incremental_model.sql": model.replace("event_date,", "event_date,\n  'z' AS new_column,")}
-    )
+
+    added = bench.open({MODEL: files[MODEL].replace("event_date,", "event_date,\n  'z' AS new_column,")})
     bench.idle()
-    assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(number)
-    assert "shared with `prod`" in bench.plan(number)
+    assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(added)
+    assert "shared with `prod`" in bench.plan(added)
+    bench.say(added, "/categorize breaking")
+    assert "Downstream recomputed: `sqlmesh_example.full_model`" in bench.replies(added)[0]
+    bench.say(added, "/categorize incremental_model non-breaking")
+    assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(added)[1]
+    assert_merged_for_nothing(bench, added, revision=2)
+    assert rows(bench, "SELECT DISTINCT new_column FROM sqlmesh_example.incremental_model") == [["z"]]
 
-    bench.say(number, "/categorize breaking")
-    assert "Downstream recomputed: `sqlmesh_example.full_model`" in bench.replies(number)[0]
-    bench.say(number, "/categorize incremental_model non-breaking")
-    assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(number)[1]
+    narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date between", NARROWER)}, "narrower")
+    bench.idle()
+    assert "1 breaking, 1 indirect breaking" in bench.plan(narrowed)
+    bench.say(narrowed, "/categorize non-breaking")
+    assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(narrowed)[0]
+    assert_merged_for_nothing(bench, narrowed, revision=3)
+    assert rows(bench, "SELECT COUNT(*) FROM sqlmesh_example.incremental_model") == [[5]]
+    assert [schema for (schema,) in rows(bench, "SHOW SCHEMAS") if "__pr_" in str(schema)] == []
 
+
+def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
+    """The merge promotes the pull request's own tables: Spark counted no job, and its environment is gone."""
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     record = bench.record(number)
     assert record.state is State.PROMOTED
     assert record.promoted and record.promoted.promotion and record.promoted.promotion.is_free
-    assert record.promoted_revision == 2
+    assert record.promoted_revision == revision
     assert "Nothing was computed: 0 Spark jobs." in bench.plan(number)
     assert not record.environment_exists
