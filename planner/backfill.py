@@ -16,6 +16,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from planner.checks.audits import AuditResult
+from planner.costs import units
 from planner.creation import Layout, at_model, physical_table, table_lease
 from planner.engine import Engine, Table, Written
 from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, PlanMoved
@@ -211,6 +212,8 @@ class Backfill:
             audited = self._audit(snapshot, interval, lease)
             self.store.record_interval(table.name, interval, lease=lease)
             seconds = time.monotonic() - started
+            covered = units(snapshot.model, (interval,))
+            self.store.record_cost(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
             with self._lock:
                 self._rows += written.rows
                 self._batches += 1
@@ -259,14 +262,18 @@ def _batches(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
     return batches(model.cron, reached, model.batch_size)
 
 
+def found_rows(name: str, audit: AuditResult) -> Failure:
+    """The failure of a model whose blocking audit found rows."""
+    rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
+    return Failure(name, AuditFailed(f"The audit `{audit.name}` of {name} found {rows}."), audit)
+
+
 def _failure(name: str, future: Future[None]) -> Failure | None:
     """The model's failure, if it failed; what is not the model's own fault is raised."""
     try:
         future.result()
     except _FoundRows as found:
-        audit = found.result
-        rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
-        return Failure(name, AuditFailed(f"The audit `{audit.name}` of {name} found {rows}."), audit)
+        return found_rows(name, found.result)
     except (Cancelled, LeaseHeld, PlanMoved):
         raise
     except MergeplanError as error:

@@ -147,6 +147,9 @@ class Engine(Protocol):
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and bring its rows here."""
 
+    def scan_bytes(self, sql: str) -> int | None:
+        """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""
+
     def jobs(self) -> int:
         """How many Spark jobs this session has started so far, counted by Spark itself."""
 

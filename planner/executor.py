@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from planner.backfill import Backfill, Failure, Filled, Work
@@ -21,6 +21,7 @@ from planner.model import Kind
 from planner.plan import Plan
 from planner.project import Project
 from planner.promotion import promote, recover
+from planner.reaudit import ask_new_audits
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
 from planner.state import Lease, StateStore
@@ -80,6 +81,8 @@ def apply(
     try:
         created = _create(layout, store, engine, snapshots, plan, emit)
         filled = _fill(plan, project, layout, engine, store, emit)
+        asked = ask_new_audits(plan, layout, engine, store, project.audits, emit)
+        filled = replace(filled, failures=(*filled.failures, *asked))
         if filled.failures:
             emit(StageSkipped(Stage.PROMOTE, f"{filled.failures[0].model} failed"))
             return Outcome(created, filled, None)

@@ -9,8 +9,8 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
@@ -19,6 +19,7 @@ from planner.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, 
 from planner.engine import Connection
 from planner.errors import MergeplanError, QueryError, RequestError
 from planner.java import Jvm, Profile, start_jvm
+from planner.scans import explained_bytes, plan_bytes
 from planner.spark_errors import condition, translated
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 Frame: TypeAlias = "DataFrame"  # so that the engine need not know pyspark
 USER = "mergeplan"  # as which we are known to a warm Spark
+LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"  # folders; a job of Spark's lists more than these
 _gateway_lock = threading.Lock()
+_listing_lock = threading.Lock()
 
 
 class Session(Protocol):
@@ -42,6 +45,9 @@ class Session(Protocol):
 
     def interrupt(self, tag: str) -> None:
         """End everything that goes by this tag."""
+
+    def scan_bytes(self, sql: str) -> int | None:
+        """How many bytes of files a query would read; None when Spark does not know. No job is started."""
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""
@@ -117,6 +123,11 @@ class ClassicSession:
 
     def interrupt(self, tag: str) -> None:
         self._scala.cancelJobGroupAndFutureJobs(tag)
+
+    def scan_bytes(self, sql: str) -> int | None:
+        with _listing_here(self.spark):
+            frame: Any = self.spark.sql(sql)
+            return plan_bytes(frame._jdf.queryExecution().optimizedPlan())
 
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())
@@ -208,6 +219,10 @@ class ConnectSession:
     def interrupt(self, tag: str) -> None:
         self.spark.interruptTag(tag)
 
+    def scan_bytes(self, sql: str) -> int | None:
+        with _listing_here(self.spark):
+            return explained_bytes(self.spark.sql(f"EXPLAIN COST {sql}").collect()[0][0])
+
     def jobs(self) -> int:
         """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""
         if self._owner is None:
@@ -222,6 +237,18 @@ class ConnectSession:
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
             self.spark.stop()
+
+
+@contextmanager
+def _listing_here(spark: SparkSession) -> Iterator[None]:
+    """While it lasts the driver lists files by itself, however many folders there are."""
+    with _listing_lock:
+        before = spark.conf.get(LISTING)
+        spark.conf.set(LISTING, str(2**31 - 1))
+        try:
+            yield
+        finally:
+            spark.conf.set(LISTING, str(before))
 
 
 def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:

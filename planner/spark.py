@@ -193,6 +193,15 @@ class SparkEngine:
                 frame = frame.limit(limit)
             return Rows(tuple(frame.columns), _rows(frame))
 
+    def scan_bytes(self, sql: str) -> int | None:
+        """How many bytes of files a query would read, only the partitions it needs; None when Spark cannot tell (or
+        refuses the query). Nothing is run."""
+        try:
+            with self._verb(sql):
+                return self._session.scan_bytes(_wrapped(sql))
+        except QueryError:
+            return None
+
     def jobs(self) -> int:
         """How many Spark jobs this session has started so far, counted by Spark itself."""
         return self._session.jobs()
@@ -253,8 +262,7 @@ class SparkEngine:
         return self._session.spark.sql(sql)
 
     def _query(self, sql: str) -> Frame:
-        """The query as a frame; wrapped, so that a text which is a command is refused and not run."""
-        return self._run(f"{WRAPPER}{sql.rstrip().rstrip(';')}\n)")
+        return self._run(_wrapped(sql))
 
     def _in_schema(self, name: str, sql: str) -> None:
         """Run a statement that creates an object, and create its schema first when it is missing."""
@@ -351,6 +359,11 @@ class SparkEngine:
         return QueryError(
             f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
         )
+
+
+def _wrapped(sql: str) -> str:
+    """The query inside another, so that a text which is a command is refused and not run."""
+    return f"{WRAPPER}{sql.rstrip().rstrip(';')}\n)"
 
 
 def _cast(table: Table, frame: Frame) -> list[str]:

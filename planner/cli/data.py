@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
+from rich.cells import cell_len
 
 from planner.cli.json_lines import line
 from planner.cli.workspace import opened, workspace
 from planner.engine import Connection, Rows
 from planner.errors import RequestError
+from planner.warm import serve_warm
 
 
 @click.command()
 @click.argument("sql")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many rows.")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "csv"]), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 @workspace
 def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str | None) -> int:
     """Run a query on the project's Spark and print its rows.
@@ -30,13 +34,14 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
     if not sql.strip():
         raise RequestError("The query is empty.")
     with opened(root, gateway) as work:
-        rows = work.engine.fetch(sql.strip().rstrip(";"), limit)
+        rows = work.engine.fetch(sql, limit)
     if output == "json":
-        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": [list(row) for row in rows.rows]})
+        plain = [[_plain(value) for value in row] for row in rows.rows]
+        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": plain})
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.columns)
-        writer.writerows(rows.rows)
+        writer.writerows(["" if value is None else _cell(value) for value in row] for row in rows.rows)
     else:
         click.echo(table_text(rows))
     return 0
@@ -52,8 +57,6 @@ def warm(root: Path, gateway: str | None) -> int:
     \b
     mergeplan warm &
     """
-    from planner.warm import serve_warm
-
     with opened(root, gateway) as work:
         is_project = any((work.root / name).is_file() for name in ("config.yaml", "config.yml"))
         serve_warm(work.home, work.connection if is_project else Connection(), say=click.echo)
@@ -61,17 +64,41 @@ def warm(root: Path, gateway: str | None) -> int:
 
 
 def table_text(rows: Rows) -> str:
-    """Rows as an aligned table with a row number, numbers and dates to the right as everything else."""
-    cells = [["", *rows.columns], *([str(n), *map(_cell, row)] for n, row in enumerate(rows.rows))]
+    """Rows as an aligned table with a row number."""
     if not rows.rows:
-        return f"Empty: no rows.\nColumns: {', '.join(rows.columns)}"
-    widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in cells)
+        return f"No rows; columns: {', '.join(rows.columns)}" if rows.columns else "No rows."
+    cells = [["", *rows.columns], *([str(n), *(_line(_cell(v)) for v in row)] for n, row in enumerate(rows.rows))]
+    widths = [max(cell_len(row[n]) for row in cells) for n in range(len(cells[0]))]
+    return "\n".join(
+        "  ".join(" " * (width - cell_len(text)) + text for text, width in zip(row, widths, strict=True))
+        for row in cells
+    )
+
+
+def _plain(value: object) -> object:
+    """A value as JSON can say it; what JSON has no word for is text."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+    if names := getattr(value, "__fields__", None):  # a struct comes as a tuple with names
+        return {name: _plain(each) for name, each in zip(names, value, strict=True)}  # type: ignore[call-overload]
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return bytes(value).hex() if isinstance(value, (bytes, bytearray)) else str(value)
 
 
 def _cell(value: object) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, (list, tuple, dict)):
-        return json.dumps(value, default=str)
-    return str(value)
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _line(text: str) -> str:
+    """Text that stays on its line and does nothing to the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -9,48 +9,41 @@ import click
 
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import LEASE_WAIT, Output, output_option
-from planner.cli.terminal import Terminal
+from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
-from planner.environment import checked_name
+from planner.environment import PROD, Environment, checked_name
+from planner.errors import RequestError
 from planner.events import Promoted
 from planner.janitor import RETENTION, sweep, unneeded
 from planner.promotion import drop_environment, recover
 from planner.promotion import rollback as roll_back
+from planner.state import Revision
 
 
 @click.command()
+@click.argument("environment", required=False)
 @output_option
 @workspace
-def environments(root: Path, gateway: str | None, output: str) -> int:
-    """List the environments, and what prod showed before.
+def environments(environment: str | None, root: Path, gateway: str | None, output: str) -> int:
+    """List the environments, or what ENVIRONMENT has shown so far.
 
     \b
     mergeplan environments
+    mergeplan environments prod
     mergeplan environments --output json
     """
     with opened(root, gateway) as work:
-        found = work.store.environments()
-        rows = [
-            {
-                "name": each.name,
-                "revision": each.revision,
-                "plan_id": each.plan_id,
-                "promoted_at": each.promoted_at.isoformat() if each.promoted_at else None,
-                "models": len(each.snapshots),
-                "views": len(each.views),
-            }
-            for each in found
-        ]
+        if environment is None:
+            rows = [_environment(each) for each in work.store.environments()]
+        else:
+            name = work.environment(checked_name(environment)).name
+            rows = [_revision(each) for each in work.store.history(name)]
     if output == "json":
-        JsonLines().result(True, None, {"environments": rows})
-        return 0
-    if not rows:
+        JsonLines().result(True, None, {"revisions" if environment else "environments": rows})
+    elif rows:
+        click.echo(_aligned(rows))
+    else:
         click.echo("There is no environment yet. `mergeplan plan` makes prod.")
-    for row in rows:
-        at = str(row["promoted_at"] or "")[:19].replace("T", " ")
-        click.echo(
-            f"{row['name']:<24} revision {row['revision']:<4} {at}  {row['models']} models, {row['views']} views"
-        )
     return 0
 
 
@@ -78,7 +71,7 @@ def rollback(
             jobs = work.engine.jobs()
             done = roll_back(work.store, work.engine, lease, revision, emit=out.event, who=who, note=note)
             jobs = work.engine.jobs() - jobs
-    _told(out, done, jobs, f"`{name}` shows again what it showed before")
+    _told(out, done, jobs, f"`{name}` shows again what it showed before; this is its revision {done.revision}")
     return 0
 
 
@@ -94,15 +87,16 @@ def invalidate(environment: str, who: str, root: Path, gateway: str | None, outp
     mergeplan invalidate dev
     """
     name, out = checked_name(environment), _output(output)
+    if name == PROD:
+        raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
     with opened(root, gateway) as work:
-        if name != "prod":
-            work.environment(name)
+        work.environment(name)
         with work.store.lease(name, f"invalidation of {name}", wait=LEASE_WAIT) as lease:
             recover(work.store, work.engine, out.event, lease)
             done = drop_environment(work.store, work.engine, lease, emit=out.event, who=who)
         work.store.forget_words(name)
         tables = sweep(work.store, work.engine, work.now, orphans=True, emit=out.event)
-    _told(out, done, 0, f"`{name}` is gone, and with it {len(tables)} tables", tables=list(tables))
+    _told(out, done, 0, f"`{name}` is gone, and with it {counted(len(tables), 'table')}", tables=list(tables))
     return 0
 
 
@@ -131,9 +125,10 @@ def janitor(days: int | None, dry_run: bool, root: Path, gateway: str | None, ou
     if isinstance(out, JsonLines):
         out.result(True, None, {"tables": list(tables), "dropped": not dry_run})
     else:
+        out.finished()
         for table in tables if dry_run else ():
             out.say(table)
-        out.say(f"{len(tables)} tables {'would be dropped' if dry_run else 'dropped'}.")
+        out.say(f"{counted(len(tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
     return 0
 
 
@@ -153,6 +148,40 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     else:
         click.echo("The state database is up to date.")
     return 0
+
+
+def _environment(shown: Environment) -> dict[str, object]:
+    return {
+        "name": shown.name,
+        "revision": shown.revision,
+        "plan_id": shown.plan_id,
+        "promoted_at": shown.promoted_at.isoformat() if shown.promoted_at else None,
+        "models": len(shown.snapshots),
+        "views": len(shown.views),
+    }
+
+
+def _revision(row: Revision) -> dict[str, object]:
+    return {
+        "revision": row.revision,
+        "action": str(row.action),
+        "plan_id": row.plan_id,
+        "at": row.at.isoformat(),
+        "models": len(row.snapshots),
+        "who": row.who,
+        "note": row.note,
+    }
+
+
+def _aligned(rows: list[dict[str, object]]) -> str:
+    """Rows under their titles; a moment to the second."""
+    cells = [[title.replace("_", " ") for title in rows[0]]]
+    for row in rows:
+        cells.append(
+            [str(value)[:19].replace("T", " ") if key.endswith("at") else str(value) for key, value in row.items()]
+        )
+    widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
+    return "\n".join("  ".join(f"{text:<{w}}" for text, w in zip(line, widths, strict=True)).rstrip() for line in cells)
 
 
 def _output(output: str) -> Output:

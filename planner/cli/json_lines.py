@@ -9,7 +9,8 @@ from typing import Any
 
 from planner.checks.audits import AuditResult
 from planner.checks.unit_tests import TestResult
-from planner.cli.plan_json import Estimate, interval_json, plan_json
+from planner.cli.plan_json import interval_json, plan_json
+from planner.costs import Estimate
 from planner.errors import MergeplanError
 from planner.events import (
     AuditRan,
@@ -29,6 +30,7 @@ from planner.events import (
 from planner.executor import Outcome
 from planner.parse import line_of
 from planner.plan import Plan
+from planner.snapshot import Snapshot
 
 Json = dict[str, Any]
 
@@ -39,7 +41,7 @@ class JsonLines:
     def __init__(self) -> None:
         self._tests: Json = {"passed": 0, "failed": 0}
         self._audits: list[Json] = []
-        self._shown: Plan | None = None
+        self._snapshots: Mapping[str, Snapshot] = {}
         self._plan: Json | None = None
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
@@ -54,8 +56,17 @@ class JsonLines:
 
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan, before anything is done about it."""
-        self._shown, self._plan = plan, plan_json(plan, estimates)
+        self.knows(plan.new.snapshots)
+        self._plan = plan_json(plan, estimates)
         line({"event": "plan", "plan": self._plan})
+
+    def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+        """What a run would compute."""
+        self.plan(plan, estimates)
+
+    def knows(self, snapshots: Mapping[str, Snapshot]) -> None:
+        """The models that events will be about: an audit's line is found in them."""
+        self._snapshots = snapshots
 
     def event(self, event: Event) -> None:
         """What happens while a plan is applied."""
@@ -102,12 +113,14 @@ class JsonLines:
         result: Json = {"event": "result", "ok": ok, "applied": outcome is not None and outcome.promoted is not None}
         if self._plan is not None:
             result |= {"plan": self._plan, "tests": self._tests, "audits": self._audits}
+        if outcome is not None:
+            result["backfill"] = {"rows": outcome.filled.rows, "batches": outcome.filled.batches}
         if outcome is not None and outcome.promoted is not None:
             result["promotion"] = promotion_json(outcome)
         line({**result, **(more or {})})
 
     def _audit(self, model: str, result: AuditResult) -> Json:
-        snapshot = self._shown.new.snapshots.get(model) if self._shown else None
+        snapshot = self._snapshots.get(model)
         place = line_of(snapshot.model, result.name, header=True) if snapshot else None
         return {
             "model": model,

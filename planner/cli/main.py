@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
@@ -38,7 +38,14 @@ class Verbs(click.Group):
     """A group whose commands are imported when they are asked for."""
 
     def __init__(self, verbs: Mapping[str, tuple[str, str]]) -> None:
-        super().__init__(name="mergeplan", help="Plans for data transformations on Spark.", no_args_is_help=True)
+        super().__init__(
+            name="mergeplan",
+            help="Plans for data transformations on Spark.",
+            epilog="`mergeplan VERB --help` shows a verb's options and examples.",
+            no_args_is_help=True,
+            subcommand_metavar="VERB [ARGS]...",
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
         self.verbs = verbs
         shown = click.version_option(None, "-V", "--version", package_name="mergeplan", message="mergeplan %(version)s")
         shown(self)
@@ -70,12 +77,19 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def run(verbs: Mapping[str, tuple[str, str]], arguments: Sequence[str] | None = None) -> int:
+def run(
+    verbs: Mapping[str, tuple[str, str]],
+    arguments: Sequence[str] | None = None,
+    open_engine: Callable[..., object] | None = None,
+) -> int:
     """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
-    refused, 130 interrupted. Errors are said on stderr, or as JSON lines on stdout under `--output json`."""
+    refused, 130 interrupted. Errors are said on stderr, or as JSON lines on stdout under `--output json`.
+
+    `open_engine` opens Spark in place of `planner.spark.open_engine`, for who has one open.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = Verbs(verbs).main(given, prog_name="mergeplan", standalone_mode=False)
+        code = Verbs(verbs).main(given, prog_name="mergeplan", standalone_mode=False, obj=open_engine)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as exited:
         return exited.exit_code
@@ -93,11 +107,20 @@ def run(verbs: Mapping[str, tuple[str, str]], arguments: Sequence[str] | None = 
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
+    except OSError as error:
+        if error.filename is None:
+            return _defect(given, error)
+        _say(given, f"`{error.filename}` cannot be used: {error.strerror}.", "", 1, "RequestError")
+        return 1
     except Exception as error:
-        from planner.cli.failure import report_defect
+        return _defect(given, error)
 
-        report_defect(error, as_json=_wants_json(given))
-        return EXIT_DEFECT
+
+def _defect(arguments: Sequence[str], error: Exception) -> int:
+    from planner.cli.failure import report_defect
+
+    report_defect(error, as_json=_wants_json(arguments))
+    return EXIT_DEFECT
 
 
 def main() -> None:
@@ -106,9 +129,9 @@ def main() -> None:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
     return any(
-        one == "--output=json" or (one in ("--output", "-o") and following == "json") for one, following in pairs
+        one in ("--output=json", "-ojson") or arguments[n : n + 2] in (["--output", "json"], ["-o", "json"])
+        for n, one in enumerate(arguments)
     )
 
 
@@ -122,7 +145,7 @@ def _say(
     elif usage is not None:
         usage.show()
     else:
-        click.echo(message, err=True)
+        click.echo(f"Error: {message}" if exit_code == 1 else message, err=True)
 
 
 if __name__ == "__main__":

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from planner.checks.unit_tests import run_unit_tests
+from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan_json import plan_json
+from planner.cli.planning import Asked, categories, checked_request, current, planned_for, save, saved_request, unmoved
 from planner.cli.terminal import Terminal
-from planner.cli.workspace import Workspace, instant_option, opened, workspace
+from planner.cli.workspace import Workspace, moment, opened, workspace
+from planner.costs import Estimate
 from planner.environment import PROD, checked_name
-from planner.errors import MergeplanError, PlanMoved, Refused, RequestError
+from planner.errors import MergeplanError, Refused
 from planner.executor import Outcome
 from planner.executor import apply as apply_plan
-from planner.plan import Category, Plan, Request, build_plan, build_run
+from planner.forecast import forecast
+from planner.plan import Plan, build_run
 from planner.promotion import recover
 from planner.schedule import Window
 from planner.state import Lease
@@ -28,24 +31,16 @@ LEASE_WAIT = 3600.0  # seconds to stand in line for an environment that somebody
 Output = Terminal | JsonLines
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a person asked of a plan, kept with it so that it can be made again and compared."""
-
-    environment: str
-    start: str | None = None
-    end: str | None = None
-    categories: Mapping[str, str] | None = None
-    skip_backfill: bool = False
-    words_from: str | None = None
-    who: str = ""
-
-
 def output_option(command: Any) -> Any:
     """`--output text|json`."""
-    return click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)(
-        command
-    )
+    told = "For a person, or JSON lines for a program."
+    return click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help=told)(command)
+
+
+def execution_time_option(command: Any) -> Any:
+    """`--execution-time DATE`."""
+    told = "Plan and compute as if it were this moment, not now."
+    return click.option("--execution-time", metavar="DATE", help=told)(command)
 
 
 @click.command()
@@ -66,6 +61,7 @@ def output_option(command: Any) -> Any:
     "--expect-promise", metavar="HASH", help="The promise of the plan that was reviewed; told apart in the result."
 )
 @click.option("--note", default="", help="Why, for the environment's history.")
+@execution_time_option
 @output_option
 @workspace
 def plan(
@@ -81,24 +77,25 @@ def plan(
     mergeplan plan dev --categorize shop.orders=non-breaking
     """
     asked = Asked(
-        checked_name(environment),
+        environment,
         flags["start"],
         flags["end"],
-        _categories(categorize),
+        categories(categorize),
         flags["skip_backfill"],
-        checked_name(flags["words_from"]) if flags["words_from"] else None,
+        flags["words_from"],
         flags["who"],
+        flags["execution_time"],
     )
     out: Output = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway, "backfill") as work:
-        if not flags["skip_tests"]:
-            _run_tests(work, out)
+    with opened(root, gateway, "backfill", flags["execution_time"]) as work:
+        asked = checked_request(work, asked)
+        planned = _planned(work, asked, out, skip_tests=flags["skip_tests"])
         if flags["explain"]:
-            return _explained(work, out, asked)
-        planned = _shown(work, out, asked)
+            return _explained(work, out, planned)
+        out.plan(planned, _estimates(work, planned))
         if planned.is_empty or planned.blockers:
             return _unapplied(out, planned)
-        _save(work, planned, asked)
+        save(work, planned, asked)
         if not flags["auto_apply"] and not _agreed(out, planned, flags["no_prompts"]):
             return 0
         return _applied(work, out, planned, asked, flags["note"], expected=flags["expect_promise"])
@@ -121,16 +118,10 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
     """
     out: Output = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, "backfill") as work:
-        saved = work.store.plan(plan_id)
-        asked = Asked(**saved.options)
-        now = _planned(work, asked)
-        if now.id != plan_id:
-            raise PlanMoved(
-                f"Plan {plan_id} no longer holds: {_moved(saved.components, _components(work, now))}.",
-                hint=f"Plan again: `mergeplan plan {asked.environment}` makes {now.id} now.",
-            )
+        asked = saved_request(work, plan_id)
+        now = unmoved(work, plan_id, asked)
+        out.plan(now, _estimates(work, now))
         if now.is_empty or now.blockers:
-            out.plan(now, {})
             return _unapplied(out, now)
         return _applied(work, out, now, asked, note)
 
@@ -139,9 +130,10 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
 @click.argument("environment", default=PROD)
 @click.option("--end", metavar="DATE", help="Compute up to and including this day only.")
 @click.option("--note", default="", help="Why, for the record.")
+@execution_time_option
 @output_option
 @workspace
-def run(environment: str, root: Path, gateway: str | None, output: str, end: str | None, note: str) -> int:
+def run(environment: str, root: Path, gateway: str | None, output: str, **flags: Any) -> int:
     """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
 
     The models are those that the environment shows, whatever the project's files say by now; views stay as they are.
@@ -149,34 +141,43 @@ def run(environment: str, root: Path, gateway: str | None, output: str, end: str
     \b
     mergeplan run
     mergeplan run dev
+    mergeplan run --execution-time 2026-01-31
     """
     out: Output = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway, "backfill") as work:
-        name = checked_name(environment)
+    name = checked_name(environment)
+    with opened(root, gateway, "backfill", flags["execution_time"]) as work:
+        window = Window(work.now, end=moment(flags["end"], work.now, end=True))
+        work.environment(name)
         with work.store.lease(name, f"run of {name}", wait=LEASE_WAIT) as lease:
             recover(work.store, work.engine, out.event, lease)
-            window = Window(work.now, end=instant_option(end, work.now, end=True))
             due = build_run(work.environment(name), work.loaded()[0], window)
-            out.plan(due, {})
+            out.due(due, _estimates(work, due))
             if due.is_empty:
                 return _unapplied(out, due)
-            outcome = _carried_out(work, out, due, lease, note=note)
+            outcome = _carried_out(work, out, due, lease, note=flags["note"])
     return _told(out, outcome)
 
 
-def _explained(work: Workspace, out: Output, asked: Asked) -> int:
-    planned = _shown(work, out, asked)
+def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) -> Plan:
+    """The plan, and the unit tests before it is shown; a wrong project or request is told before Spark is started."""
+    planned = planned_for(work, asked, work.project.models)
+    if not skip_tests:
+        _run_tests(work, out)
+    return planned_for(work, asked, work.models) if work.strangers else planned
+
+
+def _estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
+    """What the plan's backfills would cost; Spark is asked only when it runs already."""
+    return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
+
+
+def _explained(work: Workspace, out: Output, planned: Plan) -> int:
+    out.plan(planned, _estimates(work, planned))
     if isinstance(out, Terminal):
         out.explain(planned)
     else:
         out.result(not planned.blockers)
     return Refused.exit_code if planned.blockers else 0
-
-
-def _shown(work: Workspace, out: Output, asked: Asked) -> Plan:
-    planned = _planned(work, asked)
-    out.plan(planned, {})
-    return planned
 
 
 def _unapplied(out: Output, planned: Plan) -> int:
@@ -203,7 +204,7 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: Asked, note: st
         work.store.record_word(planned.environment, replace(word, at=word.at or work.now))
     started = time.monotonic()
     with work.store.lease(planned.environment, f"plan {planned.id}", wait=LEASE_WAIT) as lease:
-        planned = _current(work, planned, asked, lease)
+        planned = current(work, planned, asked, lease)
         outcome = _carried_out(work, out, planned, lease, asked.who, note, complete=not asked.skip_backfill)
     work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
     seconds = round(time.monotonic() - started, 3)
@@ -217,17 +218,6 @@ def _carried_out(
         planned, work.project, work.engine, work.store, lease,
         now=work.now, emit=out.event, who=who, note=note, complete=complete,
     )  # fmt: skip
-
-
-def _current(work: Workspace, planned: Plan, asked: Asked, lease: Lease) -> Plan:
-    """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
-    promotion half done. The same id means the same decisions."""
-    if work.store.pending_promotions():
-        recover(work.store, work.engine, lambda _event: None, lease)
-    again = _planned(work, asked)
-    if again.id != planned.id:
-        raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{asked.environment}` again.")
-    return again
 
 
 def _told(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:
@@ -247,26 +237,8 @@ def _failed(out: Output, outcome: Outcome) -> int:
         out.result(False, outcome)
     else:
         for error in errors:
-            click.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-            click.echo(str(error), err=True)
+            report(error, as_json=False)
     return errors[0].exit_code
-
-
-def _planned(work: Workspace, asked: Asked) -> Plan:
-    """The plan for what was asked, as things are now."""
-    store = work.store
-    start, end = instant_option(asked.start, work.now), instant_option(asked.end, work.now, end=True)
-    if start and end and start >= end:
-        raise RequestError(f"The end {asked.end} lies before the start {asked.start}.")
-    categories = {name: Category(category) for name, category in (asked.categories or {}).items()}
-    words = store.words(asked.environment)
-    if asked.words_from:
-        words = (*words, *store.words(asked.words_from))
-    loaded, owners = work.loaded()
-    base = store.environment(PROD)
-    target = base if asked.environment == PROD else store.environment(asked.environment)
-    request = Request(Window(work.now, start, end), categories, asked.skip_backfill, asked.who)
-    return build_plan(work.models(), target, base, loaded, request, words, owners)
 
 
 def _run_tests(work: Workspace, out: Output) -> None:
@@ -281,45 +253,3 @@ def _run_tests(work: Workspace, out: Output) -> None:
     if failed:
         names = ", ".join(f"`{result.test.name}`" for result in failed)
         raise MergeplanError(f"Unit tests failed: {names}.", place=failed[0].test.place, hint="Nothing was planned.")
-
-
-def _save(work: Workspace, planned: Plan, asked: Asked) -> None:
-    tables = [change.new.table for change in planned.changes if change.new]
-    work.store.save_plan(
-        planned.id,
-        planned.environment,
-        tables=tables,
-        options={**asdict(asked), "categories": dict(asked.categories or {})},
-        components=_components(work, planned),
-        result=plan_json(planned, {}),
-    )
-
-
-def _components(work: Workspace, planned: Plan) -> dict[str, str]:
-    """What a plan stands on, piece by piece, so that it can be said which of them moved."""
-    return {
-        "the project's files": work.project.files,
-        "the models of prod that it replaces": repr(sorted((c.name, c.old.version) for c in planned.changes if c.old)),
-        "the day": repr([str(i) for c in planned.changes for i in c.needed]),
-        "somebody's category": repr(sorted((word.model, str(word.category)) for word in planned.words)),
-    }
-
-
-def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    moved = [name for name, value in now.items() if before.get(name) != value]
-    return (" and ".join(moved) or "its decisions") + " changed"
-
-
-def _categories(given: tuple[str, ...]) -> dict[str, str]:
-    categories = {}
-    for text in given:
-        model, equals, category = text.partition("=")
-        known = {
-            "breaking": Category.BREAKING,
-            "non-breaking": Category.NON_BREAKING,
-            "non_breaking": Category.NON_BREAKING,
-        }
-        if not equals or category.strip().lower() not in known:
-            raise RequestError(f"`{text}` gives no category.", hint="Write MODEL=breaking or MODEL=non-breaking.")
-        categories[model.strip().lower()] = str(known[category.strip().lower()])
-    return categories

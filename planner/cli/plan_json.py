@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from planner.change import Blocker, Change, Columns, Word
+from planner.costs import Estimate
 from planner.intervals import Interval, Timeline
 from planner.plan import Plan
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What computing the missing time of a table would cost, judged by what its like has cost before."""
-
-    bytes: int = 0
-    rows: int = 0
-    seconds: float = 0.0
 
 
 def plan_json(plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
@@ -59,13 +50,22 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
         "shares": change.shares,
         "intervals": _timeline(change.missing),
         "needed": _timeline(change.needed),
-        "preview": False,
-        "estimate": {"bytes": estimate.bytes, "rows": estimate.rows, "seconds": estimate.seconds},
+        "preview": change.preview,
+        "estimate": _estimate(estimate),
         "parents": list(plan.parents.get(change.name, ())),
         "diff": change.diff,
         "path": shown.model.path,
         "line": shown.model.line,
         "word": _word(change.word) if change.word else None,
+    }
+
+
+def _estimate(estimate: Estimate) -> Json:
+    """What is not known is 0."""
+    return {
+        "bytes": estimate.bytes or 0,
+        "rows": estimate.rows or 0,
+        "seconds": round(estimate.seconds or 0, 3),
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
 from planner.change import Category, Change, ChangeKind
+from planner.costs import Estimate
 from planner.environment import PROD, view_name
 from planner.model import Kind
 from planner.plan import Plan
@@ -34,26 +35,45 @@ def headline(plan: Plan) -> str:
         return "`prod` environment will be initialized"
     if not plan.old.exists:
         return f"New environment `{plan.environment}` will be created from `{plan.base}`"
-    return f"Differences from the `{plan.base}` environment:"
+    return _differences(plan)
 
 
-def plan_text(plan: Plan) -> RenderableType:
-    """The whole plan: what changed, why, what would be computed, what stands against it."""
-    parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
+def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
+    """What a run would compute."""
     if plan.is_empty:
-        return Group(*parts)
+        return Text(f"Nothing is due in `{plan.environment}`.", style="bold")
+    return Group(Text(f"Due in the `{plan.environment}` environment:\n", style="bold"), *_costs(plan, estimates))
+
+
+def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
+    """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
+    if plan.is_empty:
+        return Text(headline(plan), style="bold")
+    parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
-        parts += [Text(), Text(f"Differences from the `{plan.base}` environment:", style="bold"), Text()]
+        parts += [Text(), Text(_differences(plan), style="bold"), Text()]
     if plan.changes:
         parts.append(_models(plan))
     parts += _decisions(plan)
-    if plan.backfills:
-        parts.append(_backfills(plan))
+    parts += _costs(plan, estimates)
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     parts += [
         _note(f"What was said of `{word.model}` no longer applies: it has changed since.") for word in plan.unused_words
     ]
     return Group(*parts)
+
+
+def _differences(plan: Plan) -> str:
+    if plan.changes:
+        return f"Differences from the `{plan.base}` environment:"
+    return f"No differences from the `{plan.base}` environment."
+
+
+def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:
+    if plan.backfills:
+        yield _backfills(plan, estimates)
+    if len(plan.backfills) > 1 and (cost := cost_text(list(estimates.values()))):
+        yield Text(f"Estimated: {cost}", style="dim")
 
 
 def explanation(plan: Plan) -> Tree:
@@ -159,10 +179,39 @@ def _diff(diff: str) -> Iterator[Text]:
         yield Text(line, style=style)
 
 
-def _backfills(plan: Plan) -> Tree:
+def cost_text(estimates: Sequence[Estimate]) -> str:
+    """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
+    read = _sum([each.bytes for each in estimates], _size)
+    time = _sum([each.seconds for each in estimates], _duration)
+    return ", ".join(each for each in (f"{read} read" if read else "", time) if each)
+
+
+def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{'~' if len(known) == len(values) else 'at least '}{text(sum(known))}" if sum(known) else ""
+
+
+def _size(number: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{max(1, round(seconds))} s"
+    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
+
+
+def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
     root = Tree(Text("Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
-        root.add(f"{shown_name(plan, change.name)}: {escape_brackets(_days(change))}")
+        cost = cost_text([estimates.get(change.name, Estimate())])
+        line = f"{shown_name(plan, change.name)}: {_days(change)}"
+        root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim")))
     return root
 
 
@@ -191,8 +240,3 @@ def _warning(text: str) -> Text:
 
 def _note(text: str) -> Text:
     return Text(text, style="yellow")
-
-
-def escape_brackets(text: str) -> str:
-    """Text with square brackets that rich must not take for markup."""
-    return text.replace("[", r"\[")

@@ -13,8 +13,8 @@ from planner.checks.audits import run_audits
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.json_lines import JsonLines, line
 from planner.cli.plan import Output, output_option
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import instant_option, opened, workspace
+from planner.cli.terminal import Terminal, counted
+from planner.cli.workspace import moment, opened, workspace
 from planner.environment import checked_name
 from planner.errors import AuditFailed, MergeplanError, RequestError
 from planner.events import AuditRan
@@ -119,9 +119,11 @@ def audit(
     ran, failed = 0, []
     with opened(root, gateway) as work:
         shown = work.environment(checked_name(environment))
+        if isinstance(out, JsonLines):
+            out.knows(shown.snapshots)
         chosen = select(graph_of(work.project.models), models) if models else frozenset(shown.snapshots)
-        since = instant_option(start, work.now) or ONCE[0].start
-        until = instant_option(end, work.now, end=True) or work.now
+        since = moment(start, work.now) or ONCE[0].start
+        until = moment(end, work.now, end=True) or work.now
         if since >= until:
             raise RequestError("The end lies before the start.")
         for name, snapshot in sorted(shown.snapshots.items()):
@@ -142,7 +144,7 @@ def audit(
     if isinstance(out, JsonLines):
         out.result(not blocking, None, {"audits": {"passed": ran - len(failed), "failed": len(failed)}})
         return AuditFailed.exit_code if blocking else 0
-    out.say(f"{ran} audits ran, {len(failed)} failed.")
+    out.say(f"{counted(ran, 'audit')} ran, {len(failed)} failed.")
     return AuditFailed.exit_code if blocking else 0
 
 
@@ -165,8 +167,8 @@ def render(model: str, start: str | None, end: str | None, root: Path, gateway: 
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
         if not found.sql:
             raise RequestError(f"`{model}` has no query: its kind is {found.kind}.")
-        since = instant_option(start, work.now)
-        until = instant_option(end, work.now, end=True) or work.now
+        since = moment(start, work.now)
+        until = moment(end, work.now, end=True) or work.now
         interval = Interval(since, until) if since and since < until else None
         sql = rendered(found, {}, work.project.embedded, interval, work.now)
     click.echo(sqlglot.parse_one(sql, dialect="spark").sql(dialect="spark", pretty=True))
@@ -175,7 +177,7 @@ def render(model: str, start: str | None, end: str | None, root: Path, gateway: 
 
 @click.command()
 @click.option("--select", "selectors", multiple=True, help="Only these models: names, globs, tag:x, +up, down+.")
-@click.option("-o", "--output", type=click.Choice(["text", "mermaid", "json"]), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Choice(["text", "mermaid", "json"]), default="text", help="How to print it.")
 @workspace
 def dag(selectors: tuple[str, ...], output: str, root: Path, gateway: str | None) -> int:
     """Draw the graph of models.

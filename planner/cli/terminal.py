@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from planner.checks.audits import AuditResult
 from planner.checks.unit_tests import TestResult
-from planner.cli.plan_json import Estimate
-from planner.cli.plan_text import explanation, headline, plan_text
+from planner.cli.plan_text import due_text, explanation, plan_text
+from planner.costs import Estimate
 from planner.environment import view_name
 from planner.events import (
     AuditRan,
@@ -21,6 +22,7 @@ from planner.events import (
     Event,
     ModelFailed,
     ModelSkipped,
+    ModelStarted,
     ModelUpToDate,
     PromotionFound,
     PromotionUndone,
@@ -47,6 +49,12 @@ NOTHING = {
     Stage.PROMOTE: "No virtual layer updates to perform",
 }
 RULE = 70
+WIDE = 1000  # columns where nobody looks on: a log or a pipe gets whole lines
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 table`, `2 tables`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class Terminal:
@@ -54,11 +62,17 @@ class Terminal:
 
     def __init__(self) -> None:
         self.console = Console(highlight=False)
+        self._whole = Console(highlight=False, width=WIDE)  # for what somebody may copy: the terminal wraps it
+        if not self.console.is_terminal:
+            self.console = self._whole
         self._plan: Plan | None = None
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._stage: Stage | None = None
         self._failed = False
+        self._audited: set[str] = set()  # models in which a blocking audit found rows
+        self._batches = 1  # the most that a model has
+        click.get_current_context().call_on_close(self._stop)  # a bar that is left alone keeps the cursor hidden
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
         """How the unit tests went."""
@@ -67,43 +81,47 @@ class Terminal:
         if not failed:
             self.console.print(f"Successfully Ran {len(results)} tests against spark in {seconds:.1f} seconds.")
         else:
-            self.console.print(f"{len(failed)} of {len(results)} tests failed against spark.", style="bold red")
+            self.console.print(
+                f"{len(failed)} of {counted(len(results), 'test')} failed against spark.", style="bold red"
+            )
         self.console.print("-" * RULE + "\n")
         for result in failed:
             self._failed_test(result)
 
-    def plan(self, plan: Plan, estimates: dict[str, Estimate]) -> None:
-        """The plan as trees and diffs."""
+    def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+        """The plan as trees and diffs, with what it costs."""
         self._plan = plan
-        self.console.print(plan_text(plan))
-        seconds = sum(estimates[change.name].seconds for change in plan.backfills if change.name in estimates)
-        if seconds >= 1:
-            self.console.print(f"Estimated time: {seconds:.0f} s", style="dim")
+        self.console.print(plan_text(plan, estimates))
+
+    def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+        """What a run would compute."""
+        self._plan = plan
+        self.console.print(due_text(plan, estimates))
 
     def explain(self, plan: Plan) -> None:
         """What applying the plan would do."""
         if not plan.is_empty:
-            self.console.print(explanation(plan))
-
-    def headline(self, plan: Plan) -> None:
-        """The plan in a line."""
-        self.console.print(headline(plan))
+            self._whole.print(explanation(plan))
 
     def confirmed(self, plan: Plan) -> bool:
-        """Ask the person; end of input is a no."""
+        """Ask the person; end of input is a no, and an interrupt ends the verb."""
         what = "Virtual Update" if plan.is_virtual else "Backfill Tables"
         try:
             answer: str = click.prompt(
                 f"Apply - {what} [y/n]", type=click.Choice(["y", "n"], case_sensitive=False), show_choices=False
             )
-        except click.Abort:
+        except click.Abort as aborted:
+            if isinstance(aborted.__context__, KeyboardInterrupt):
+                raise
             self.console.print()
-            return False
+            answer = "n"
+        if answer.lower() == "n":
+            self.say("Nothing was applied.")
         return answer.lower() == "y"
 
     def say(self, text: str) -> None:
         """A sentence."""
-        self.console.print(Text(text))
+        self.console.print(Text(text), soft_wrap=True)
 
     def event(self, event: Event) -> None:
         """What happens while a plan is applied."""
@@ -112,7 +130,7 @@ class Terminal:
                 self._begin(stage, total)
             case StageSkipped(stage, reason):
                 self._end()
-                self.console.print(f"\nSKIP: {NOTHING.get(stage, reason) if not self._failed else reason}")
+                self.say(f"\n{self._stays(reason)}" if self._failed else f"\nSKIP: {NOTHING[stage]}")
             case BatchDone():
                 self._line(self._batch(event))
                 self._advance()
@@ -120,13 +138,19 @@ class Terminal:
                 self._advance()
             case AuditRan(model, result) if not result.ok:
                 self._failed_audit(model, result)
+            case ModelStarted(_, batches):
+                self._batches = max(self._batches, batches)
+                self._expect(batches - 1)  # the stage counted the model as one
             case ModelFailed(model, message):
+                # What an audit found was told when it was found.
+                told = f"{model} failed" if model in self._audited else f"{model}: {message}"
+                self._line(Text.assemble(("✘ ", "red"), told))
                 self._failed = True
-                self._line(Text.assemble(("✘ ", "red"), f"{model}: {message}"))
             case ModelSkipped(model, because):
                 self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
             case ModelUpToDate(model):
                 self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
+                self._advance()
             case TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
             case PromotionFound(environment, _):
@@ -138,6 +162,10 @@ class Terminal:
                 self._line(Text(f"dropped {table}"))
             case _:
                 pass
+
+    def _stays(self, reason: str) -> str:
+        where = f"`{self._plan.environment}`" if self._plan else "the environment"
+        return f"SKIP: {where} stays as it was, because {reason}"
 
     def finished(self) -> None:
         """Close what is still open."""
@@ -163,18 +191,27 @@ class Terminal:
     def _end(self) -> None:
         if self._progress is None or self._stage is None:
             return
-        self._progress.stop()
+        title = BARS[self._stage][1]
         done = all(task.finished for task in self._progress.tasks) and not self._failed
+        self._stop()
         if done:
-            self.console.print(f"\n[green]✔[/green] {BARS[self._stage][1]}")
+            self.console.print(f"\n[green]✔[/green] {title}")
+
+    def _stop(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
         self._progress = self._task = self._stage = None
 
     def _advance(self) -> None:
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
 
+    def _expect(self, more: int) -> None:
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, total=(self._progress.tasks[0].total or 0) + more)
+
     def _line(self, text: Text) -> None:
-        (self._progress.console if self._progress else self.console).print(text)
+        self.console.print(text, soft_wrap=True)
 
     def _batch(self, event: BatchDone) -> Text:
         shown = view_name(event.model, self._plan.environment) if self._plan else event.model
@@ -184,7 +221,10 @@ class Terminal:
             else 0
         )
         what = self._what(event) + (f", audits ✔{event.audits}" if event.audits else "")
-        return Text(f"[{event.index}/{event.of}] {shown:<{width}}   {f'[{what}]':<36} {event.seconds:6.2f}s")
+        number = f"[{event.index}/{event.of}]"
+        return Text(
+            f"{number:<{2 * len(str(self._batches)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s"
+        )
 
     def _what(self, event: BatchDone) -> str:
         model = self._model(event.model)
@@ -200,13 +240,16 @@ class Terminal:
 
     def _failed_audit(self, model: str, result: AuditResult) -> None:
         style = "red" if result.blocking else "yellow"
-        self._failed = self._failed or result.blocking
-        self._line(Text(f"✘ audit {result.name} of {model}: {result.count} rows that should not be", style=style))
+        if result.blocking:
+            self._audited.add(model)
+        self._line(
+            Text(f"✘ audit {result.name} of {model}: {counted(result.count, 'row')} that should not be", style=style)
+        )
         self._line(Text(result.sql, style="dim"))
         if result.sample.rows:
-            table = Table(*result.sample.columns)
+            table = Table(*map(escape, result.sample.columns))
             for row in result.sample.rows:
-                table.add_row(*("NULL" if value is None else str(value) for value in row))
+                table.add_row(*(Text("NULL" if value is None else str(value)) for value in row))
             self.console.print(table)
 
     def _failed_test(self, result: TestResult) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
 from planner.config import StateConfig
+from planner.dates import end_instant, instant
 from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
+from planner.graph import graph_of
 from planner.model import Column, Kind, Model
 from planner.project import Project, load_project
 from planner.schedule import Loaded
@@ -27,6 +31,8 @@ from planner.state import StateStore
 P = ParamSpec("P")
 R = TypeVar("R")
 STATE_URL = "MERGEPLAN_STATE_URL"
+GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
+OpenEngine = Callable[[Connection, Path, str], Engine]
 
 
 @dataclass
@@ -37,14 +43,19 @@ class Workspace:
     gateway: str | None
     profile: str
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    open_engine: OpenEngine = open_engine
 
     def __post_init__(self) -> None:
-        # The address may hold a password: from here on no code of the project can read it from the environment.
-        self._state_url = os.environ.pop(STATE_URL, "")
+        # The address may hold a password: the environment, which others may read, can leave it to standard input.
+        given = os.environ.pop(STATE_URL, "")
+        self._state_url = sys.stdin.readline().strip() if given == "-" else given
         self._engine: Engine | None = None
         self._store: StateStore | None = None
+        self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Workspace:
+        if threading.current_thread() is threading.main_thread():
+            self._handlers = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -52,11 +63,20 @@ class Workspace:
             self._engine.close()
         if self._store is not None:
             self._store.close()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def turn_to(self, now: datetime) -> None:
+        """Let it be another moment."""
+        self.now = now
+        self.__dict__.pop("project", None)
+        self.__dict__.pop("models", None)
 
     @cached_property
     def project(self) -> Project:
         """The project in the folder."""
-        return load_project(self.root, self.now, self.gateway)
+        ruling = os.environ.get(GATEWAYS_FROM)
+        return load_project(self.root, self.now, self.gateway, Path(ruling) if ruling else None)
 
     @property
     def home(self) -> Path:
@@ -72,11 +92,9 @@ class Workspace:
 
     @property
     def engine(self) -> Engine:
-        """The Spark of the gateway; a person's interrupt cancels what runs on it."""
+        """The Spark of the gateway."""
         if self._engine is None:
-            engine = open_engine(self.connection, self.home, self.profile)
-            self._engine = engine
-            _cancel_on_signals(engine)
+            self._engine = self.open_engine(self.connection, self.home, self.profile)
         return self._engine
 
     @property
@@ -96,11 +114,17 @@ class Workspace:
             config_dir=given.config_dir,
         )
 
+    @property
+    def strangers(self) -> frozenset[str]:
+        """The tables that the models read and nobody defines; ProjectError when models read each other in a circle."""
+        models = graph_of(self.project.models).models
+        return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
+
+    @cached_property
     def models(self) -> Mapping[str, Model]:
         """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them."""
         models = dict(self.project.models)
-        strangers = {name for model in models.values() for name in model.depends_on if name not in models}
-        for name in sorted(strangers):
+        for name in sorted(self.strangers):
             columns = self._columns_of(name)
             if columns:
                 models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
@@ -121,6 +145,12 @@ class Workspace:
         if not found.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return found
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        """SIGINT and SIGTERM end what Spark is doing, and with it the verb."""
+        if self._engine is not None:
+            self._engine.cancel()
+        raise KeyboardInterrupt
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
         try:
@@ -143,17 +173,21 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
     return where(command)
 
 
-def opened(root: Path, gateway: str | None, profile: str = "metadata") -> Workspace:
-    """The workspace of a folder; RequestError when it is no folder."""
+def opened(root: Path, gateway: str | None, profile: str = "metadata", execution_time: str | None = None) -> Workspace:
+    """The workspace of a folder, now or at another moment; RequestError when it is no folder.
+
+    How Spark is opened may be given to `planner.cli.main.run`.
+    """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    return Workspace(root.resolve(), gateway, profile)
+    given: OpenEngine | None = click.get_current_context().obj
+    now = datetime.now(UTC)
+    at = moment(execution_time, now) or now
+    return Workspace(root.resolve(), gateway, profile, at, given or open_engine)
 
 
-def instant_option(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:
+def moment(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:
     """A date on the command line as a moment in UTC; a bare day as an end includes that day."""
-    from planner.dates import end_instant, instant
-
     if text is None:
         return None
     try:
@@ -173,17 +207,6 @@ def _state_url(state: StateConfig, root: Path) -> str:
     port = f":{state.port}" if state.port else ""
     query = f"?sslmode={state.sslmode}" if state.sslmode else ""
     return f"postgresql+psycopg://{user}@{state.host or 'localhost'}{port}/{state.database or 'postgres'}{query}"
-
-
-def _cancel_on_signals(engine: Engine) -> None:
-    """SIGINT and SIGTERM end what Spark is doing, and with it the verb."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        engine.cancel()
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
 
 
 def _text(value: object) -> str:

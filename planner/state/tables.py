@@ -71,6 +71,29 @@ intervals = sa.Table(
     sa.Column("end_at", Utc, nullable=False),
 )
 
+# What each batch cost when it was last computed: what the next version of the table is judged by.
+costs = sa.Table(
+    "costs",
+    metadata,
+    _project(),
+    sa.Column("table_name", NAME, primary_key=True),
+    sa.Column("start_at", Utc, primary_key=True),
+    sa.Column("units", sa.Integer, nullable=False),  # of time; 1 for a full refresh
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("bytes_read", sa.BigInteger),  # None: not known
+    sa.Column("at", Utc, nullable=False),
+)
+
+# Audits that found nothing in a table as a whole, by a hash of what they ask.
+passed_audits = sa.Table(
+    "passed_audits",
+    metadata,
+    _project(),
+    sa.Column("table_name", NAME, primary_key=True),
+    sa.Column("audit", sa.String(64), primary_key=True),
+)
+
 environments = sa.Table(
     "environments",
     metadata,

@@ -1,4 +1,4 @@
-"""Which physical tables there are, and which time each of them holds."""
+"""Which physical tables there are, which time each of them holds, and what its batches cost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from planner.costs import Cost
 from planner.database import clock, put
 from planner.intervals import Interval, Timeline, merge, subtract
 from planner.model import Column
@@ -85,6 +86,37 @@ class Timelines(Leases):
         """Say that the table does not hold the interval, so that it is computed again."""
         self._change(table, lease, lambda timeline: subtract(timeline, (interval,)))
 
+    def record_cost(
+        self, table: str, start: datetime, *, units: int, rows: int, seconds: float, bytes_read: int | None = None
+    ) -> None:
+        """Say what the batch from `start` on cost; it replaces what that batch cost earlier."""
+        row: dict[str, Any] = {"project": self.project, "table_name": table, "start_at": start, "units": units}
+        row |= {"rows": rows, "seconds": seconds, "bytes_read": bytes_read}
+        with self._writing() as connection:
+            put(connection, t.costs, [{**row, "at": clock(connection)}])
+
+    def costs(self, tables: Collection[str]) -> Mapping[str, Cost]:
+        """Table -> what its batches cost together, for those of the given tables that have any."""
+        found: dict[str, Cost] = {}
+        sums = [sa.func.sum(column) for column in (t.costs.c.units, t.costs.c.rows, t.costs.c.seconds)]
+        query = sa.select(t.costs.c.table_name, *sums).where(self._own(t.costs)).group_by(t.costs.c.table_name)
+        with self._reading() as connection:
+            for chunk in chunks(sorted(tables)):
+                for table, units, rows, seconds in connection.execute(query.where(t.costs.c.table_name.in_(chunk))):
+                    found[table] = Cost(int(units), int(rows), float(seconds))
+        return found
+
+    def record_passed_audit(self, table: str, audit: str) -> None:
+        """Say that an audit, by a hash of what it asks, found nothing to block in the table."""
+        with self._writing() as connection:
+            put(connection, t.passed_audits, [{"project": self.project, "table_name": table, "audit": audit}])
+
+    def passed_audits(self, table: str) -> frozenset[str]:
+        """The audits that were said to have passed on the table."""
+        mine = self._select(t.passed_audits).where(t.passed_audits.c.table_name == table)
+        with self._reading() as connection:
+            return frozenset(row.audit for row in connection.execute(mine))
+
     def mark_garbage(self, table: str, *, lease: Lease, seen: int) -> bool:
         """Say that a table is about to be dropped; False when an environment changed since `seen` (a `generation`).
 
@@ -117,6 +149,8 @@ class Timelines(Leases):
             for chunk in chunks(sorted(tables)):
                 for table, column in (
                     (t.intervals, t.intervals.c.table_name),
+                    (t.costs, t.costs.c.table_name),
+                    (t.passed_audits, t.passed_audits.c.table_name),
                     (t.physical_tables, t.physical_tables.c.name),
                 ):
                     connection.execute(sa.delete(table).where(self._own(table), column.in_(chunk)))

@@ -56,13 +56,15 @@ def written(root: Path, **changed: str) -> Project:
     return load_project(root, NOW)
 
 
-def planned(project: Project, store: StateStore, environment: str = "prod", **request: Any) -> Plan:
+def planned(
+    project: Project, store: StateStore, environment: str = "prod", window: Window | None = None, **request: Any
+) -> Plan:
     """The plan that makes an environment show the project, as things are."""
     prod = store.environment("prod")
     target = prod if environment == "prod" else store.environment(environment)
     shown = {s.table: e.name for e in store.environments() for s in e.snapshots.values()}
     loaded = Loaded(store.loaded(store.physical_tables().keys()), frozenset(shown))
-    return build_plan(project.models, target, prod, loaded, Request(Window(NOW), **request), owners=shown)
+    return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request), owners=shown)
 
 
 def applied(

@@ -146,6 +146,25 @@ def test_intervals_seeds_and_errors_are_as_on_a_spark_of_our_own(attached: Spark
     assert (caught.value.line, caught.value.column) == (2, 2)
 
 
+def test_what_a_query_would_read_is_told_without_a_job(attached: SparkEngine) -> None:
+    columns = (Column("dt", "date"), Column("v", "int"))
+    table = Table("mergeplan__shop.days", columns, time_partitioning(columns, "dt", "", 86_400))
+    attached.create_table(table)
+    sixty = "SELECT date_add(date'2024-01-01', cast(id AS int)) dt, 1 v FROM range(60)"
+    attached.replace_interval(
+        table, sixty, Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC))
+    )
+    before = attached.jobs()
+
+    one, fifty = (
+        attached.scan_bytes(f"SELECT * FROM {table.name} WHERE dt <= '2024-{day}'") for day in ("01-01", "02-19")
+    )
+
+    assert one and fifty and 40 * one < fifty < 60 * one
+    assert attached.scan_bytes(f"SELECT * FROM {table.name}") is None
+    assert attached.jobs() == before
+
+
 def test_an_attached_query_is_cancelled(attached: SparkEngine) -> None:
     before = attached.jobs()
     with ThreadPoolExecutor(1) as pool:

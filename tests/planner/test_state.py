@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner.costs import Cost
 from planner.environment import Environment
 from planner.errors import LeaseHeld, PlanMoved, Refused, RequestError
 from planner.intervals import Interval, merge
@@ -123,6 +124,28 @@ def test_projects_in_one_database_do_not_see_each_other(state_url: str, project:
         assert other.environments() == ()
     mine.close()
     other.close()
+
+
+# costs
+
+
+def test_what_batches_cost_is_added_up_by_table(store: StateStore) -> None:
+    for first, rows, seconds in ((1, 10, 1.5), (3, 20, 0.5), (3, 30, 2.5)):  # the second batch was computed again
+        store.record_cost("s.t", days(first, first).start, units=2, rows=rows, seconds=seconds)
+
+    assert store.costs(["s.t", "s.unknown"]) == {"s.t": Cost(units=4, rows=40, seconds=4)}
+
+
+def test_what_a_table_cost_is_forgotten_with_the_table(store: StateStore) -> None:
+    store.record_interval("s.t", days(1, 2))
+    store.record_cost("s.t", days(1, 2).start, units=2, rows=5, seconds=1)
+    store.forget_interval("s.t", days(1, 2))
+    kept = store.costs(["s.t"])
+
+    store.forget_tables(["s.t"])
+
+    assert kept == {"s.t": Cost(2, 5, 1)}
+    assert store.costs(["s.t"]) == {}
 
 
 # leases

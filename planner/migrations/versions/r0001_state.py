@@ -47,6 +47,23 @@ def upgrade() -> None:
         sa.Column("end_at", sa.DateTime, nullable=False),
     )
     op.create_table(
+        "costs",
+        _project(),
+        sa.Column("table_name", NAME, primary_key=True),
+        sa.Column("start_at", sa.DateTime, primary_key=True),
+        sa.Column("units", sa.Integer, nullable=False),
+        sa.Column("rows", sa.BigInteger, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("bytes_read", sa.BigInteger),
+        sa.Column("at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
+        "passed_audits",
+        _project(),
+        sa.Column("table_name", NAME, primary_key=True),
+        sa.Column("audit", sa.String(64), primary_key=True),
+    )
+    op.create_table(
         "environments",
         _project(),
         sa.Column("name", NAME, primary_key=True),
@@ -130,6 +147,8 @@ def downgrade() -> None:
     op.drop_table("promotions")
     op.drop_table("environment_history")
     op.drop_table("environments")
+    op.drop_table("passed_audits")
+    op.drop_table("costs")
     op.drop_table("intervals")
     op.drop_table("physical_tables")
     op.drop_table("snapshots")

@@ -1,0 +1,138 @@
+"""From what a person asked to a plan, kept so that it can be made again, and what moved when it comes out otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from planner.cli.plan_json import plan_json
+from planner.cli.workspace import Workspace, moment
+from planner.environment import PROD, checked_name
+from planner.errors import PlanMoved, RequestError
+from planner.model import Model
+from planner.plan import Category, Plan, Request, build_plan
+from planner.promotion import recover
+from planner.schedule import Window
+from planner.state import Lease
+
+CATEGORIES = {
+    "breaking": Category.BREAKING,
+    "non-breaking": Category.NON_BREAKING,
+    "non_breaking": Category.NON_BREAKING,
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asked of a plan, kept with it so that it can be made again and compared."""
+
+    environment: str
+    start: str | None = None
+    end: str | None = None
+    categories: Mapping[str, str] | None = None
+    skip_backfill: bool = False
+    words_from: str | None = None
+    who: str = ""
+    execution_time: str | None = None
+
+
+def checked_request(work: Workspace, asked: Asked) -> Asked:
+    """What was asked with names and moments checked and dates fixed: `yesterday` is another day tomorrow."""
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
+    if start and end and start >= end:
+        raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
+    return Asked(
+        checked_name(asked.environment),
+        start.isoformat() if start else None,
+        end.isoformat() if end else None,
+        asked.categories,
+        asked.skip_backfill,
+        checked_name(asked.words_from) if asked.words_from else None,
+        asked.who,
+        work.now.isoformat() if asked.execution_time else None,
+    )
+
+
+def categories(given: Iterable[str]) -> dict[str, str]:
+    """MODEL=CATEGORY as model -> category; RequestError for what is neither breaking nor non-breaking."""
+    found = {}
+    for text in given:
+        model, equals, category = (part.strip().lower() for part in text.partition("="))
+        if not equals or category not in CATEGORIES:
+            raise RequestError(f"`{text}` gives no category.", hint="Write MODEL=breaking or MODEL=non-breaking.")
+        found[model] = str(CATEGORIES[category])
+    return found
+
+
+def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> Plan:
+    """The plan for what was asked, as things are now."""
+    store = work.store
+    window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
+    wanted = {name: Category(category) for name, category in (asked.categories or {}).items()}
+    words = store.words(asked.environment)
+    if asked.words_from:
+        words = (*words, *store.words(asked.words_from))
+    loaded, owners = work.loaded()
+    base = store.environment(PROD)
+    target = base if asked.environment == PROD else store.environment(asked.environment)
+    request = Request(window, wanted, asked.skip_backfill, asked.who)
+    return build_plan(models, target, base, loaded, request, words, owners)
+
+
+def save(work: Workspace, planned: Plan, asked: Asked) -> None:
+    """Keep a plan that was shown, for `mergeplan apply`."""
+    work.store.save_plan(
+        planned.id,
+        planned.environment,
+        tables=[change.new.table for change in planned.changes if change.new],
+        options={**asdict(asked), "categories": dict(asked.categories or {})},
+        components=_components(work, planned),
+        result=plan_json(planned, {}),
+    )
+
+
+def saved_request(work: Workspace, plan_id: str) -> Asked:
+    """What was asked of a saved plan; the workspace goes back to the moment that the plan was asked for, if any."""
+    asked = Asked(**work.store.plan(plan_id).options)
+    if asked.execution_time:
+        work.turn_to(datetime.fromisoformat(asked.execution_time))
+    return asked
+
+
+def unmoved(work: Workspace, plan_id: str, asked: Asked) -> Plan:
+    """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
+    now = planned_for(work, asked, work.models)
+    if now.id != plan_id:
+        moved = _moved(work.store.plan(plan_id).components, _components(work, now))
+        hint = f"Plan again: `mergeplan plan {asked.environment}` makes {now.id} now."
+        raise PlanMoved(f"Plan {plan_id} no longer holds: {moved} changed.", hint=hint)
+    return now
+
+
+def current(work: Workspace, planned: Plan, asked: Asked, lease: Lease) -> Plan:
+    """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
+    promotion half done. The same id means the same decisions."""
+    if work.store.pending_promotions():
+        recover(work.store, work.engine, lambda _event: None, lease)
+    again = planned_for(work, asked, work.models)
+    if again.id != planned.id:
+        raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{asked.environment}` again.")
+    return again
+
+
+def _components(work: Workspace, planned: Plan) -> dict[str, str]:
+    """What a plan stands on, piece by piece, so that it can be said which of them moved."""
+    return {
+        "the project's files": work.project.files,
+        f"the models of `{planned.base}` that it replaces": repr(
+            sorted((c.name, c.old.fingerprint.text, c.old.version) for c in planned.changes if c.old)
+        ),
+        "the time to compute": repr([str(i) for c in planned.changes for i in c.needed]),
+        "somebody's category": repr(sorted((word.model, str(word.category)) for word in planned.words)),
+    }
+
+
+def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    moved = [name for name, value in now.items() if before.get(name) != value]
+    return " and ".join(moved) or "its decisions"

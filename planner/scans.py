@@ -1,0 +1,43 @@
+"""How many bytes a query would read, told by the leaves of its optimized plan; partitions it does not need are out.
+
+What Spark does not know it calls 2^63-1 bytes; leaves that are no files (a row of constants, a range) read nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+UNKNOWN = 2**62  # from here on it is no size
+FILES = ("Relation ", "Relation[", "RelationV2", "HiveTableRelation ")
+LEAF = re.compile(r"^[ :+-]*(?:Relation(?:V2)?|HiveTableRelation)[ \[].*Statistics\(sizeInBytes=([\d.E+]+) (\w+)", re.M)
+UNITS = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
+
+
+def plan_bytes(plan: Any) -> int | None:
+    """The bytes of a plan of Spark's own (a Java object), and of its subqueries; None when one leaf is not known."""
+    subqueries = _items(plan.subqueriesAll())
+    leaves = [leaf for each in (plan, *subqueries) for leaf in _items(each.collectLeaves())]
+    return _total(int(str(leaf.stats().sizeInBytes())) for leaf in leaves if _reads_files(leaf))
+
+
+def explained_bytes(text: str) -> int | None:
+    """The bytes of a plan as `EXPLAIN COST` tells it, rounded as there."""
+    _, begun, optimized = text.partition("== Optimized Logical Plan ==")
+    if not begun:
+        return None
+    return _total(int(float(number) * UNITS[unit]) for number, unit in LEAF.findall(optimized.partition("\n== ")[0]))
+
+
+def _total(sizes: Iterable[int]) -> int | None:
+    known = list(sizes)
+    return None if any(size >= UNKNOWN for size in known) else sum(known)
+
+
+def _reads_files(leaf: Any) -> bool:
+    return str(leaf.simpleString(1)).startswith(FILES)
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(index) for index in range(sequence.size()))
