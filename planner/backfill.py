@@ -19,7 +19,7 @@ from planner.checks.audits import AuditResult
 from planner.costs import units
 from planner.creation import Layout, at_model, physical_table, table_lease
 from planner.engine import Engine, Table, Written
-from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, PlanMoved
+from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, Place, PlanMoved, QueryError
 from planner.events import (
     AuditRan,
     BatchDone,
@@ -31,7 +31,8 @@ from planner.events import (
     TableAwaited,
 )
 from planner.intervals import Interval, Timeline, batches, subtract, with_lookback
-from planner.model import Kind
+from planner.model import Kind, Model
+from planner.parse import line_of
 from planner.seeds import read_seed
 from planner.snapshot import Snapshot
 from planner.state import Lease, StateStore
@@ -150,7 +151,7 @@ class Backfill:
 
     def _finish(self, course: _Course, future: Future[None]) -> None:
         name = course.running.pop(future)
-        if failure := _failure(name, future):
+        if failure := _failure(self.layout.snapshots[name].model, future):
             course.failures[name] = failure
             self.emit(ModelFailed(name, str(failure.error)))
         course.sorter.done(name)
@@ -226,7 +227,11 @@ class Backfill:
         if model.kind is Kind.SEED:
             assert model.seed is not None
             names = tuple(column.name for column in table.columns)
-            return self.engine.replace_rows(table, list(read_seed(self.root, model.seed, names)))
+            try:
+                return self.engine.replace_rows(table, list(read_seed(self.root, model.seed, names)))
+            except QueryError as error:
+                error.place = Place(model.seed.path, error.line)  # of a cell; 0 when it is about the whole file
+                raise
         query = self.layout.query(model, interval)
         if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
             return self.engine.replace_interval(table, query, interval)
@@ -262,20 +267,23 @@ def _batches(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
     return batches(model.cron, reached, model.batch_size)
 
 
-def found_rows(name: str, audit: AuditResult) -> Failure:
-    """The failure of a model whose blocking audit found rows."""
+def found_rows(model: Model, audit: AuditResult) -> Failure:
+    """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
-    return Failure(name, AuditFailed(f"The audit `{audit.name}` of {name} found {rows}."), audit)
+    place = line_of(model, audit.name, header=True)
+    return Failure(
+        model.name, AuditFailed(f"The audit `{audit.name}` of {model.name} found {rows}.", place=place), audit
+    )
 
 
-def _failure(name: str, future: Future[None]) -> Failure | None:
+def _failure(model: Model, future: Future[None]) -> Failure | None:
     """The model's failure, if it failed; what is not the model's own fault is raised."""
     try:
         future.result()
     except _FoundRows as found:
-        return found_rows(name, found.result)
+        return found_rows(model, found.result)
     except (Cancelled, LeaseHeld, PlanMoved):
         raise
     except MergeplanError as error:
-        return Failure(name, error)
+        return Failure(model.name, error)
     return None

@@ -7,7 +7,7 @@ assume that everything matters: a wrong "it reads nothing of that" would leave w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import sqlglot
@@ -90,9 +90,10 @@ def _without_dates(tree: exp.Expr) -> exp.Expr:
 
 def _known(tree: exp.Expr, names: frozenset[str]) -> Shape:
     apart = tree if isinstance(tree, exp.Select) and _outputs_apart(tree) else None
-    columns = tuple(tree.named_selects) if isinstance(tree, exp.Query) and not tree.is_star else None
-    if columns is None or len(set(columns)) < len(columns):
-        return _unknown(tree, names)
+    outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
+    columns = tuple(output.alias_or_name for output in outputs)
+    if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
+        return replace(_unknown(tree, names), columns=None)
     projections = {e.alias_or_name: e for e in apart.selects} if apart else {}
     inside = {id(node): name for name, e in projections.items() for node in e.walk()}
     unsure_rows = any(id(node) not in inside and _makes_rows_unsure(node) for node in tree.walk())
@@ -107,6 +108,11 @@ def _known(tree: exp.Expr, names: frozenset[str]) -> Shape:
         volatile_rows=unsure_rows,
         reads=_reads(tree, names, inside),
     )
+
+
+def _named_by_spark(output: exp.Expr) -> bool:
+    """True for `explode` and its like without an alias: Spark names what comes out, and there may be several."""
+    return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
 
 
 def _unknown(tree: exp.Expr, names: frozenset[str], unresolved: str | None = None) -> Shape:

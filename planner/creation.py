@@ -112,10 +112,11 @@ def _create(
         known = store.physical_table(name)
         if known and known.garbage:
             engine.drop_table(name)  # what the janitor began, and did not live to finish
-        if snapshot.kind is Kind.VIEW:
-            engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description)
-        else:
-            engine.create_table(physical_table(snapshot, columns))
+        with at_model(snapshot.model):
+            if snapshot.kind is Kind.VIEW:
+                engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description)
+            else:
+                engine.create_table(physical_table(snapshot, columns))
         reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
         store.register_table(name, columns, reads, lease=lease)
 

@@ -72,9 +72,11 @@ def decide(
 ) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
     decided = Decisions(limited, since)
-    spoken = {word.model: word for word in words}
+    spoken: dict[str, list[Word]] = {}
+    for word in words:
+        spoken.setdefault(word.model, []).append(word)
     for name in graph.order:
-        _decide_model(graph, name, base, spoken.get(name), base_name, decided)
+        _decide_model(graph, name, base, spoken.get(name, []), base_name, decided)
     for name in sorted(base.keys() - graph.models.keys()):
         decided.changes.append(_removal(base[name]))
     decided.blockers += _readers_of_removed(graph, base)
@@ -109,7 +111,7 @@ def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: st
 
 
 def _decide_model(
-    graph: Graph, name: str, base: Mapping[str, Snapshot], word: Word | None, base_name: str, decided: Decisions
+    graph: Graph, name: str, base: Mapping[str, Snapshot], words: list[Word], base_name: str, decided: Decisions
 ) -> None:
     model, old = graph.models[name], base.get(name)
     if old is not None and _is_as_before(graph, model, old, base, decided):
@@ -133,7 +135,7 @@ def _decide_model(
         decided.add(replace(change, diff=_diff(None, model)), graph.parents[name], base)
         return
     before = _shape(old.model, {p: base[p].columns if p in base else None for p in old.model.depends_on})
-    decided.add(_decide_change(old, fresh, (before, after), word, base_name, decided), graph.parents[name], base)
+    decided.add(_decide_change(old, fresh, (before, after), words, base_name, decided), graph.parents[name], base)
 
 
 def _is_as_before(graph: Graph, model: Model, old: Snapshot, base: Mapping[str, Snapshot], decided: Decisions) -> bool:
@@ -148,24 +150,25 @@ def _decide_change(
     old: Snapshot,
     fresh: Snapshot,
     shapes: tuple[Shape | None, Shape | None],
-    word: Word | None,
+    words: list[Word],
     base_name: str,
     decided: Decisions,
 ) -> Change:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
     verdict = _in_time(_verdict(old, fresh, shapes, edited, decided.effects), model)
-    applies = word is not None and (word.old, word.new) == (old.fingerprint.text, fresh.fingerprint.text) and edited
-    if word is not None and applies:
+    about = (old.fingerprint.text, fresh.fingerprint.text)
+    word = next((word for word in reversed(words) if edited and (word.old, word.new) == about), None)
+    if word is not None:
         verdict = _overruled(verdict, word)
         decided.used_words.append(word)
     rebuilt = verdict.category in REBUILT
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
     forced = any(decided.snapshots[p].forced for p in model.depends_on if p in decided.snapshots)
-    snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced or applies)
+    snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced or word is not None)
     decided.snapshots[name] = snapshot
-    hushed = applies and verdict.category is Category.NON_BREAKING
+    hushed = word is not None and verdict.category is Category.NON_BREAKING
     decided.effects[name] = (
         UNTOUCHED if hushed else recomputed_effect(verdict.columns, shapes[1]) if rebuilt else UNTOUCHED
     )
@@ -180,7 +183,7 @@ def _decide_change(
         new=snapshot,
         recomputed=rebuilt and model.kind.is_stored,
         shares=base_name if keeps else None,
-        word=word if applies else None,
+        word=word,
         diff=_diff(old.model, model) if edited else "",
     )
 

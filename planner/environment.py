@@ -35,12 +35,11 @@ class Environment:
 
 @dataclass(frozen=True)
 class View:
-    """One view of an environment and the physical table it shows; `columns` in the model's order."""
+    """One view of an environment and the physical table it shows."""
 
     model: str
     name: str
     table: str
-    columns: tuple[str, ...] | None
     comment: str = ""
 
 
@@ -57,7 +56,7 @@ def checked_name(name: str) -> str:
     """The environment's name in lower case; RequestError unless it is 1 to 64 of a-z, 0-9 and _."""
     lowered = name.strip().lower()
     if not NAME.fullmatch(lowered):
-        shown = name if name.isprintable() else ascii(name)
+        shown = name[:80] if name.isprintable() else ascii(name[:80])
         raise RequestError(
             f"`{shown}` cannot name an environment.",
             hint="Use 1 to 64 letters, digits and underscores, for example `dev`.",
@@ -75,7 +74,7 @@ def views_of(environment: Environment) -> dict[str, View]:
     """View name -> view, for each model that has one in this environment."""
     return {
         view_name(name, environment.name): View(
-            name, view_name(name, environment.name), snapshot.table, snapshot.columns, snapshot.model.description
+            name, view_name(name, environment.name), snapshot.table, snapshot.model.description
         )
         for name, snapshot in environment.snapshots.items()
         if name in environment.views and snapshot.kind.has_view

@@ -13,6 +13,8 @@ CATALOG = "spark_catalog"
 _PART = re.compile(r"[a-z0-9_]+")
 
 _JAVA = frozenset({"java_method", "reflect", "try_reflect"})
+_SEVERAL = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack)
+_MANY = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
 
 
 def model_name(text: str, place: Place) -> str:
@@ -61,6 +63,32 @@ def name_tables(tree: exp.Expr, source: Source, tokens: Tokens) -> set[str]:
         table.set("this", exp.to_identifier(short))
         found.add(name)
     return found
+
+
+def name_outputs(tree: exp.Query) -> None:
+    """Give each unnamed output of a query the name `_col_N` (N from 0), or its column's where it is a mere cast of one.
+
+    Spark would call it after its text, `(2 + 3)`, which no table can have for a column and which changes with a blank.
+    What returns several columns (`inline`, `posexplode`, `*`) is left to Spark.
+    """
+    first = tree
+    while isinstance(first, (exp.SetOperation, exp.Subquery)):
+        first = first.this
+    if not isinstance(first, exp.Select):
+        return
+    for number, output in enumerate(first.expressions):
+        named = isinstance(output, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or output.is_star
+        if (
+            named
+            or isinstance(output, _SEVERAL)
+            or (isinstance(output, exp.Anonymous) and output.name.lower() in _MANY)
+        ):
+            continue
+        inner = output
+        while isinstance(inner, (exp.Cast, exp.Paren)):
+            inner = inner.this
+        name = inner.name if isinstance(inner, exp.Column) else f"_col_{number}"
+        output.replace(exp.alias_(output.copy(), name, quoted=True))
 
 
 def table_key(table: exp.Table) -> str:

@@ -21,7 +21,7 @@ from planner.intervals import Cron, cron_error
 from planner.kinds import with_kind
 from planner.macros import Scalar, Scope, check_places, expand, expand_block
 from planner.model import Audit, AuditCall, Kind, Model
-from planner.names import model_name, name_tables, refuse_java
+from planner.names import model_name, name_outputs, name_tables, refuse_java
 from planner.properties import (
     Property,
     audit_calls,
@@ -208,6 +208,7 @@ def _with_query(model: Model, source: Source, tokens: Tokens, defaults: Defaults
     if model.name in tables:
         place = line_of(model, model.name)
         raise ProjectError(f"`{model.name}` reads itself: that is not supported yet.", place=place)
+    name_outputs(tree)
     return replace(
         model,
         sql=_spark(tree, source, tokens),

@@ -116,7 +116,7 @@ def build_plan(
         views=view_changes(target, new),
         blockers=tuple(decided.blockers),
         words=tuple(decided.used_words),
-        unused_words=tuple(word for word in said if word not in decided.used_words),
+        unused_words=_unused(said, decided.used_words, changes),
         parents=graph.parents,
     )
 
@@ -160,6 +160,12 @@ def _views(environment: str, models: Mapping[str, Model], changes: tuple[Change,
     """Prod shows every model; any other environment only those that differ from prod."""
     names = models.keys() if environment == PROD else {change.name for change in changes if change.new}
     return frozenset(name for name in names if models[name].kind.has_view)
+
+
+def _unused(said: tuple[Word, ...], used: list[Word], changes: tuple[Change, ...]) -> tuple[Word, ...]:
+    """What was said of models that this plan changes too, but otherwise, and that nobody has said anew."""
+    open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {word.model for word in used}
+    return tuple(word for word in said if word.model in open_models)
 
 
 def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:

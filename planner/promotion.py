@@ -185,8 +185,7 @@ class _Swapping:
                 done.result()
 
     def _swap(self, view: View) -> None:
-        names = view.columns or tuple(column.name for column in self._columns[view.table])
-        columns = ", ".join(f"`{name}`" for name in names)
+        columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
         table = ".".join(f"`{part}`" for part in view.table.split("."))
         self.store.check(self.lease)
         self._attempt(view, lambda: self.engine.swap_view(view.name, f"SELECT {columns} FROM {table}", view.comment))

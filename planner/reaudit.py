@@ -45,7 +45,7 @@ def ask_new_audits(
                 )
             emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
-                failures.append(found_rows(snapshot.name, result))
+                failures.append(found_rows(snapshot.model, result))
             else:
                 store.record_passed_audit(snapshot.table, digest(repr(call)))
     return tuple(failures)

@@ -356,9 +356,8 @@ class SparkEngine:
         if bad is None:
             return None
         column = table.columns[bad["#bad"]]
-        return QueryError(
-            f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
-        )
+        said = f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
+        return QueryError(said, line=int(bad["#"]) + 1)  # below the header
 
 
 def _wrapped(sql: str) -> str:

@@ -50,6 +50,8 @@ def condition(error: BaseException) -> str | None:
 
 def sentences(text: str) -> tuple[str, str]:
     """Spark's message as its first sentence and the rest, without error class, state, plan and stack trace."""
+    if unreachable := re.search(r'details = "([^"]+)"', text):  # how gRPC tells of a server that is not there
+        text = f"Spark does not answer: {unreachable[1]}."
     text = re.sub(r"^\s*(\([\w.$]+\)\s*)?(\[[A-Z][A-Z0-9_.]+\]\s*)?", "", text)
     text = re.sub(r"^((\w+\.)+[A-Z]\w+: )+|MetaException\(message:(?=.*\))", "", text)  # Java's names of its errors
     text = re.split(
@@ -63,7 +65,7 @@ def sentences(text: str) -> tuple[str, str]:
 def _told(error: BaseException) -> Told:
     if (java := getattr(error, "java_exception", None)) is not None:
         return _java_told(java)
-    condition = _said(error, "getCondition") or _said(error, "getErrorClass")
+    condition = _said(error, "getCondition")
     text = _said(error, "getMessage") or str(error)
     if condition in (None, "UNKNOWN_EXCEPTION") or "stage failure" in text[:200]:
         text, condition = _innermost(str(error), condition)

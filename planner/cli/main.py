@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import click
 
-from planner.errors import MergeplanError
+from planner.errors import Cancelled, MergeplanError
 
 # verb -> (module:command, help). The help stands here so that listing the verbs imports none of them.
 VERBS = {
@@ -96,7 +96,7 @@ def run(
     except click.UsageError as error:
         _say(given, error.format_message(), "", error.exit_code, "UsageError", usage=error)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt, Cancelled):
         _say(given, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
         return EXIT_INTERRUPTED
     except MergeplanError as error:

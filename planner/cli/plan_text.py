@@ -57,9 +57,9 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     parts += _decisions(plan)
     parts += _costs(plan, estimates)
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
-    parts += [
-        _note(f"What was said of `{word.model}` no longer applies: it has changed since.") for word in plan.unused_words
-    ]
+    edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
+    for model in sorted(edited & {word.model for word in plan.unused_words}):
+        parts.append(_note(f"What was said of `{model}` no longer applies: it has changed since."))
     return Group(*parts)
 
 

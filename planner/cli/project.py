@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from planner.checks.audits import run_audits
+from planner.checks.audits import AuditResult, run_audits
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.json_lines import JsonLines, line
 from planner.cli.plan import Output, output_option
 from planner.cli.terminal import Terminal, counted
-from planner.cli.workspace import moment, opened, workspace
-from planner.environment import checked_name
+from planner.cli.workspace import Workspace, moment, opened, workspace
+from planner.environment import PROD, Environment, checked_name
 from planner.errors import AuditFailed, MergeplanError, RequestError
 from planner.events import AuditRan
 from planner.graph import graph_of, select
@@ -94,20 +95,14 @@ def test(names: tuple[str, ...], pattern: str | None, root: Path, gateway: str |
 
 
 @click.command()
-@click.argument("environment", default="prod")
+@click.argument("environment", default=PROD)
 @click.option("--model", "models", multiple=True, help="Only this model's audits (also globs and tag:x).")
 @click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
 @click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
 @output_option
 @workspace
 def audit(
-    environment: str,
-    models: tuple[str, ...],
-    start: str | None,
-    end: str | None,
-    root: Path,
-    gateway: str | None,
-    output: str,
+    environment: str, models: tuple[str, ...], root: Path, gateway: str | None, output: str, **flags: str | None
 ) -> int:
     """Run the audits of ENVIRONMENT's models on what its tables hold now.
 
@@ -116,36 +111,42 @@ def audit(
     mergeplan audit dev --model shop.orders --start 2026-01-01
     """
     out: Output = JsonLines() if output == "json" else Terminal()
-    ran, failed = 0, []
+    results = []
     with opened(root, gateway) as work:
         shown = work.environment(checked_name(environment))
         if isinstance(out, JsonLines):
             out.knows(shown.snapshots)
-        chosen = select(graph_of(work.project.models), models) if models else frozenset(shown.snapshots)
-        since = moment(start, work.now) or ONCE[0].start
-        until = moment(end, work.now, end=True) or work.now
-        if since >= until:
-            raise RequestError("The end lies before the start.")
-        for name, snapshot in sorted(shown.snapshots.items()):
-            if name not in chosen or not snapshot.kind.has_view:
-                continue
-            for result in run_audits(
+        for result in _audited(work, shown, models, flags["start"], flags["end"]):
+            results.append(result)
+            out.event(AuditRan(result.model, result))
+    failed = [result for result in results if not result.ok]
+    blocked = any(result.blocking for result in failed)
+    if isinstance(out, JsonLines):
+        out.result(not blocked, None, {"audits": {"passed": len(results) - len(failed), "failed": len(failed)}})
+    else:
+        out.say(f"{counted(len(results), 'audit')} ran, {len(failed)} failed.")
+    return AuditFailed.exit_code if blocked else 0
+
+
+def _audited(
+    work: Workspace, shown: Environment, models: tuple[str, ...], start: str | None, end: str | None
+) -> Iterator[AuditResult]:
+    chosen = select(graph_of(work.project.models), models) if models else frozenset(shown.snapshots)
+    since = moment(start, work.now) or ONCE[0].start
+    until = moment(end, work.now, end=True) or work.now
+    if since >= until:
+        raise RequestError("The end does not come after the start.")
+    for name, snapshot in sorted(shown.snapshots.items()):
+        if name in chosen and snapshot.kind.has_view:
+            yield from run_audits(
                 work.engine,
                 snapshot,
                 work.project.audits,
                 Interval(since, until),
                 tables={n: s.table for n, s in shown.snapshots.items() if s.kind is not Kind.EMBEDDED},
                 embedded={n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED},
-            ):
-                ran += 1
-                out.event(AuditRan(name, result))
-                failed += [] if result.ok else [(name, result)]
-    blocking = [f"`{result.name}` of {name}" for name, result in failed if result.blocking]
-    if isinstance(out, JsonLines):
-        out.result(not blocking, None, {"audits": {"passed": ran - len(failed), "failed": len(failed)}})
-        return AuditFailed.exit_code if blocking else 0
-    out.say(f"{counted(ran, 'audit')} ran, {len(failed)} failed.")
-    return AuditFailed.exit_code if blocking else 0
+                execution=work.now,
+            )
 
 
 @click.command()

@@ -102,3 +102,8 @@ def test_the_dates_that_a_run_fills_in_are_no_columns() -> None:
 
     assert shape.known
     assert shape.reads["s.a"].rows == {"d"}
+
+
+def test_what_an_unnamed_generator_returns_is_named_by_spark_and_so_not_known() -> None:
+    assert shape_of("SELECT id, EXPLODE(ARRAY(x)) FROM s.a", PARENTS).columns is None
+    assert shape_of("SELECT id, EXPLODE(ARRAY(x)) AS e FROM s.a", PARENTS).columns == ("id", "e")

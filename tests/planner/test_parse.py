@@ -88,7 +88,7 @@ def test_a_recursive_cte_may_read_itself() -> None:
         (
             "postgres",
             "SELECT x::text FROM a.b WHERE d > @start_ds",
-            "SELECT CAST(x AS STRING) FROM a.b WHERE d > @start_ds",
+            "SELECT CAST(x AS STRING) AS `x` FROM a.b WHERE d > @start_ds",
         ),
         ("bigquery", "SELECT `x` FROM `a.b`", "SELECT `x` FROM a.b"),
         ("snowflake", "SELECT IFF(x, 1, 2) AS y FROM a.b", "SELECT IF(x, 1, 2) AS y FROM a.b"),

@@ -1,0 +1,79 @@
+"""Going back, dropping an environment, sweeping: told in a sentence, and only what nobody needs is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.spark import SparkEngine
+from tests.planner.cli.conftest import TODAY, CommandLine
+from tests.planner.shop import ALONE, rows
+
+Shop = Callable[..., CommandLine]
+ONE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a"
+TWO = "MODEL (name shop.total, kind FULL);\nSELECT 2 AS a"
+SMALL = {**ALONE, "total": ONE}
+
+
+def promoted(mergeplan: CommandLine, environment: str = "prod") -> None:
+    assert mergeplan("plan", environment, "--auto-apply", "--execution-time", TODAY).code == 0
+
+
+def test_rollback_shows_what_was_there_before_and_computes_nothing(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan)
+
+    ran = mergeplan("rollback", "prod", "--who", "ann", "--note", "too early")
+    back = mergeplan("rollback", "prod", "--to", "2", "--output", "json")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith("\n`prod` shows again what it showed before; this is its revision 3.\n")
+    assert back.result["promotion"]["spark_jobs"] == 0
+    assert back.result["promotion"]["views"]["swapped"] == 1
+    assert rows(engine, "SELECT a FROM shop.total") == [(2,)]
+    history = mergeplan("environments", "prod", "-o", "json").result["revisions"]
+    assert [row["action"] for row in history] == ["rolled_back", "rolled_back", "promoted", "promoted"]
+    assert (history[1]["who"], history[1]["note"]) == ("ann", "too early")
+
+
+def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+
+    first = mergeplan("rollback", "prod")
+    unknown = mergeplan("rollback", "prod", "--to", "9")
+    same = mergeplan("rollback", "prod", "--to", "1")
+
+    assert (first.code, unknown.code, same.code) == (1, 1, 4)
+    assert first.err == "Error: `prod` has no earlier revision. There is nothing to go back to.\n"
+    assert unknown.err.startswith("Error: `prod` has no revision 9 to go back to.")
+    assert mergeplan.state.environment("prod").revision == 1
+
+
+def test_invalidate_drops_an_environment_and_what_only_it_used(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan, "dev")
+    assert len(engine.objects("mergeplan__shop")) == 2
+
+    ran = mergeplan("invalidate", "dev")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith("\n`dev` is gone, and with it 1 table.\n")
+    assert not engine.objects("shop__dev")
+    assert len(engine.objects("mergeplan__shop")) == 1
+    assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+
+
+def test_the_janitor_drops_what_nobody_needs_and_says_so_first(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+
+    dry = mergeplan("janitor", "--days", "0", "--dry-run")
+    ran = mergeplan("janitor", "--days", "0", "--output", "json")
+
+    assert dry.out == "0 tables would be dropped.\n"
+    assert ran.result["tables"] == []
+    assert rows(engine, "SELECT a FROM shop.total") == [(1,)]

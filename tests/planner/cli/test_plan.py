@@ -1,0 +1,192 @@
+"""`plan` asks, shows and decides; nothing is done without a yes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from planner.spark import SparkEngine
+from tests.planner.cli.conftest import TODAY, CommandLine, Ran
+from tests.planner.shop import ALONE, rows
+
+Shop = Callable[..., CommandLine]
+AT = ("--execution-time", TODAY)
+ONE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a, 2 AS b"
+TWO = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a, 3 AS b"
+THREE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a, 2 AS b, 3 AS c"
+READER = "MODEL (name shop.reader, kind FULL);\nSELECT a + b AS sum FROM shop.total"
+OTHER = "MODEL (name shop.other, kind FULL);\nSELECT a FROM shop.total"
+SMALL = {**ALONE, "total": ONE}
+
+
+def promoted(mergeplan: CommandLine, *arguments: str) -> Ran:
+    """A plan that was applied."""
+    ran = mergeplan("plan", *arguments, "--auto-apply", "--output", "json", *AT)
+    assert ran.code == 0, ran.out
+    return ran
+
+
+def categories(ran: Ran) -> dict[str, str]:
+    return {model["name"]: model["category"] for model in ran.result["plan"]["models"]}
+
+
+@pytest.mark.parametrize("answer", ["n\n", "N\n", "", "perhaps\nn\n"], ids=["n", "N", "end of input", "perhaps, n"])
+def test_without_a_yes_nothing_is_done(answer: str, shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+
+    ran = mergeplan("plan", *AT, answer=answer)
+
+    assert ran.code == 0
+    assert ran.out.endswith("Nothing was applied.\n")
+    assert mergeplan.state.history() == ()
+    assert not engine.objects("mergeplan__shop")
+
+
+def test_with_json_there_are_only_json_lines_and_the_last_is_the_result(shop: Shop) -> None:
+    ran = promoted(shop(**SMALL, reader=READER))
+
+    assert ran.err == ""
+    assert [line["event"] for line in ran.lines] == [
+        "plan", "stage", "table", "table", "stage", "batch", "batch", "stage", "view", "view", "result",
+    ]  # fmt: skip
+    result = ran.result
+    assert (result["ok"], result["applied"]) == (True, True)
+    assert result["promotion"]["views"] == {"added": 2, "swapped": 0, "dropped": 0, "unchanged": 0}
+    assert result["promotion"]["spark_jobs"] == 0
+    reader = result["plan"]["models"][0]
+    assert {name: reader[name] for name in ("name", "change", "rule", "recomputed", "intervals", "preview")} == {
+        "name": "shop.total",
+        "change": "added",
+        "rule": "added",
+        "recomputed": True,
+        "intervals": [["1970-01-01", "2026-01-06"]],
+        "preview": False,
+    }
+    assert result["plan"]["views"] == {"added": ["shop.reader", "shop.total"], "swapped": [], "dropped": []}
+    assert result["plan"]["blockers"] == []
+
+
+def test_explain_tells_what_would_be_done_and_does_none_of_it(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+
+    as_text, as_json = mergeplan("plan", "--explain", *AT), mergeplan("plan", "--explain", "-o", "json", *AT)
+
+    assert "Explained plan\n" in as_text.out
+    assert (as_json.result["ok"], as_json.result["applied"]) == (True, False)
+    assert mergeplan.state.history() == ()
+    assert not engine.objects("mergeplan__shop")
+
+
+def test_a_reader_of_the_altered_column_is_recomputed_and_another_is_not(shop: Shop) -> None:
+    mergeplan = shop(**SMALL, reader=READER, other=OTHER)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+
+    ran = promoted(mergeplan, "dev")
+
+    assert categories(ran) == {
+        "shop.total": "breaking",
+        "shop.reader": "indirect_breaking",
+        "shop.other": "indirect_non_breaking",
+    }
+    assert [line["model"] for line in ran.lines if line["event"] == "batch"] == ["shop.total", "shop.reader"]
+
+
+def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL, reader=READER)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+
+    said = promoted(mergeplan, "dev", "--categorize", "Shop.Total=Non-Breaking", "--who", "ann")
+    again = mergeplan("plan", "--words-from", "dev", "-o", "json", "--no-prompts", *AT)
+
+    assert categories(said) == {"shop.total": "non_breaking", "shop.reader": "indirect_non_breaking"}
+    assert categories(again) == categories(said)
+    assert again.result["plan"]["virtual"]
+    assert rows(engine, "SELECT b FROM shop__dev.total") == [(3,)]
+    assert rows(engine, "SELECT sum FROM shop__dev.reader") == [(3,)]
+
+
+def test_a_category_for_a_model_that_is_not_changed_names_those_that_are(shop: Shop) -> None:
+    mergeplan = shop(**SMALL, reader=READER)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+
+    ran = mergeplan("plan", "dev", "--categorize", "shop.totl=breaking", *AT)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "Error: `shop.totl` is not directly changed here. Models that can be categorized: `shop.total`.\n"
+    )
+
+
+def test_an_environment_without_differences_says_so(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+
+    ran = mergeplan("plan", "dev", "--no-prompts", *AT)
+
+    assert ran.out.startswith(
+        "New environment `dev` will be created from `prod`\n\n\nNo differences from the `prod` environment.\n"
+    )
+
+
+def test_start_and_end_bound_what_is_computed(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(total="", shown="", apart="")
+
+    ran = promoted(mergeplan, "dev", "--start", "2026-01-02", "--end", "2026-01-03")
+
+    batches = [line["interval"] for line in ran.lines if line.get("model") == "shop.daily" and line["event"] == "batch"]
+    assert batches == [["2026-01-02", "2026-01-03"], ["2026-01-03", "2026-01-04"]]
+    assert rows(engine, "SELECT id FROM shop__dev.daily") == [(2,)]
+
+
+def test_skip_backfill_leaves_new_tables_empty_and_promotes(shop: Shop, engine: SparkEngine) -> None:
+    ran = promoted(shop(**SMALL), "--skip-backfill")
+
+    assert ran.result["applied"]
+    assert not [line for line in ran.lines if line["event"] == "batch"]
+    assert rows(engine, "SELECT * FROM shop.total") == []
+
+
+def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    mergeplan.write("tests/t.yaml", "test_total:\n  model: shop.total\n  outputs:\n    query: [{a: 1, b: 5}]\n")
+
+    ran = mergeplan("plan", "--auto-apply", *AT)
+    as_json = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
+
+    assert ran.code == as_json.code == 1
+    assert "1 of 1 test failed against spark." in ran.out
+    assert "FAIL: test_total (tests/t.yaml:1)" in ran.out
+    assert ran.err == "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
+    assert [line["ok"] for line in as_json.lines if line["event"] == "test"] == [False]
+    assert mergeplan.state.history() == ()
+    assert not engine.objects("mergeplan__shop")
+
+
+def test_a_removed_column_that_is_still_read_blocks_the_plan(shop: Shop) -> None:
+    mergeplan = shop(**SMALL, reader=READER)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a")
+
+    as_text = mergeplan("plan", "--auto-apply", *AT)
+    as_json = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
+
+    assert as_text.code == as_json.code == 4
+    assert "Blocked: models/reader.sql:2 `shop.reader` reads `b`, which this change removes from" in as_text.out
+    assert as_json.result["plan"]["blockers"][0]["line"] == 2
+    assert [line["kind"] for line in as_json.lines if line["event"] == "error"] == ["Refused"]
+
+
+def test_a_model_that_reads_a_table_nobody_defined_knows_its_columns(shop: Shop, engine: SparkEngine) -> None:
+    engine.fetch("CREATE TABLE default.raw USING parquet AS SELECT 7 AS id, 'x' AS name")
+    mergeplan = shop(**{**ALONE, "total": "MODEL (name shop.total, kind FULL);\nSELECT * FROM default.raw"})
+
+    promoted(mergeplan)
+    wrong = shop(**{**ALONE, "total": "MODEL (name shop.total, kind FULL);\nSELECT nme FROM default.raw"})("plan", *AT)
+
+    assert rows(engine, "SELECT id, name FROM shop.total") == [(7, "x")]
+    assert wrong.code == 1
+    assert wrong.err.startswith("Error: models/total.sql:2: `shop.total` reads the column `nme`, which is not in")

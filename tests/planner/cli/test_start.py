@@ -1,0 +1,67 @@
+"""Starting: fast, because nothing heavy is imported for help; and every verb explains itself with an example."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from bot.main import BOT_VERBS
+from planner.cli.main import VERBS, Verbs
+from tests.planner.cli.conftest import CommandLine
+
+ROOT = Path(__file__).parents[3]
+HEAVY = {"pyspark", "sqlalchemy", "alembic", "sqlglot", "rich", "yaml", "pydantic", "pandas", "fastapi", "github"}
+
+
+def imported_by(code: str) -> set[str]:
+    """The packages that a fresh Python has imported after running this."""
+    script = f"import sys\n{code}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["paln"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = f"from bot.main import BOT_VERBS, VERBS, run\nrun({{**VERBS, **BOT_VERBS}}, {arguments})"
+
+    assert not imported_by(f"sys.stderr = open('/dev/null', 'w')\n{code}\nsys.stderr = sys.__stderr__") & HEAVY
+
+
+def test_importing_the_planner_imports_no_spark() -> None:
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sorted((ROOT / "planner").rglob("*.py"))
+        if "migrations" not in path.parts and path.name != "__init__.py"
+    ]
+
+    assert "pyspark" not in imported_by(f"import {', '.join(modules)}")
+
+
+def test_help_lists_every_verb_in_a_sentence(offline: CommandLine) -> None:
+    ran = offline("--help")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert all(f"\n  {verb} " in ran.out for verb in VERBS)
+    assert all(text.endswith(".") for _, text in {**VERBS, **BOT_VERBS}.values())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_shows_an_example(verb: str, offline: CommandLine) -> None:
+    ran = offline(verb, "--help")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert f"\n  mergeplan {verb}" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert list(offline.root.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_is_explained(verb: str) -> None:
+    command = Verbs(VERBS).get_command(click.Context(click.Command("mergeplan")), verb)
+
+    assert command is not None
+    assert all(option.help for option in command.params if isinstance(option, click.Option))

@@ -1,0 +1,172 @@
+"""The verbs that look: data, queries, graphs, audits, tests, environments; one shop is built for all of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import pytest
+
+from planner.spark import SparkEngine
+from tests.planner.cli.conftest import TODAY, CommandLine, emptied
+from tests.planner.shop import written
+
+TEST = """
+test_total:
+  model: shop.total
+  inputs:
+    shop.daily: [{price: 3}, {price: 4}]
+  outputs:
+    query: [{total: 7}]
+"""
+ODD = """select cast(null as int) as nothing, 1.50 as price, true as sold, date'2026-01-02' as day,
+  timestamp'2026-01-02 03:04:05' as at, array(1, 2) as list, named_struct('a', 1, 'b', 'x') as pair,
+  map('k', 1.5) as map, X'00ff' as bytes, double('nan') as nan, 'two\\nlines' as text, '注文' as wide"""
+
+
+@pytest.fixture(scope="module")
+def mergeplan(tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine) -> Iterator[CommandLine]:
+    """`mergeplan` in a shop whose prod is built."""
+    root = tmp_path_factory.mktemp("shop")
+    written(root, apart="")
+    with emptied(shared_engine):
+        mergeplan = CommandLine(root, shared_engine)
+        mergeplan.write("tests/total.yaml", TEST)
+        assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
+        yield mergeplan
+
+
+def test_fetchdf_prints_rows_as_an_aligned_table(mergeplan: CommandLine) -> None:
+    ran = mergeplan("fetchdf", "select * from shop.items order by id;", "--limit", "2")
+
+    assert ran.out == "   id         day  price\n0   1  2026-01-01     10\n1   2  2026-01-02     20\n"
+
+
+def test_fetchdf_shows_every_sort_of_value_readably(mergeplan: CommandLine) -> None:
+    titles, values = mergeplan("fetchdf", ODD).out.splitlines()
+
+    assert values.split("  ")[0] == "0"
+    assert [value.strip() for value in values.split("  ") if value.strip()][1:] == [
+        "NULL", "1.50", "true", "2026-01-02", "2026-01-02 03:04:05+00:00", "[1, 2]", '{"a": 1, "b": "x"}',
+        '{"k": "1.5"}', "00ff", "nan", "two\\nlines", "注文",
+    ]  # fmt: skip
+    assert titles.index("text") + 4 == values.index("two\\nlines") + 10
+
+
+def test_fetchdf_as_json_is_one_line_of_plain_values(mergeplan: CommandLine) -> None:
+    ran = mergeplan("fetchdf", ODD, "--output", "json")
+
+    assert len(ran.lines) == 1
+    assert dict(zip(ran.result["columns"], ran.result["rows"][0], strict=True)) == {
+        "nothing": None, "price": "1.50", "sold": True, "day": "2026-01-02", "at": "2026-01-02 03:04:05+00:00",
+        "list": [1, 2], "pair": {"a": 1, "b": "x"}, "map": {"k": "1.5"}, "bytes": "00ff", "nan": "nan",
+        "text": "two\nlines", "wide": "注文",
+    }  # fmt: skip
+
+
+def test_fetchdf_as_csv_can_be_read_again(mergeplan: CommandLine) -> None:
+    ran = mergeplan("fetchdf", ODD, "-o", "csv")
+
+    (row,) = csv.DictReader(io.StringIO(ran.out))
+    assert (row["nothing"], row["sold"], row["text"], row["pair"]) == ("", "true", "two\nlines", '{"a": 1, "b": "x"}')
+
+
+def test_fetchdf_without_rows_says_so(mergeplan: CommandLine) -> None:
+    assert mergeplan("fetchdf", "select id, day from shop.items where false").out == "No rows; columns: id, day\n"
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("select * from shop.nothing", "The table or view `shop`.`nothing` cannot be found."),
+        ("selec 1", "Syntax error at or near 'selec'"),
+        ("select 1/0", "Division by zero."),
+        ("select cast('x' as int)", 'The value \'x\' of the type "STRING" cannot be cast to "INT"'),
+        (" ", "The query is empty."),
+    ],
+)
+def test_fetchdf_tells_what_is_wrong_with_a_query(sql: str, told: str, mergeplan: CommandLine) -> None:
+    ran = mergeplan("fetchdf", sql)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"Error: {told}")
+    assert ran.err.count("\n") == 1
+
+
+def test_test_runs_the_unit_tests_that_are_asked_for(mergeplan: CommandLine) -> None:
+    for chosen in ((), ("test_total",), ("shop.total",), ("-k", "tot")):
+        ran = mergeplan("test", *chosen)
+
+        assert ran.code == 0
+        assert "Successfully Ran 1 tests against spark in " in ran.out
+    assert mergeplan("test", "-o", "json").result["tests"] == {"passed": 1, "failed": 0}
+
+
+def test_a_failed_test_shows_how_the_rows_differ(mergeplan: CommandLine) -> None:
+    mergeplan.edit("tests/total.yaml", "total: 7", "total: 8")
+    ran = mergeplan("test")
+    mergeplan.edit("tests/total.yaml", "total: 8", "total: 7")
+
+    assert ran.code == 1
+    assert "FAIL: test_total (tests/total.yaml:2)" in ran.out
+    assert "8" in ran.out.partition("FAIL")[2]
+
+
+def test_audit_counts_what_ran_and_what_failed(mergeplan: CommandLine) -> None:
+    assert mergeplan("audit").out == "1 audit ran, 0 failed.\n"
+    assert mergeplan("audit", "--model", "shop.total").out == "0 audits ran, 0 failed.\n"
+    found = mergeplan("audit", "--output", "json").lines[0]
+    assert (found["path"], found["line"], found["ok"]) == ("models/daily.sql", 5, True)
+
+
+def test_render_prints_the_query_as_spark_runs_it(mergeplan: CommandLine) -> None:
+    ran = mergeplan("render", "SHOP.Daily", "--start", "2026-01-01", "--end", "2026-01-02")
+
+    assert ran.out.splitlines()[-2:] == [
+        "WHERE",
+        "  day BETWEEN CAST('2026-01-01' AS DATE) AND CAST('2026-01-02' AS DATE)",
+    ]
+
+
+def test_dag_draws_the_graph_in_reading_order(mergeplan: CommandLine) -> None:
+    assert mergeplan("dag", "--select", "+shop.daily").out == (
+        "shop.items (SEED)\nshop.daily (INCREMENTAL_BY_TIME_RANGE)  <- shop.items\n"
+    )
+    assert mergeplan("dag", "--select", "shop.total+", "-o", "mermaid").out == (
+        'graph LR\n  m0["shop.total"]\n  m1["shop.shown"]\n  m0 --> m1\n'
+    )
+    assert mergeplan("dag", "-o", "json").result["models"][-1] == {"name": "shop.shown", "parents": ["shop.total"]}
+
+
+def test_environments_are_listed_under_titles(mergeplan: CommandLine) -> None:
+    titles, prod = mergeplan("environments").out.splitlines()
+
+    assert titles.split() == ["name", "revision", "plan", "id", "promoted", "at", "models", "views"]
+    assert prod.split()[:2] == ["prod", "1"]
+    assert prod.split()[-2:] == ["4", "4"]
+    assert titles.index("revision") == prod.index("1")
+    (row,) = mergeplan("environments", "-o", "json").result["environments"]
+    assert (row["name"], row["revision"], row["models"]) == ("prod", 1, 4)
+
+
+def test_environments_shows_one_environments_history(mergeplan: CommandLine) -> None:
+    (row,) = mergeplan("environments", "prod", "-o", "json").result["revisions"]
+
+    assert (row["revision"], row["action"]) == (1, "promoted")
+    assert mergeplan("environments", "prod").out.splitlines()[0].startswith("revision  action")
+
+
+def test_info_tells_what_is_there(mergeplan: CommandLine) -> None:
+    facts = mergeplan("info", "--output", "json").result
+
+    assert {name: facts[name] for name in ("gateway", "models", "audits", "tests", "environments")} == {
+        "gateway": "local", "models": 4, "audits": 0, "tests": 1, "environments": 1,
+    }  # fmt: skip
+    assert facts["spark"].startswith("4.")
+    assert f"spark:         {facts['spark']}\n" in mergeplan("info").out
+
+
+def test_migrate_may_be_repeated(mergeplan: CommandLine) -> None:
+    assert mergeplan("migrate").out == mergeplan("migrate").out == "The state database is up to date.\n"
+    assert mergeplan("migrate", "-o", "json").result["ok"]
