@@ -32,7 +32,7 @@ from planner.events import (
 )
 from planner.intervals import Interval, Timeline, batches, subtract, with_lookback
 from planner.model import Kind, Model
-from planner.parse import line_of
+from planner.reading.parse import line_of
 from planner.seeds import read_seed
 from planner.snapshot import Snapshot
 from planner.state import Lease, StateStore

@@ -22,7 +22,7 @@ from planner.impact import (
     united,
 )
 from planner.model import Model
-from planner.parse import line_of
+from planner.reading.parse import line_of
 from planner.snapshot import Snapshot, version_of
 
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)

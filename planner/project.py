@@ -13,18 +13,18 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TypeVar
 
-from planner.builtins import check_call
-from planner.config import Config, read_config, read_defaults
-from planner.documents import Document, read_document
 from planner.errors import Place, ProjectError, ProjectErrors, RequestError
-from planner.external import external_models
 from planner.fingerprint import digest
-from planner.macros import Scalar
 from planner.model import Audit, Kind, Model
-from planner.parse import Defaults, line_of, parse_audits, parse_model
+from planner.reading.builtins import check_call
+from planner.reading.config import Config, read_config, read_defaults
+from planner.reading.documents import Document, read_document
+from planner.reading.external import external_models
+from planner.reading.macros import Scalar
+from planner.reading.parse import Defaults, line_of, parse_audits, parse_model
+from planner.reading.sqltext import did_you_mean
+from planner.reading.testcase import UnitTest, read_tests
 from planner.seeds import with_seed
-from planner.sqltext import did_you_mean
-from planner.testcase import UnitTest, read_tests
 
 T = TypeVar("T")
 

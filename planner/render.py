@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlglot import exp
 
 from planner.intervals import Interval
-from planner.macros import dates, spark_tree
 from planner.model import Model
-from planner.names import table_key
+from planner.reading.macros import dates, spark_tree
+from planner.reading.names import table_key
 
 _CARRIED = ("joins", "laterals", "pivots", "sample")
 

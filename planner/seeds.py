@@ -11,8 +11,8 @@ from pathlib import Path
 
 from planner.errors import Place, ProjectError
 from planner.model import Column, Model, Seed
-from planner.parse import line_of
-from planner.sqltext import did_you_mean
+from planner.reading.parse import line_of
+from planner.reading.sqltext import did_you_mean
 
 Cells = tuple[str | None, ...]
 

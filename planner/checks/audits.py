@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from planner.builtins import NON_BLOCKING, built_in, built_in_query, check_call
 from planner.engine import Engine, Rows
 from planner.errors import MergeplanError
 from planner.intervals import Interval
-from planner.macros import dates, spark_tree
 from planner.model import Audit, AuditCall, Kind, Model
-from planner.parse import line_of
+from planner.reading.builtins import NON_BLOCKING, built_in, built_in_query, check_call
+from planner.reading.macros import dates, spark_tree
+from planner.reading.parse import line_of
 from planner.render import fill, rendered
 from planner.snapshot import Snapshot
 

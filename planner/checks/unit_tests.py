@@ -13,13 +13,13 @@ from planner.checks.rows import Difference, compared
 from planner.engine import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
-from planner.macros import dates
 from planner.model import Column, Kind, Model
-from planner.names import name_tables
 from planner.project import Project, with_variables
+from planner.reading.macros import dates
+from planner.reading.names import name_tables
+from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
+from planner.reading.testcase import Relation, UnitTest
 from planner.render import rendered
-from planner.sqltext import Source, did_you_mean, parsed, tokenize
-from planner.testcase import Relation, UnitTest
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)

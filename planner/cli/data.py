@@ -16,7 +16,7 @@ from planner.cli.json_lines import line
 from planner.cli.workspace import opened, workspace
 from planner.engine import Connection, Rows
 from planner.errors import RequestError
-from planner.warm import serve_warm
+from planner.spark.warm import serve_warm
 
 
 @click.command()

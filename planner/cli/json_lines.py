@@ -28,8 +28,8 @@ from planner.events import (
     ViewSwapped,
 )
 from planner.executor import Outcome
-from planner.parse import line_of
 from planner.plan import Plan
+from planner.reading.parse import line_of
 from planner.snapshot import Snapshot
 
 Json = dict[str, Any]

@@ -22,10 +22,10 @@ from planner.events import AuditRan
 from planner.graph import graph_of, select
 from planner.intervals import Interval
 from planner.model import Kind
+from planner.reading.sqltext import did_you_mean
 from planner.render import render as rendered
 from planner.scaffold import Template, write_example
 from planner.schedule import ONCE
-from planner.sqltext import did_you_mean
 
 ENGINES = ("duckdb", "snowflake", "databricks", "bigquery", "motherduck", "clickhouse", "redshift", "trino",
            "azuresql", "mssql", "postgres", "gcp_postgres", "mysql", "athena", "risingwave")  # fmt: skip

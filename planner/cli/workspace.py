@@ -16,16 +16,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from planner.config import StateConfig
-from planner.dates import end_instant, instant
 from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
 from planner.graph import graph_of
 from planner.model import Column, Kind, Model
 from planner.project import Project, load_project
+from planner.reading.config import StateConfig
+from planner.reading.dates import end_instant, instant
 from planner.schedule import Loaded
-from planner.spark import open_engine
+from planner.spark.engine import open_engine
 from planner.state import StateStore
 
 P = ParamSpec("P")

@@ -28,7 +28,7 @@ from planner.events import (
 )
 from planner.executor import apply
 from planner.plan import Blocker
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from planner.state import StateStore
 from tests.planner.builders import days
 from tests.planner.shop import ALONE, FILES, NOW, applied, planned, rows, written
@@ -386,7 +386,7 @@ RUN = """
 import os, signal, sys
 from pathlib import Path
 from planner.events import BatchDone
-from planner.spark import open_engine
+from planner.spark.engine import open_engine
 from planner.state import StateStore
 from tests.conftest import SMALL
 from tests.planner.shop import applied, rows, written

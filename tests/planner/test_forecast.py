@@ -11,7 +11,7 @@ from planner.costs import Estimate
 from planner.forecast import forecast
 from planner.plan import Plan
 from planner.schedule import Window
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from planner.state import StateStore
 from tests.planner.builders import DAY, FIRST
 from tests.planner.shop import FILES, NOW, applied, planned, written

@@ -13,7 +13,7 @@ from planner.janitor import sweep, unneeded
 from planner.model import Column
 from planner.promotion import drop_environment, promote
 from planner.snapshot import Snapshot
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from planner.state import StateStore
 from tests.planner.builders import days, environment, snapshot
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from planner.dates import end_instant, instant
 from planner.errors import ProjectError
 from planner.intervals import Interval
-from planner.macros import Scope, dates, expand, expand_block, spark_tree
-from planner.sqltext import Source, parsed, tokenize
+from planner.reading.dates import end_instant, instant
+from planner.reading.macros import Scope, dates, expand, expand_block, spark_tree
+from planner.reading.sqltext import Source, parsed, tokenize
 
 NOW = datetime(2024, 3, 31, 7, 8, tzinfo=UTC)
 WEEK = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 8, tzinfo=UTC))

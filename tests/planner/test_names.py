@@ -4,7 +4,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from planner.names import name_outputs
+from planner.reading.names import name_outputs
 
 
 @pytest.mark.parametrize(

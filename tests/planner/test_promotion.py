@@ -16,7 +16,7 @@ from planner.events import Event, Promoted, PromotionFound, PromotionUndone, Vie
 from planner.model import Column
 from planner.promotion import drop_environment, promote, recover, rollback
 from planner.snapshot import Snapshot
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from planner.state import Action, StateStore
 from tests.planner.builders import environment, snapshot
 
@@ -297,7 +297,7 @@ import os, signal, sys
 from pathlib import Path
 from planner.events import ViewSwapped
 from planner.promotion import promote
-from planner.spark import open_engine
+from planner.spark.engine import open_engine
 from planner.state import StateStore
 from tests.conftest import SMALL
 from tests.planner.builders import environment, snapshot
@@ -327,7 +327,7 @@ RECOVERED = """
 import sys
 from pathlib import Path
 from planner.promotion import recover
-from planner.spark import open_engine
+from planner.spark.engine import open_engine
 from planner.state import StateStore
 from tests.conftest import SMALL
 

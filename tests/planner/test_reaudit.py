@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.events import AuditRan, Event
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from planner.state import StateStore
 
 from .shop import ALONE, applied, written

@@ -8,7 +8,7 @@ import pytest
 
 from planner.intervals import Interval
 from planner.model import Kind, Model
-from planner.parse import Defaults, parse_model
+from planner.reading.parse import Defaults, parse_model
 from planner.render import render
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)

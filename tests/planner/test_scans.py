@@ -12,8 +12,8 @@ import pytest
 from planner.engine import Table, time_partitioning
 from planner.intervals import Interval
 from planner.model import Column
-from planner.scans import explained_bytes
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
+from planner.spark.scans import explained_bytes
 
 COLUMNS = (Column("dt", "date"), Column("v", "int"))
 DAILY = Table("mergeplan__shop.daily", COLUMNS, time_partitioning(COLUMNS, "dt", "", 86_400))

@@ -16,7 +16,7 @@ import pytest
 from planner.change import Category, Change
 from planner.errors import ProjectErrors
 from planner.model import Model
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 
 from .building import change_of, external, model, project
 

@@ -17,7 +17,7 @@ from planner.engine import Engine, Table, time_partitioning
 from planner.errors import Cancelled, QueryError
 from planner.intervals import Interval
 from planner.model import Column
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 
 ORDERS = Table("mergeplan__shop.orders", (Column("id", "bigint"), Column("name", "string", "it's theirs")))
 DAYS = "SELECT date_add(date'2024-01-01', cast(id AS int)) dt, cast(id AS int) v FROM range(10)"

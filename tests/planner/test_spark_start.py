@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
 from planner.engine import Connection
 from planner.errors import Refused, RequestError
-from planner.java import Profile
-from planner.session import open_session
-from planner.spark import SparkEngine
+from planner.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
+from planner.spark.engine import SparkEngine
+from planner.spark.java import Profile
+from planner.spark.session import open_session
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -26,7 +26,7 @@ from planner.engine import Connection, Table, time_partitioning
 from planner.errors import QueryError
 from planner.intervals import Interval
 from planner.model import Column
-from planner.spark import open_engine
+from planner.spark.engine import open_engine
 
 assert "pyspark" not in sys.modules
 engine = open_engine(Connection(conf=(("spark.driver.memory", "600m"),), master="local[2]"), Path(sys.argv[1]))

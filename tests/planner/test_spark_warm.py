@@ -14,20 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from planner.catalog import CatalogLock, Owner, spark_folder
 from planner.engine import Connection, Table, time_partitioning
 from planner.errors import Cancelled, QueryError, RequestError
 from planner.intervals import Interval
 from planner.model import Column
-from planner.session import ConnectSession
-from planner.spark import SparkEngine, open_engine
+from planner.spark.catalog import CatalogLock, Owner, spark_folder
+from planner.spark.engine import SparkEngine, open_engine
+from planner.spark.session import ConnectSession
 
 ROOT = Path(__file__).parents[2]
 SERVER = """
 import sys
 from pathlib import Path
 from planner.engine import Connection
-from planner.warm import serve_warm
+from planner.spark.warm import serve_warm
 
 small = Connection(conf=(("spark.driver.memory", "800m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]")
 serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(line, flush=True))
@@ -38,7 +38,7 @@ import sys
 from pathlib import Path
 from planner.engine import Connection, Table
 from planner.model import Column
-from planner.spark import open_engine
+from planner.spark.engine import open_engine
 
 home, name, rows = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 engine = open_engine(Connection(), home, wait=0)

@@ -16,7 +16,7 @@ import pytest
 
 from planner.cli.main import VERBS, run
 from planner.engine import Connection, Engine
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from planner.state import StateStore
 from tests.planner.shop import written
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.spark import SparkEngine
+from planner.spark.engine import SparkEngine
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
 from tests.planner.shop import written
 

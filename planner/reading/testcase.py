@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from planner.dates import end_instant, instant, text_of
-from planner.documents import Document, Path
 from planner.errors import Place, ProjectError
-from planner.macros import Scalar
-from planner.names import model_name
-from planner.properties import spark_type
-from planner.sqltext import did_you_mean
+from planner.reading.dates import end_instant, instant, text_of
+from planner.reading.documents import Document, Path
+from planner.reading.macros import Scalar
+from planner.reading.names import model_name
+from planner.reading.properties import spark_type
+from planner.reading.sqltext import did_you_mean
 
 Row = Mapping[str, object]
 Words = tuple[str, ...]

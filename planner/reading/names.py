@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 
 from planner.errors import Place, ProjectError
-from planner.sqltext import Source, Tokens
+from planner.reading.sqltext import Source, Tokens
 
 CATALOG = "spark_catalog"
 _PART = re.compile(r"[a-z0-9_]+")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.documents import Document, Path
 from planner.intervals import Cron
 from planner.model import Column, Kind, Model
-from planner.names import model_name
-from planner.parse import Defaults
-from planner.properties import spark_type
-from planner.sqltext import did_you_mean
+from planner.reading.documents import Document, Path
+from planner.reading.names import model_name
+from planner.reading.parse import Defaults
+from planner.reading.properties import spark_type
+from planner.reading.sqltext import did_you_mean
 
 _KEYS = ("name", "description", "columns", "owner", "tags", "grain")
 _LATER = ("gateway", "audits", "start", "grains", "references", "column_descriptions")

@@ -11,8 +11,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model import Kind, Model, Seed
-from planner.properties import Property, boolean, inside, integer, properties, settings, word, words
-from planner.sqltext import Source, closing, did_you_mean, split
+from planner.reading.properties import Property, boolean, inside, integer, properties, settings, word, words
+from planner.reading.sqltext import Source, closing, did_you_mean, split
 
 LATER = frozenset(
     """INCREMENTAL_BY_UNIQUE_KEY INCREMENTAL_BY_PARTITION INCREMENTAL_UNMANAGED SCD_TYPE_2 SCD_TYPE_2_BY_TIME

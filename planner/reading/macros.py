@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.intervals import NAMED, Interval
-from planner.sqltext import Source, Tokens, closing, did_you_mean, parsed, split, tokenize
+from planner.reading.sqltext import Source, Tokens, closing, did_you_mean, parsed, split, tokenize
 
 Scalar = str | int | float | bool | date | None
 

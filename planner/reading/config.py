@@ -19,15 +19,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from planner.dates import instant, moves, text_of
-from planner.documents import Document
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
-from planner.kinds import kind_named
-from planner.macros import Scalar
 from planner.model import Kind
-from planner.parse import Defaults, audit_call
-from planner.sqltext import checked_dialect, did_you_mean
+from planner.reading.dates import instant, moves, text_of
+from planner.reading.documents import Document
+from planner.reading.kinds import kind_named
+from planner.reading.macros import Scalar
+from planner.reading.parse import Defaults, audit_call
+from planner.reading.sqltext import checked_dialect, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 

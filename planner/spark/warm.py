@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from planner.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from planner.engine import Connection
 from planner.errors import RequestError
-from planner.java import profile_of
-from planner.session import ClassicSession, silence
+from planner.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
+from planner.spark.java import profile_of
+from planner.spark.session import ClassicSession, silence
 
 SERVING = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",

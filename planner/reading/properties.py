@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model import AuditCall, Column
-from planner.sqltext import Source, Tokens, closing, did_you_mean, parsed, split
+from planner.reading.sqltext import Source, Tokens, closing, did_you_mean, parsed, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _TEXTS = (TokenType.STRING, TokenType.IDENTIFIER)

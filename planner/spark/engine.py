@@ -12,14 +12,14 @@ from pathlib import Path
 from urllib.parse import unquote
 from uuid import uuid4
 
-from planner.catalog import WAIT
 from planner.engine import Connection, Partitioning, Rows, Table, Written
 from planner.errors import Cancelled, QueryError
 from planner.intervals import Interval
-from planner.java import profile_of
 from planner.model import Column
-from planner.session import Frame, Session, open_session
-from planner.spark_errors import WRAPPER, condition, is_spark, translated
+from planner.spark.catalog import WAIT
+from planner.spark.errors import WRAPPER, condition, is_spark, translated
+from planner.spark.java import profile_of
+from planner.spark.session import Frame, Session, open_session
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from planner.errors import MergeplanError, Place, ProjectError
-from planner.macros import DATES, spark_tree
 from planner.model import Audit, AuditCall
-from planner.sqltext import did_you_mean
+from planner.reading.macros import DATES, spark_tree
+from planner.reading.sqltext import did_you_mean
 
 Arguments = Mapping[str, exp.Expr]
 NON_BLOCKING = "_non_blocking"

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
 
-from planner.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
 from planner.engine import Connection
 from planner.errors import MergeplanError, QueryError, RequestError
-from planner.java import Jvm, Profile, start_jvm
-from planner.scans import explained_bytes, plan_bytes
-from planner.spark_errors import condition, translated
+from planner.spark.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
+from planner.spark.errors import condition, translated
+from planner.spark.java import Jvm, Profile, start_jvm
+from planner.spark.scans import explained_bytes, plan_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

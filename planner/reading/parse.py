@@ -15,14 +15,14 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.dates import end_instant, instant, moves
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron, cron_error
-from planner.kinds import with_kind
-from planner.macros import Scalar, Scope, check_places, expand, expand_block
 from planner.model import Audit, AuditCall, Kind, Model
-from planner.names import model_name, name_outputs, name_tables, refuse_java
-from planner.properties import (
+from planner.reading.dates import end_instant, instant, moves
+from planner.reading.kinds import with_kind
+from planner.reading.macros import Scalar, Scope, check_places, expand, expand_block
+from planner.reading.names import model_name, name_outputs, name_tables, refuse_java
+from planner.reading.properties import (
     Property,
     audit_calls,
     block,
@@ -38,7 +38,7 @@ from planner.properties import (
     word,
     words,
 )
-from planner.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
+from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
 
 LATER = """session_properties physical_properties virtual_properties partitioned_by clustered_by signals blueprints
     pre_statements post_statements on_virtual_update gateway table_format physical_version default_catalog

@@ -1,0 +1,1 @@
+"""Reading a project: text and YAML become models, audits, unit tests and a configuration."""
