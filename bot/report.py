@@ -373,11 +373,12 @@ def computed_words(model: ModelChange) -> str:
     """Which days of the table are computed, or that none is."""
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
+    preview = " (preview: made of some days only, and never promoted)" if model.preview else ""
     if model.kind.upper() in WHOLE_KINDS:
-        return "the whole table" if model.intervals else "built already"
+        return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:
-        return f"built already: {days(model.needed)}" if model.needed else "built already"
-    return days(model.intervals) + (" (preview)" if model.preview else "")
+        return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
+    return days(model.intervals) + preview
 
 
 def table_words(model: ModelChange) -> str:

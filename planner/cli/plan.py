@@ -13,7 +13,17 @@ import click
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
-from planner.cli.planning import Asked, categories, checked_request, current, planned_for, save, saved_request, unmoved
+from planner.cli.planning import (
+    DEFAULT_TARGET,
+    Asked,
+    categories,
+    checked_request,
+    current,
+    planned_for,
+    save,
+    saved_request,
+    unmoved,
+)
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.costs import Estimate
@@ -44,7 +54,7 @@ def execution_time_option(command: Any) -> Any:
 
 
 @click.command()
-@click.argument("environment", default=PROD)
+@click.argument("environment", default=None, required=False)
 @click.option("--auto-apply", is_flag=True, help="Apply without asking.")
 @click.option("--explain", is_flag=True, help="Show what applying would do, and do nothing.")
 @click.option("--start", metavar="DATE", help="Compute from this day on only.")
@@ -65,7 +75,7 @@ def execution_time_option(command: Any) -> Any:
 @output_option
 @workspace
 def plan(
-    environment: str, root: Path, gateway: str | None, output: str, categorize: tuple[str, ...], **flags: Any
+    environment: str | None, root: Path, gateway: str | None, output: str, categorize: tuple[str, ...], **flags: Any
 ) -> int:
     """Show what ENVIRONMENT (prod by default) would become, and apply it if you say so.
 
@@ -77,7 +87,7 @@ def plan(
     mergeplan plan dev --categorize shop.orders=non-breaking
     """
     asked = Asked(
-        environment,
+        DEFAULT_TARGET if environment is None else environment,
         flags["start"],
         flags["end"],
         categories(categorize),

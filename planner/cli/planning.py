@@ -16,6 +16,7 @@ from planner.promotion import recover
 from planner.schedule import Window
 from planner.state import Lease
 
+DEFAULT_TARGET = "-"  # no environment was named: the one that the project names, or prod
 CATEGORIES = {
     "breaking": Category.BREAKING,
     "non-breaking": Category.NON_BREAKING,
@@ -43,7 +44,7 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
     if start and end and start >= end:
         raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
     return Asked(
-        checked_name(asked.environment),
+        checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
         start.isoformat() if start else None,
         end.isoformat() if end else None,
         asked.categories,

@@ -79,6 +79,11 @@ class Workspace:
         return load_project(self.root, self.now, self.gateway, Path(ruling) if ruling else None)
 
     @property
+    def default_target(self) -> str:
+        """The environment that a plan is for when nobody names one."""
+        return self.project.config.default_target_environment
+
+    @property
     def home(self) -> Path:
         """Where the embedded Spark and state live: MERGEPLAN_HOME, or `.mergeplan` in the project's folder."""
         return Path(os.environ.get("MERGEPLAN_HOME") or self.root / ".mergeplan")

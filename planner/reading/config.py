@@ -6,8 +6,11 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
                                 plan.{no_diff,no_prompts,auto_apply,include_unmodified,enable_preview}, test_connection,
                                 model_defaults.{optimize_query,validate_query}
+    accepted, something is kept longer than asked
+                                snapshot_ttl, environment_ttl, pinned_environments: environments stay until they are
+                                invalidated, tables for the janitor's own time
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
-                                snapshot_ttl, environment_ttl, pinned_environments, default_target_environment
+                                default_target_environment
     refused with a sentence     all others: they would change tables, names or results
 """
 
