@@ -187,8 +187,9 @@ def main() -> None:
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / "calls.jsonl").open("a") as calls:
         ruling = os.environ.get("MERGEPLAN_GATEWAYS_FROM")
-        told = {"argv": sys.argv[1:], "environ": dict(os.environ), "pid": os.getpid()}
-        calls.write(json.dumps({**told, "gateways": Path(ruling).read_text() if ruling else ""}) + "\n")
+        gateways = Path(ruling).read_text() if ruling else ""
+        told = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
+        calls.write(json.dumps(told) + "\n")
     verb, state = sys.argv[1], load()
     if knobs().get("defect") == verb:
         raise SystemExit(3)
