@@ -8,12 +8,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
 
 
-.PHONY: help demo test lint types unit prove format lock clean
+.PHONY: help demo test lint types unit prove bench format lock clean
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
 	@echo "make prove   what the rules promise, run on Spark in 2,000 random cases"
+	@echo "make bench   how long plans take, as ratios"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -33,6 +34,9 @@ unit: $(READY)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py
+
+bench: $(READY)
+	@$(BIN)/python benchmarks/plan_time.py
 
 format: $(READY)
 	@$(BIN)/ruff check --fix
