@@ -12,6 +12,7 @@ import structlog
 from bot.desk import Desk
 from bot.events import Event, Ignored, Refused, read_event
 from bot.logs import start_logging
+from bot.markdown import inert
 from bot.processes import hide_environment
 from bot.records import PullRecord, State
 from bot.report import Shown, plan_comment
@@ -40,8 +41,8 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker = Worker(desk)
         worker.recover()
         desk.inbox.receive(event)
-        done = worker.drain(event.repository, DRAIN_SECONDS)
-        return _conclude(desk, event, environ, done)
+        undone = worker.drain(event.repository, DRAIN_SECONDS)
+        return _conclude(desk, event, environ, undone)
     finally:
         desk.inbox.close()
 
@@ -78,14 +79,16 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | Refused:
     return read_event(guid[:120], name, payload)
 
 
-def _conclude(desk: Desk, event: Event, environ: Mapping[str, str], done: bool) -> int:
+def _conclude(desk: Desk, event: Event, environ: Mapping[str, str], undone: str) -> int:
     record = desk.inbox.pull(event.repository, event.number) if event.number else None
     prod = desk.inbox.prod(event.repository)
-    text = (plan_comment(Shown(record, prod)) if record and record.head else None) or _summary(record, done)
+    comment = plan_comment(Shown(record, prod)) if record and record.head else None
+    text = "\n".join(part for part in (_undone(undone), comment or _summary(record)) if part)
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text[:SUMMARY_LIMIT])
-    if not done:
+    if undone:
+        log.error("not_done", why=undone)
         return 1
     failed = {State.FAILED, State.UNPROMOTED}
     if record is not None:
@@ -93,7 +96,9 @@ def _conclude(desk: Desk, event: Event, environ: Mapping[str, str], done: bool) 
     return 1 if prod.promoted_commit != prod.commit else 0
 
 
-def _summary(record: PullRecord | None, done: bool) -> str:
-    if not done:
-        return "### mergeplan\n\nThe time was up before everything was done.\n"
+def _undone(why: str) -> str:
+    return f"### mergeplan could not finish\n\n{inert(why)}\n" if why else ""
+
+
+def _summary(record: PullRecord | None) -> str:
     return "### mergeplan\n\nNo models change.\n" if record else "### mergeplan\n\nProd is where its branch is.\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from tempfile import TemporaryFile
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -78,6 +79,11 @@ def not_ready(desk: Desk) -> str:
     """What keeps the service from working, '' when nothing does."""
     if desk.closing.is_set():
         return "closing"
+    try:
+        with TemporaryFile(dir=desk.settings.home):
+            pass
+    except OSError as error:
+        return f"the home folder cannot be written: {error.strerror}"
     try:
         desk.inbox.ping()
     except MergeplanError:

@@ -48,7 +48,10 @@ class CheckoutFailed(Exception):
 
 @dataclass(frozen=True)
 class Merge:
-    """What a merge of two commits gives: a commit and its tree, or the paths that conflict."""
+    """What a merge of two commits gives: a commit and its tree, or the paths that conflict, or none of these.
+
+    Nothing at all means that the two have no commit in common.
+    """
 
     commit: str = ""
     tree: str = ""
@@ -117,9 +120,11 @@ class Checkout:
         """What the head gives when it is merged into the base; always the same commit for the same two."""
         if self.contains(head, base):
             return Merge(head, self.tree(head))
+        if self._ask("merge-base", _sha(base), _sha(head)) == 1:
+            return Merge()
         code, out = self._run("merge-tree", "--write-tree", "--name-only", "--no-messages", _sha(base), _sha(head))
         if code not in (0, 1):
-            raise CheckoutFailed("Git cannot merge the head into the base: have they any commit in common?")
+            raise CheckoutFailed("Git cannot merge the head into the base.")
         tree, *paths = out.splitlines()
         if code == 1:
             return Merge(conflicts=tuple(dict.fromkeys(paths)))

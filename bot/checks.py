@@ -6,23 +6,20 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from bot.markdown import CHECK_LIMIT, counted, table, within
+from bot.markdown import CHECK_LIMIT, clipped, counted, fitting
 from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, State
-from bot.report import (
-    Shown,
-    blockers,
+from bot.report import Shown, blockers, model_table, plan_comment
+from bot.results import Outcome, Problem
+from bot.words import (
     change_words,
     cost_words,
     failure_title,
-    model_row,
-    plan_comment,
     problem_line,
     promise_sentence,
     promotion_status,
     view_words,
     work_words,
 )
-from bot.results import Outcome, Problem
 
 ANNOTATIONS_MOST = 200
 
@@ -70,6 +67,8 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             return tuple(_running(name, "Waiting for prod's first build.", "queued") for name in CHECKS)
         case State.HELD:
             return tuple(_held(name, record) for name in CHECKS)
+        case State.CLOSED if record.reason:
+            return tuple(CheckView(name, "Nothing to do", record.reason) for name in CHECKS)
         case State.CANCELLED | State.CLOSED:
             why = (
                 "Closed: the environment was dropped." if record.state is State.CLOSED else record.reason or "Stopped."
@@ -86,7 +85,7 @@ def superseded(name: str, newer: str) -> CheckView:
 
 
 def _running(name: str, text: str, status: str = "in_progress") -> CheckView:
-    return CheckView(name, text[:140], text, status, "")
+    return CheckView(name, text[:140], clipped(text), status, "")
 
 
 def _held(name: str, record: PullRecord) -> CheckView:
@@ -130,12 +129,7 @@ def _plan(shown: Shown) -> CheckView:
             annotations=remarks(outcome.problems),
         )
     plan = outcome.plan
-    blocks = [table(("Model", "Category", "Why", "Computed", "Table"), [model_row(model)]) for model in plan.models]
-    text = within(
-        [f"{change_words(plan)}; to compute: {work_words(plan)}.", *blocks, ""],
-        CHECK_LIMIT - 500,
-        "*More models are not shown.*",
-    )
+    text = f"{change_words(plan)}; to compute: {work_words(plan)}.\n\n{model_table(plan.models, CHECK_LIMIT - 5_000)}\n"
     if plan.blockers:
         marks = remarks(plan.blockers)
         return CheckView(PLAN, plan.blockers[0].message[:140], text, conclusion="failure", annotations=marks)
@@ -240,14 +234,7 @@ def _quoted(text: str) -> str:
 
 def _fit(text: str) -> str:
     """Whole lines within what a check may hold."""
-    kept, room = [], CHECK_LIMIT - 600
-    for line in text.splitlines():
-        room -= len(line) + 1
-        if room < 0:
-            kept.append("- and more")
-            break
-        kept.append(line)
-    return "\n".join(kept) or "Nothing to tell."
+    return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to tell."
 
 
 __all__ = ["Annotation", "CheckView", "checks", "plan_comment", "prod_check", "promotion_check", "superseded"]

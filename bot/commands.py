@@ -11,8 +11,9 @@ from enum import StrEnum
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
 COMMAND = re.compile(r" {0,3}(`*)/([A-Za-z][A-Za-z-]{0,30})(?=$|[\s`])(.*)")
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-COMMENTED = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+FENCE = re.compile(r"(?: {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))* {0,3}(`{3,}|~{3,})(.*)")  # also begun within a list's item
+FENCE_END = re.compile(r" *(`{3,}|~{3,})\s*")
+SPAN_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|<!--")
 
 
 class Verb(StrEnum):
@@ -83,20 +84,20 @@ def read_commands(body: str) -> tuple[Command | Mistake, ...]:
     """The commands that stand at the start of a line, in order; quotes, code blocks and talk give none."""
     if MARKER in body:
         return ()
-    lines = prose_lines(COMMENTED.sub("", body.replace("\r\n", "\n").replace("\r", "\n")))
-    found = (_read_line(line) for line in lines)
+    found = (_read_line(line) for line in prose_lines(body.replace("\r\n", "\n").replace("\r", "\n")))
     return tuple(each for each in found if each is not None)
 
 
 def prose_lines(text: str) -> Iterable[str]:
-    """The lines that are neither quoted nor in a fenced or indented code block."""
-    fence, quoting = "", False
-    for line in text.split("\n"):
-        mark = FENCE.fullmatch(line)
+    """The lines that are neither quoted, nor in a fenced or indented code block, nor in an HTML comment."""
+    fence, quoting, hidden = "", False, False
+    for whole in text.split("\n"):
         if fence:
-            closes = mark and mark[1].startswith(fence) and not mark[2].strip()
-            fence = "" if closes else fence
+            end = FENCE_END.fullmatch(whole)
+            fence = "" if end and end[1].startswith(fence) else fence
             continue
+        line, hidden = _uncommented(whole, hidden)
+        mark = FENCE.fullmatch(line)
         if mark and not (mark[1].startswith("`") and "`" in mark[2]):
             fence = mark[1]
             continue
@@ -107,6 +108,25 @@ def prose_lines(text: str) -> Iterable[str]:
         indented = line.startswith(("    ", "\t"))
         if not quoting and not indented:
             yield line
+
+
+def _uncommented(line: str, hidden: bool) -> tuple[str, bool]:
+    """A line without its HTML comments, and whether one goes on; what stands in a code span opens none."""
+    shown, at = [], 0
+    while at < len(line):
+        if hidden:
+            end = line.find("-->", at)
+            if end < 0:
+                break
+            at, hidden = end + 3, False
+        mark = SPAN_OR_COMMENT.search(line, at)
+        if mark is None:
+            shown.append(line[at:])
+            break
+        hidden = mark[0] == "<!--"
+        shown.append(line[at : mark.start() if hidden else mark.end()])
+        at = mark.end()
+    return "".join(shown), hidden
 
 
 def _read_line(line: str) -> Command | Mistake | None:

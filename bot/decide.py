@@ -69,7 +69,7 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.head != pull.head or record.state in (State.NEW, State.PLANNING, State.WAITING, State.HELD):
         return MakePlan(record.reason if record.head == pull.head else "")
     if record.state is State.CLOSED:
-        return MakePlan("Reopened.")
+        return MakePlan("It merges into this branch again." if record.reason else "Reopened.")
     if record.state in AFTER_MERGE:
         return Rest()
     if record.words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -71,6 +72,19 @@ class Desk:
                 return read_config(text, path, default_branch)
         return None
 
+    def has_project(self, checkout: Checkout, commit: str) -> bool:
+        """True when the project's folder holds a config.yaml at that commit."""
+        root = Path(self.settings.project_path)
+        return any(checkout.read(commit, (root / name).as_posix()) is not None for name in CONFIG_FILES)
+
+    def no_project(self, subject: str) -> Finished:
+        """The end of a plan that found no project; `subject` is what would leave none."""
+        path = (Path(self.settings.project_path) / CONFIG_FILES[0]).as_posix()
+        hint = "Bring the file back; to move the project, tell the bot's operator its new folder."
+        return failed(
+            f"{subject} would leave no `{path}`, and without it there is no project.", "ProjectError", hint=hint
+        )
+
     @contextmanager
     def project(self, checkout: Checkout, commit: str, run_id: str) -> Iterator[Path]:
         """The project's folder as it is at a commit."""
@@ -125,6 +139,12 @@ class Desk:
         if finished.stopped == "shutdown":
             raise ShuttingDown
         return finished
+
+
+def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:
+    """The end of a run that needed no planner to fail."""
+    event = {"event": "error", "message": message, "kind": kind, "path": path, "line": line, "hint": hint}
+    return Finished((json.dumps(event), json.dumps({"event": "result", "ok": False})), 1)
 
 
 def now_text() -> str:

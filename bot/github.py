@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -12,7 +11,6 @@ from typing import Any, TypeVar
 
 import requests
 import structlog
-import tenacity
 from github import Auth, Consts, Github, GithubException, GithubIntegration
 from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
@@ -21,60 +19,14 @@ from github.Repository import Repository
 
 from bot.checks import CheckView
 from bot.events import Said
+from bot.patience import READ_TRIES, GitHubFailed, GitHubPaused, Pause, is_passing, patiently
 from bot.records import Posted, Pull
 from bot.settings import ROLES, Role, Settings
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
-READ_TRIES = 4
 WRITE_TRIES = 3
-LONGEST_WAIT = 20.0  # a pause longer than this is left to the lane: it comes back when the pause is over
-SECONDARY_WAIT = 60.0
 ANNOTATIONS_A_CALL = 50
-
-
-class GitHubPaused(Exception):
-    """GitHub asked for silence until `until` (seconds of the epoch); the caller comes back then."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"GitHub asked to wait for {seconds:.0f} s")
-        self.seconds = seconds
-
-
-class GitHubFailed(Exception):
-    """GitHub did not do it: refused, or out of reach after several tries."""
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class Pause:
-    """One installation's silence: while it lasts, every call of that installation waits."""
-
-    def __init__(self, longest: float = LONGEST_WAIT) -> None:
-        self._until = 0.0
-        self._longest = longest
-        self._lock = threading.Lock()
-
-    def ask(self, seconds: float) -> None:
-        """GitHub asked for silence."""
-        with self._lock:
-            self._until = max(self._until, time.time() + seconds)
-        log.warning("github_paused", seconds=round(seconds, 1))
-
-    @property
-    def left(self) -> float:
-        with self._lock:
-            return max(0.0, self._until - time.time())
-
-    def wait(self) -> None:
-        """Waits out a short pause; GitHubPaused for a long one."""
-        left = self.left
-        if left > self._longest:
-            raise GitHubPaused(left)
-        if left:
-            threading.Event().wait(left)
 
 
 class GitHub:
@@ -189,6 +141,15 @@ class RepositoryGateway:
     def default_branch(self) -> str:
         return self._read(lambda: self._repo.default_branch)
 
+    def default_branch_now(self) -> str:
+        """The default branch, asked anew: it may have been renamed."""
+
+        def read() -> str:
+            self._repo.update()  # by its ETag: free while nothing has changed
+            return self._repo.default_branch
+
+        return self._read(read)
+
     def git_token(self) -> str:
         """A token that git may fetch with, for now."""
         return self._read(lambda: str(self._auth.token))
@@ -245,11 +206,13 @@ class RepositoryGateway:
     # --- writing ---
 
     def write_comment(self, number: int, body: str, marker: str) -> Posted:
-        """Posts a comment with that hidden marker unless one of ours has it already, which is edited instead."""
+        """Posts a comment that begins with that hidden marker; edits it when one of ours does so already."""
         body = self._clean(body)
 
         def look() -> Posted | None:
-            ours = (each for each in self.comments(number) if each.author == self.login and marker in each.body)
+            ours = (
+                each for each in self.comments(number) if each.author == self.login and each.body.startswith(marker)
+            )
             return next(ours, None)
 
         def post() -> Posted:
@@ -378,62 +341,6 @@ class RepositoryGateway:
         return ()
 
 
-def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
-    """Does a call, again after a pause that GitHub asked for, and again a few times when it is out of reach."""
-
-    def once() -> T:
-        pause.wait()
-        try:
-            return call()
-        except GithubException as error:
-            wait = asked_wait(error)
-            if wait is not None:
-                pause.ask(wait)
-                raise _Limited from error
-            raise GitHubFailed(_said(error), error.status) from error
-        except (requests.RequestException, ConnectionError, TimeoutError) as error:
-            raise GitHubFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
-
-    def again(error: BaseException) -> bool:
-        if isinstance(error, _Limited):
-            return True
-        return tries > 1 and isinstance(error, GitHubFailed) and is_passing(error.status)
-
-    def wait(state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        return 0.0 if isinstance(error, _Limited) else tenacity.wait_random_exponential(multiplier=0.3, max=5)(state)
-
-    stop = tenacity.stop_after_attempt(max(tries, READ_TRIES))
-    retrying = tenacity.Retrying(retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, reraise=True)
-    try:
-        return retrying(once)
-    except _Limited as error:
-        raise GitHubPaused(max(pause.left, 1.0)) from error
-
-
-class _Limited(Exception):
-    """A rate limit was met; the pause is set."""
-
-
-def is_passing(status: int) -> bool:
-    """True for an answer that may be another one next time: none at all, or the server's own fault."""
-    return status == 0 or status >= 500
-
-
-def asked_wait(error: GithubException) -> float | None:
-    """How long GitHub asks to be left alone, None when this is no rate limit."""
-    if error.status not in (403, 429):
-        return None
-    headers = {key.lower(): value for key, value in (error.headers or {}).items()}
-    after = headers.get("retry-after", "")
-    if after.isdigit():
-        return float(after)
-    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
-        return max(1.0, float(headers["x-ratelimit-reset"]) - time.time() + 1)
-    text = str(error.data).lower()
-    return SECONDARY_WAIT if error.status == 429 or "secondary rate limit" in text else None
-
-
 def redacted(text: str, secrets: Sequence[str]) -> str:
     """The text without any of the secrets, and without anything that looks like a GitHub token."""
     for secret in secrets:
@@ -443,12 +350,6 @@ def redacted(text: str, secrets: Sequence[str]) -> str:
 
 
 TOKEN = re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9_-]{16,}|github_pat_[A-Za-z0-9_]{20,})")
-
-
-def _said(error: GithubException) -> str:
-    data = error.data
-    message = data.get("message") if isinstance(data, dict) else None
-    return f"GitHub answered {error.status}: {str(message or 'no reason given')[:300]}"
 
 
 def _pull(pull: PullRequest) -> Pull:

@@ -7,7 +7,10 @@ takes the lane. The newest state is read when the lane runs, so ten deliveries t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -18,78 +21,10 @@ from pydantic import TypeAdapter
 from bot.commands import read_commands
 from bot.events import Event, Said
 from bot.records import CommandRow, News, ProdRecord, PullRecord
+from bot.tables import COMMANDS, DECISIONS, DELIVERIES, LANES, PRODS, PULLS, RUNS
 from planner.database import clock, open_database, put, transaction, upgrade
 
 LEASE_SECONDS = 30.0
-META = sa.MetaData()
-DELIVERIES = sa.Table(
-    "bot_deliveries",
-    META,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("guid", sa.String(120), nullable=False, unique=True),
-    sa.Column("kind", sa.String(80)),
-    sa.Column("lane", sa.Text),
-    sa.Column("head", sa.String(64)),
-    sa.Column("received_at", sa.Float),
-)
-LANES = sa.Table(
-    "bot_lanes",
-    META,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("repository", sa.Text),
-    sa.Column("number", sa.Integer),
-    sa.Column("wanted", sa.Integer),
-    sa.Column("due_at", sa.Float),
-    sa.Column("settle_until", sa.Float),
-    sa.Column("owner", sa.Text),
-    sa.Column("owned_until", sa.Float),
-    sa.Column("attempts", sa.Integer),
-    sa.Column("error", sa.Text),
-)
-COMMANDS = sa.Table(
-    "bot_commands",
-    META,
-    sa.Column("repository", sa.Text, primary_key=True),
-    sa.Column("comment_id", sa.BigInteger, primary_key=True),
-    sa.Column("number", sa.Integer),
-    sa.Column("state", sa.String(20)),
-    sa.Column("seen", sa.Boolean),
-    sa.Column("data", sa.Text),
-)
-PULLS = sa.Table(
-    "bot_pulls",
-    META,
-    sa.Column("repository", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("state", sa.String(20)),
-    sa.Column("head", sa.String(64)),
-    sa.Column("data", sa.Text),
-)
-PRODS = sa.Table("bot_prods", META, sa.Column("repository", sa.Text, primary_key=True), sa.Column("data", sa.Text))
-RUNS = sa.Table(
-    "bot_runs",
-    META,
-    sa.Column("run_id", sa.String(40), primary_key=True),
-    sa.Column("lane", sa.Text),
-    sa.Column("purpose", sa.Text),
-    sa.Column("worker", sa.Text),
-    sa.Column("pid", sa.Integer),
-    sa.Column("birth", sa.Text),
-    sa.Column("started_at", sa.Float),
-    sa.Column("ended_at", sa.Float),
-    sa.Column("exit_code", sa.Integer),
-)
-DECISIONS = sa.Table(
-    "bot_decisions",
-    META,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("at", sa.Float),
-    sa.Column("repository", sa.Text),
-    sa.Column("number", sa.Integer),
-    sa.Column("who", sa.Text),
-    sa.Column("what", sa.Text),
-    sa.Column("plan_id", sa.Text),
-)
 _PULL = TypeAdapter(PullRecord)
 _PROD = TypeAdapter(ProdRecord)
 _COMMAND = TypeAdapter(CommandRow)
@@ -135,14 +70,20 @@ def lane_key(repository: str, number: int) -> str:
 class Inbox:
     """The bot's tables in the state database; every method is one transaction."""
 
-    def __init__(self, url: str, *, settle_seconds: float = 2.0) -> None:
+    def __init__(self, url: str, *, settle_seconds: float = 2.0, lease_seconds: float = LEASE_SECONDS) -> None:
         self._database = open_database(url)
         self._settle = settle_seconds
+        self._lease = lease_seconds
         self._listeners: list[Callable[[], None]] = []
+        self._alone: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         upgrade(self._database, "bot")
 
     def close(self) -> None:
         self._database.dispose()
+
+    def alone(self, repository: str, number: int) -> AbstractContextManager[object]:
+        """Held while GitHub is told of a pull request: one thread of this process at a time."""
+        return self._alone[lane_key(repository, number)]
 
     def on_work(self, listener: Callable[[], None]) -> None:
         """Calls the listener when this process took something in."""
@@ -253,7 +194,7 @@ class Inbox:
             connection.execute(
                 LANES.update()
                 .where(LANES.c.key == row.key)
-                .values(owner=worker, owned_until=now + LEASE_SECONDS, settle_until=None)
+                .values(owner=worker, owned_until=now + self._lease, settle_until=None)
             )
             last = connection.execute(
                 sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.lane == row.key)
@@ -268,11 +209,15 @@ class Inbox:
             query = query.where(LANES.c.repository == only)
         return query.order_by(LANES.c.due_at).limit(1)
 
-    def renew(self, worker: str) -> None:
-        """Says that the worker lives: its claims last on."""
+    def renew(self, worker: str, keys: Sequence[str]) -> None:
+        """Says that the worker lives and still works on these lanes: its claims on them last on.
+
+        A lane that it could not give back, the database being out of reach, is free when its claim ends.
+        """
         with transaction(self._database) as connection:
-            until = self._now(connection) + LEASE_SECONDS
-            connection.execute(LANES.update().where(LANES.c.owner == worker).values(owned_until=until))
+            until = self._now(connection) + self._lease
+            held = sa.and_(LANES.c.owner == worker, LANES.c.key.in_(keys))
+            connection.execute(LANES.update().where(held).values(owned_until=until))
 
     def release(self, lane: Lane, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
         """Gives a lane back: done, or due again when news came meanwhile, after a settling time, or after a failure."""

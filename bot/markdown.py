@@ -135,6 +135,27 @@ def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
     return "\n\n".join(each for each in [*kept, left_out if dropped else "", last] if each) + "\n"
 
 
+def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
+    """The first lines that fit; `rest` tells how many do not.
+
+    >>> fitting(["- one", "- two", "- three"], 12)
+    ['- one', '- two', '- and 1 more']
+    """
+    kept: list[str] = []
+    room = limit
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            return [*kept, rest.format(f"{len(lines) - len(kept):,}")]
+        kept.append(line)
+    return kept
+
+
+def clipped(text: str, limit: int = 2_000) -> str:
+    """The beginning of a text that may be of any length."""
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 view`, `2 views`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -25,8 +25,8 @@ from bot.markdown import counted
 from bot.planner_process import Finished, new_run_id
 from bot.publish import publish
 from bot.records import Prod, ProdRecord, Pull, PullRecord, State, packed
-from bot.report import view_words, work_words
 from bot.results import EnvironmentRow, Outcome
+from bot.words import view_words, work_words
 from planner.environment import PROD
 from planner.errors import ProjectError
 
@@ -50,14 +50,17 @@ def reconcile_prod(desk: Desk, lane: Lane) -> None:
 
 def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
     """The prod branch, named by the default branch's rules; None when there is no project, and so no prod to build."""
-    checkout, default = desk.checkout(gateway), gateway.default_branch
+    checkout, default = desk.checkout(gateway), gateway.default_branch_now()
     checkout.fetch(default)
     try:
         config = desk.config(checkout, checkout.head(default), default)
     except ProjectError:
         return desk.inbox.prod(gateway.name).branch or default
+    prod = desk.inbox.prod(gateway.name)
+    if config is None and prod.state is Prod.READY:
+        return prod.branch or default  # the project is gone: what is merged now is refused, and said to be
     if config is None:
-        if desk.inbox.prod(gateway.name).state is Prod.UNKNOWN:
+        if prod.state is Prod.UNKNOWN:
             desk.inbox.change_prod(gateway.name, state=Prod.FAILED, branch=default)
             _wake_pulls(desk, gateway.name)
         return None
@@ -95,6 +98,9 @@ class _ProdReconciliation:
         self.checkout.fetch(self.branch)
         head = self.checkout.head(self.branch)
         prod = self._prod()
+        if prod.branch and prod.branch != self.branch:
+            prod = self._change(branch=self.branch)
+            _wake_pulls(self.desk, self.lane.repository)
         if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or (
             prod.state is Prod.FAILED and prod.commit != head and not prod.revision
         ):
@@ -217,7 +223,7 @@ class _ProdReconciliation:
             plan = ended.outcome.plan
             self.inbox.record(self.lane.repository, number, "merge", f"promoted {commit}", plan.id if plan else "")
         else:
-            self._retry_or_go_on(ended, commit)
+            self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
             said = packed(ended.finished.lines, ended.finished.exit_code)
             record = self._pull(number, state=State.UNPROMOTED, promotion=said, progress="", reason="")
@@ -256,7 +262,8 @@ class _ProdReconciliation:
         """Merges that prod already shows, by a later push: said so, and done."""
         prod = self._prod()
         for record in self.inbox.pulls(self.lane.repository):
-            waits = record.state is State.MERGED and record.merge_sha and prod.promoted_commit
+            waiting = record.state in (State.MERGED, State.UNPROMOTED)
+            waits = waiting and record.merge_sha and prod.promoted_commit
             if (
                 waits
                 and self.checkout.has(record.merge_sha)
@@ -303,6 +310,9 @@ class _ProdReconciliation:
 
     def _call(self, commit: str, arguments: tuple[str, ...], number: int = 0) -> _Ended:
         """One call of the planner on a commit's tree, and then what prod is."""
+        if not self.desk.has_project(self.checkout, commit):
+            refused = self.desk.no_project("This commit")
+            return _Ended(refused, refused.outcome, None)
         run_id = new_run_id()
         told = [time.monotonic()]
 
@@ -346,12 +356,14 @@ class _ProdReconciliation:
             attempts=0,
         )
 
-    def _retry_or_go_on(self, ended: _Ended, commit: str) -> None:
-        """Later, while trying again may help: somebody holds prod, or the fault was ours."""
+    def _retry_or_go_on(self, ended: _Ended, commit: str, number: int = 0) -> None:
+        """Later, while trying again may help: somebody holds prod, and the comment says who, or the fault was ours."""
         attempts = self._prod().attempts + 1
         passing = ended.outcome.may_pass_later and attempts < 10 * DEFECT_TRIES
         if passing or (ended.outcome.is_defect and attempts < DEFECT_TRIES):
             self._change(attempts=attempts)
+            if number and passing:
+                self._show(self._pull(number, progress=f"Waiting: {ended.outcome.problems[0].message}"))
             raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
         self._change(attempts=0)
 

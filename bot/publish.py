@@ -16,7 +16,15 @@ log = structlog.get_logger(__name__)
 
 
 def publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
-    """Writes what differs from what GitHub was last told; a second call in the same state writes nothing."""
+    """Writes what differs from what GitHub was last told; a second call in the same state writes nothing.
+
+    A pull request's own lane and prod's lane may both come here: one after the other, and each reads the newest record.
+    """
+    with inbox.alone(record.repository, record.number):
+        return _publish(inbox, gateway, inbox.pull(record.repository, record.number))
+
+
+def _publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
     record = retire_checks(inbox, gateway, record)
     for view in checks(_shown(inbox, record)) if record.head else ():
         record = _put_check(inbox, gateway, record, record.head, view)
@@ -35,9 +43,10 @@ def retire_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
     """Ends the running checks of this head because another run takes its place."""
-    for ref in record.checks:
-        if not ref.done and ref.sha == record.head:
-            record = _put_check(inbox, gateway, record, ref.sha, superseded(ref.name, newer))
+    with inbox.alone(record.repository, record.number):
+        for ref in record.checks:
+            if not ref.done and ref.sha == record.head:
+                record = _put_check(inbox, gateway, record, ref.sha, superseded(ref.name, newer))
     return record
 
 
@@ -51,7 +60,7 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
         return record
     key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
     try:
-        check_id, url = gateway.write_check(sha, view, key, known.id if known else 0)
+        check_id, url = gateway.write_check(sha, view, key, known.id if known else gateway.find_check(sha, key))
     except GitHubFailed as error:
         if error.status not in (403, 404, 422):
             raise

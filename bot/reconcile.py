@@ -14,9 +14,9 @@ from typing import Any
 
 import structlog
 
-from bot.checkout import Merge, changes_no_model
+from bot.checkout import CheckoutFailed, Merge, changes_no_model
 from bot.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
-from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, Superseded, now_text
+from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, Superseded, failed, now_text
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox import Lane
 from bot.planner_process import Finished, new_run_id
@@ -129,7 +129,15 @@ class _Reconciliation:
         """The rules as the base branch has them; a pull request cannot change its own."""
         prod = self.inbox.prod(self.lane.repository)
         branch = prod.branch or self.gateway.default_branch
-        self.checkout.fetch(branch)
+        try:
+            self.checkout.fetch(branch)
+        except CheckoutFailed:
+            renamed = self.gateway.default_branch_now()
+            if renamed == branch:
+                raise
+            branch = renamed
+            self.checkout.fetch(branch)
+            self.inbox.wake(self.lane.repository, 0)
         head = self.checkout.head(branch)
         try:
             found = self.desk.config(self.checkout, head, branch)
@@ -191,21 +199,20 @@ class _Reconciliation:
             error, place = self.config_error, self.config_error.place
             where = (place.path, place.line) if place else ("", 0)
             said = f"On the base branch: {error.message}"
-            return _failed(said, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+            return failed(said, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+        if not merge.commit and not merge.conflicts:
+            hint = f"Start the branch from `{self.config.prod_branch}` and bring the change over."
+            return failed("It has no commit in common with the base branch.", "Conflict", hint=hint)
         if merge.conflicts:
             shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
             hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
-            return _failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
+            return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
         untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.desk.settings.project_path)
         known = record.environment_exists or self.inbox.prod(self.lane.repository).state is not Prod.READY
-        no_project = not self._has_project(base) and not self._has_project(merge.commit)
-        return NOTHING if (untouched and not known) or no_project else None
-
-    def _has_project(self, commit: str) -> bool:
-        root = self.desk.settings.project_path
-        return any(
-            self.checkout.read(commit, name if root == "." else f"{root}/{name}") is not None for name in CONFIG_FILES
-        )
+        if self.desk.has_project(self.checkout, merge.commit):
+            return NOTHING if untouched and not known else None
+        gone = self.desk.has_project(self.checkout, base)
+        return self.desk.no_project("A merge") if gone else NOTHING
 
     def _edits_rules(self, base: str, merge: Merge) -> bool:
         changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
@@ -281,7 +288,7 @@ class _Reconciliation:
         elif kind == "closed":
             self._refresh()
         elif kind != "categorized":
-            self._conclude(self._record(), _failed(reason, "RequestError", hint="Type `/plan` to try again."))
+            self._conclude(self._record(), failed(reason, "RequestError", hint="Type `/plan` to try again."))
 
     def _give_way(self, newer: str, reason: str) -> None:
         record = self._change(state=State.NEW, progress="", fresh=False, reason=reason)
@@ -328,7 +335,9 @@ class _Reconciliation:
             self._change(environment_exists=False)
             return
         if record.state not in AFTER_MERGE:
-            record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="")
+            elsewhere = f"It merges into `{self.pull.base_ref}` now, not into `{self.config.prod_branch}`."
+            changes = {"reason": elsewhere if self.pull.is_open else "", "base_ref": self.pull.base_ref}
+            record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
         if record.environment_exists:
             run_id = new_run_id()
             prod = self.inbox.prod(self.lane.repository)
@@ -386,8 +395,3 @@ def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     skip = ["--skip-backfill"] if config.skip_pr_backfill else []
     start = [f"--start={config.pr_start}"] if config.pr_start else []
     return ("plan", record.environment, "--auto-apply", *said, *by, *skip, *start)
-
-
-def _failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:
-    event = {"event": "error", "message": message, "kind": kind, "path": path, "line": line, "hint": hint}
-    return Finished((json.dumps(event), json.dumps({"event": "result", "ok": False})), 1)

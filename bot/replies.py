@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.commands import FORMS, MARKER, Command, Mistake, Verb
-from bot.markdown import NAMES, code, inert, within
+from bot.markdown import NAMES, clipped, code, inert, within
 from bot.records import Answer, PullRecord, State
-from bot.report import Shown, accepted_commands, blockers, change_words, promise_sentence, view_words, work_words
+from bot.report import Shown, accepted_commands, blockers
 from bot.settings import Role
+from bot.words import change_words, promise_sentence, view_words, work_words
 
 REPLY_LIMIT = 60_000
 
@@ -62,7 +63,7 @@ def state_sentence(shown: Shown) -> str:
         case State.PLANNED if plan and plan.touches:
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
             if plan.blockers:
-                return f"{which} is blocked: {inert(plan.blockers[0].message)}{_link(record)}"
+                return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
             return f"{which}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
         case State.PLANNED:

@@ -16,6 +16,7 @@ from bot.markdown import (
     counted,
     days,
     fence,
+    fitting,
     folded,
     graph,
     inert,
@@ -24,14 +25,28 @@ from bot.markdown import (
     within,
 )
 from bot.records import PLAN, ProdRecord, PullRecord, State
-from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
+from bot.results import ModelChange, Outcome, PlanView, Problem
+from bot.words import (
+    WHOLE_KINDS,
+    audit_line,
+    change_words,
+    cost_words,
+    duration_words,
+    failure_title,
+    problem_line,
+    promise_sentence,
+    promotion_status,
+    size_words,
+    work_words,
+)
 
 PLAN_MARKER = f"{MARKER}:plan -->"
 GRAPH_OPEN = 25  # more models than this: the graph is folded
 GRAPH_MOST = 120  # more than this: no graph, it could not be read
-ROWS_MOST = 150
+ROWS_ROOM = 24_000  # characters, as the next ones: what is longer is cut at a line's end
+PROBLEMS_MOST = 12_000
+FOOT_MOST = 12_000
 DIFF_MOST = 12_000
-WHOLE_KINDS = frozenset({"FULL", "SEED"})
 
 
 @dataclass(frozen=True)
@@ -104,31 +119,13 @@ def headline(shown: Shown) -> str:
         case State.ROLLED_BACK:
             return "### ↩️ Rolled back: prod shows what it showed before this pull request"
         case State.CLOSED:
-            return "### 🧹 Closed: nothing of it is left"
+            return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed: nothing of it is left"
         case State.FAILED:
             return f"### ❌ {failure_title(outcome)}"
         case State.PLANNED:
             if plan is None or not plan.touches:
                 return "### ✅ No models change"
             return f"### {'⛔' if plan.blockers else '✅'} {change_words(plan)}"
-
-
-def failure_title(outcome: Outcome | None) -> str:
-    """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
-    if outcome is None or outcome.is_defect:
-        return "The plan could not be made: the fault is mergeplan's"
-    kinds = {each.kind for each in outcome.problems}
-    if outcome.failed:
-        return f"{counted(outcome.failed, 'unit test')} failed"
-    if "AuditFailed" in kinds or any(not audit.ok and audit.blocking for audit in outcome.audits):
-        return "A blocking audit found rows"
-    if "Conflict" in kinds:
-        return "It conflicts with the base branch"
-    if outcome.plan is not None:
-        return f"The environment {code(outcome.plan.environment)} could not be built"
-    if "ProjectError" in kinds or any(each.path for each in outcome.problems):
-        return "The project does not load"
-    return "The plan could not be made"
 
 
 def facts_line(shown: Shown) -> str:
@@ -144,30 +141,6 @@ def facts_line(shown: Shown) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def change_words(plan: PlanView) -> str:
-    """`1 non-breaking, 2 indirect non-breaking · 7 days to compute`."""
-    counts = Counter(category_of(model) for model in plan.models)
-    said = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
-    return ", ".join(said) or "Only views change"
-
-
-def work_words(plan: PlanView) -> str:
-    """What must be computed: tables and days, or that nothing is."""
-    todo = [model for model in plan.models if model.intervals]
-    if not todo:
-        return "nothing"
-    total = sum(day_count(model) for model in todo)
-    in_days = f", {counted(total, 'day')}" if total else ""
-    return f"{counted(len(todo), 'table')}{in_days}"
-
-
-def day_count(model: ModelChange) -> int:
-    """How many days of an incremental model a plan computes; 0 for a table that is computed whole."""
-    text = "" if model.kind.upper() in WHOLE_KINDS else days(model.intervals)
-    head = text.split(" day", 1)[0].replace(",", "")
-    return int(head) if head.isdigit() else 0
-
-
 def _counts(outcome: Outcome | None) -> list[str]:
     plan = outcome.plan if outcome else None
     if outcome is None or plan is None or not plan.touches:
@@ -177,7 +150,9 @@ def _counts(outcome: Outcome | None) -> list[str]:
     shared = sum(1 for model in plan.models if model.shares)
     size, seconds = sum(m.size for m in plan.models), sum(m.seconds for m in plan.models)
     cost = " · ".join(
-        each for each in (_bytes(size) if size else "", f"about {_duration(seconds)}" if seconds else "") if each
+        each
+        for each in (size_words(size) if size else "", f"about {duration_words(seconds)}" if seconds else "")
+        if each
     )
     head = [
         "Breaking",
@@ -236,65 +211,10 @@ def status(shown: Shown) -> str:
         case State.MERGED:
             return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
         case State.CLOSED:
-            return "Closed without merging. The environment and what only it used are dropped; prod is untouched."
+            why = inert(record.reason) or "Closed without merging."
+            return f"{why} The environment and what only it used are dropped; prod is untouched."
         case State.FAILED:
             return "Prod is untouched. A push that mends it is planned by itself."
-
-
-def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
-    """What a merge will do, counted."""
-    views, dropped = len(plan.moving), sum(model.change == "removed" for model in plan.models)
-    gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
-    if not views and not gone:
-        return "Merging changes no table and no view of prod: only what is known of the models."
-    if outcome and outcome.applied:
-        moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
-        return f"{moves} Nothing is computed again."
-    return f"Merging computes {work_words(plan)}, then points {counted(views, 'view')} of prod at the result{gone}."
-
-
-def promotion_status(record: PullRecord) -> str:
-    """What the merge did to prod, in numbers that were counted and not assumed."""
-    outcome = record.promoted
-    done = outcome.promotion if outcome else None
-    if record.state is State.ROLLED_BACK:
-        return (
-            f"> [!IMPORTANT]\n> {inert(record.reason)} The branch still holds this change: "
-            "revert the merge, or the next promotion brings it back."
-        )
-    if record.state is State.UNPROMOTED:
-        mend = "Mend it with another pull request, or type `/plan` to try again."
-        return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
-    at = f"`{record.merge_sha[:7]}`"
-    if done is None:
-        return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
-    work = "**Nothing was computed: 0 Spark jobs.**" if done.is_free else f"{cost_words(done)} first."
-    moved = f" {inert(record.reason)}" if record.reason else ""
-    revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
-    return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
-
-
-def view_words(done: Promotion) -> str:
-    """`2 views re-pointed, 1 added, 5 untouched, in 0.4 s.`"""
-    named = (
-        (done.swapped, "re-pointed"),
-        (done.added, "added"),
-        (done.dropped, "dropped"),
-        (done.unchanged, "untouched"),
-    )
-    counts = [(number, verb) for number, verb in named if number]
-    if not counts:
-        return "No view had to change."
-    first, *rest = counts
-    said = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
-    return f"{said}, in {done.seconds:.1f} s." if done.seconds else f"{said}."
-
-
-def cost_words(done: Promotion) -> str:
-    """What a promotion had to compute: `3 batches computed`."""
-    if done.batches:
-        return f"{counted(done.batches, 'batch', 'batches')} computed"
-    return f"{counted(done.spark_jobs, 'Spark job')} run"
 
 
 def _promoted_title(record: PullRecord) -> str:
@@ -319,24 +239,10 @@ def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
         for test in told.tests
         if not test.ok
     ]
-    lines = [problem_line(each) for each in told.problems[:50]] + failed[:50]
+    lines = [problem_line(each) for each in told.problems] + failed
     told_already = " ".join(each.message for each in told.problems)
-    lines += [audit_line(each) for each in told.audits if not each.ok and each.name not in told_already][:50]
-    return ["\n".join(lines)] if lines else []
-
-
-def problem_line(problem: Problem, name: str = "") -> str:
-    """`models/orders.sql:7`: what is wrong and what to do."""
-    where = f"{code(problem.where)}: " if problem.where else ""
-    return f"- {where}{code(name) + ': ' if name else ''}{inert(problem.message)}" + (
-        f" {inert(problem.hint)}" if problem.hint else ""
-    )
-
-
-def audit_line(audit: Audit) -> str:
-    """An audit's finding: the number of rows, and whether it blocks."""
-    weight = "" if audit.blocking else " (a warning: it does not block)"
-    return f"- {code(audit.model)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
+    lines += [audit_line(each) for each in told.audits if not each.ok and each.name not in told_already]
+    return ["\n".join(fitting(lines, PROBLEMS_MOST))] if lines else []
 
 
 def _plan_blocks(plan: PlanView) -> list[str]:
@@ -347,12 +253,15 @@ def _plan_blocks(plan: PlanView) -> list[str]:
     if 1 < len(shown) <= GRAPH_MOST:
         drawn = graph(shown)
         blocks.append(drawn if len(shown) <= GRAPH_OPEN else folded(f"Graph of {len(shown)} models", drawn))
-    rows = [model_row(model) for model in shown[:ROWS_MOST]]
-    if len(shown) > ROWS_MOST:
-        rows.append((f"… and {len(shown) - ROWS_MOST:,} more", "", "", "", ""))
-    blocks.append(table(("Model", "Category", "Why", "Computed", "Table"), rows))
+    blocks.append(model_table(shown, ROWS_ROOM))
     blocks += [_diff_block(model) for model in shown if model.diff]
     return blocks
+
+
+def model_table(models: Sequence[ModelChange], limit: int) -> str:
+    """A line for each model, as many as fit."""
+    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), map(model_row, models)).split("\n")
+    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | | | |")])
 
 
 def model_row(model: ModelChange) -> tuple[str, str, str, str, str]:
@@ -398,7 +307,9 @@ def _column_words(model: ModelChange) -> str:
 
 
 def _diff_block(model: ModelChange) -> str:
-    changed = [line for line in model.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    changed = [
+        line for line in model.diff.split("\n") if line.startswith(("+", "-")) and line[:3] not in ("+++", "---")
+    ]
     plus, minus = sum(line[0] == "+" for line in changed), sum(line[0] == "-" for line in changed)
     title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
     return folded(title, fence(model.diff, "diff", DIFF_MOST))
@@ -434,11 +345,11 @@ def foot(shown: Shown) -> str:
     blocked = blockers(shown.record)
     lines = ["---"]
     if blocked:
-        lines += ["**What blocks promotion**", "", *(problem_line(each) for each in blocked), ""]
+        lines += ["**What blocks promotion**", "", *fitting([problem_line(each) for each in blocked], FOOT_MOST), ""]
     commands = accepted_commands(shown)
     if commands:
         lines += ["**Commands accepted now**, each on a line of its own in a comment:", ""]
-        lines += [f"- {code(typed)}: {does}" for typed, does in commands]
+        lines += fitting([f"- {code(typed)}: {does}" for typed, does in commands], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
@@ -482,18 +393,3 @@ def _categorize_line(model: ModelChange) -> tuple[str, str]:
     if model.category == "non_breaking":
         return f"/categorize {model.name} breaking", "models downstream are recomputed too"
     return f"/categorize {model.name} non-breaking", "models downstream keep their tables"
-
-
-def _bytes(size: int) -> str:
-    value, unit = float(size), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -8,7 +8,7 @@ import structlog
 
 from bot.commands import Command, Mistake, Verb, chosen_model, read_commands
 from bot.desk import Desk, moment
-from bot.github import RepositoryGateway, said
+from bot.github import GitHubFailed, RepositoryGateway, said
 from bot.policy import Facts, Refused, decide
 from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, State
 from bot.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
@@ -16,6 +16,7 @@ from bot.report import Shown
 from bot.settings import BotConfig, Role
 
 log = structlog.get_logger(__name__)
+NOT_OURS = frozenset({State.NEW, State.CLOSED})  # where a pull request into another branch stands
 RUNNING = frozenset({State.NEW, State.PLANNING, State.WAITING})
 
 
@@ -24,7 +25,7 @@ def pick_up(desk: Desk, gateway: RepositoryGateway, number: int, comments: tuple
     own = [each.body for each in comments if each.author == gateway.login]
     for each in comments:
         mine = each.by_bot or each.author == gateway.login
-        if mine or each.edited or any(reply_marker(each.id) in body for body in own):
+        if mine or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
             continue
         desk.inbox.take_command(gateway.name, number, said(each))
 
@@ -34,11 +35,24 @@ def carry_out(desk: Desk, gateway: RepositoryGateway, pull: Pull, config: BotCon
     for row in desk.inbox.commands(gateway.name, pull.number):
         if row.state != "new":
             continue
+        _show_eyes(desk, gateway, row)
         found = read_commands(row.body)
         needs_role = any(isinstance(each, Command) and each.verb is not Verb.HELP for each in found)
         role = gateway.role(row.author) if needs_role else None
         answers = tuple(_one(desk, row, each, role, pull, config) for each in found)
         desk.inbox.answer(replace(row, state="accepted", answers=answers))
+
+
+def _show_eyes(desk: Desk, gateway: RepositoryGateway, row: CommandRow) -> None:
+    """Before the work begins; the worker shows them too, to a comment whose lane is busy."""
+    if row.seen:
+        return
+    try:
+        gateway.react(row.number, row.comment_id, "eyes")
+    except GitHubFailed as error:
+        log.warning("eyes_not_shown_yet", repository=row.repository, comment=row.comment_id, why=str(error))
+    else:
+        desk.inbox.mark_seen(row)
 
 
 def answer_all(desk: Desk, gateway: RepositoryGateway, number: int, config: BotConfig) -> None:
@@ -121,7 +135,7 @@ def _facts(desk: Desk, row: CommandRow, record: PullRecord, role: Role | None, p
         promoted=record.state is State.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
         prod_revision=prod.revision,
-        elsewhere=config.prod_branch if pull.base_ref != config.prod_branch and not record.head else "",
+        elsewhere=config.prod_branch if pull.base_ref != config.prod_branch and record.state in NOT_OURS else "",
         base_moved=bool(record.shown_head) and prod.revision != record.shown_revision,
     )
 

@@ -16,11 +16,12 @@ from bot.metrics import LANES
 from bot.processes import end_group, is_gone
 from bot.prod import reconcile_prod
 from bot.reconcile import reconcile_pull
-from bot.records import AFTER_MERGE, Prod, Pull, PullRecord, State
+from bot.records import AFTER_MERGE, Prod, ProdRecord, Pull, PullRecord, State
 
 log = structlog.get_logger(__name__)
 IDLE_SECONDS = 0.5
 EYES_TRIES = 5
+DRAIN_TRIES = 5
 KEEP_DAYS = 30.0
 LONGEST_BACKOFF = 300.0
 
@@ -34,6 +35,8 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._looked: dict[tuple[str, int], str] = {}
         self._eyes: dict[int, int] = {}
+        self._given_up: dict[str, str] = {}  # lane: why; for a run that ends, the Action's
+        self._held: set[str] = set()  # the lanes that are worked on now
         desk.inbox.on_work(self._news.set)
 
     def start(self) -> None:
@@ -67,8 +70,8 @@ class Worker:
                 inbox.release_of(owner)
                 log.info("lanes_recovered", worker=owner)
 
-    def drain(self, repository: str, seconds: float) -> bool:
-        """Works on one repository's lanes until none is due or put off; False when the time was up first."""
+    def drain(self, repository: str, seconds: float) -> str:
+        """Works on one repository's lanes until none is due or put off; else why not, in a sentence."""
         deadline = time.monotonic() + seconds
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
@@ -76,14 +79,23 @@ class Worker:
             lane = self.desk.inbox.claim(self.desk.worker, repository)
             if lane is not None:
                 self.work(lane)
+                if lane.key in self._given_up:
+                    return self._given_up[lane.key]
             elif not self.desk.inbox.has_plans(repository):
-                return True
+                return ""
             else:
                 self.desk.closing.wait(IDLE_SECONDS)
-        return False
+        return "The time was up before everything was done."
 
     def work(self, lane: Lane) -> None:
-        """Reconciles one claimed lane and gives it back in the way that its end asks for."""
+        """Reconciles one claimed lane, whose claim lasts until then, and gives it back as its end asks for."""
+        self._held.add(lane.key)
+        try:
+            self._work(lane)
+        finally:
+            self._held.discard(lane.key)
+
+    def _work(self, lane: Lane) -> None:
         inbox, bound = self.desk.inbox, log.bind(lane=lane.key)
         try:
             (reconcile_pull if lane.number else reconcile_prod)(self.desk, lane)
@@ -115,6 +127,10 @@ class Worker:
         )
         self.desk.inbox.release(lane, again_in=wait, error=said)
         LANES.labels("failed").inc()
+        forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
+        if forbidden or lane.attempts + 1 >= DRAIN_TRIES:
+            hint = " May the token write checks, issues and pull requests?" if forbidden else ""
+            self._given_up[lane.key] = redacted(f"{error}{hint}", self.desk.settings.secrets())
 
     # --- threads ---
 
@@ -129,7 +145,7 @@ class Worker:
 
     def _living(self) -> None:
         while not self.desk.closing.wait(LEASE_SECONDS / 4):
-            self._safely(lambda: self.desk.inbox.renew(self.desk.worker))
+            self._safely(lambda: self.desk.inbox.renew(self.desk.worker, tuple(self._held)))
             self._safely(self.recover)
 
     def _eyeing(self) -> None:
@@ -178,11 +194,7 @@ class Worker:
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.desk.inbox, gateway.name
-        prod = inbox.prod(name)
-        if (
-            prod.state in (Prod.UNKNOWN, Prod.BUILDING)
-            or gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
-        ):
+        if _prod_is_behind(gateway, inbox.prod(name)):
             inbox.wake(name, 0)
         known = {record.number: record for record in inbox.pulls(name)}
         for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
@@ -192,6 +204,18 @@ class Worker:
             ) or is_behind(pull, record):
                 inbox.wake(name, pull.number)
             self._looked[(name, pull.number)] = pull.updated_at
+
+
+def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
+    """True when prod does not show its branch, or its branch is there no longer."""
+    if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
+        return True
+    try:
+        return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
+    except GitHubFailed as error:
+        if error.status == 404:
+            return True
+        raise
 
 
 def is_behind(pull: Pull, record: PullRecord) -> bool:

@@ -11,9 +11,16 @@ FLOOR = {module: floor for floor, line in enumerate(FLOORS) for module in line.p
 FILES = [p for package in ("planner", "bot") for p in sorted((ROOT / package).rglob("*.py")) if p.name != "__init__.py"]
 DOORS = {
     "pyspark": {"planner/spark"},
-    "sqlalchemy": {"planner/database.py", "planner/state", "planner/migrations", "bot/inbox.py", "bot/migrations"},
+    "sqlalchemy": {
+        "planner/database.py",
+        "planner/state",
+        "planner/migrations",
+        "bot/inbox.py",
+        "bot/tables.py",
+        "bot/migrations",
+    },
     "alembic": {"planner/database.py", "planner/migrations", "bot/migrations"},
-    "github": {"bot/github.py"},
+    "github": {"bot/github.py", "bot/patience.py"},
     "fastapi": {"bot/app.py", "bot/sandbox"},
     "rich": {"planner/cli", "bot/demo.py"},
 }

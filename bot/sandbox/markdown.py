@@ -1,6 +1,7 @@
 """Comments as GitHub shows them: its Markdown made HTML, cleaned of whatever could run or leave the page."""
 
 import re
+from html import unescape
 
 import nh3
 from markdown_it import MarkdownIt
@@ -10,8 +11,11 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
+from bot.sandbox.graphs import drawn
+
 DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 ALERTS = re.compile(r"<blockquote>\s*<p>\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\](?:<br>)?\s*")
+GRAPH = re.compile(r'<pre class="mermaid"><code>(.*?)</code></pre>', re.DOTALL)
 TASK = re.compile(r"\[([ xX])\](?=\s)")
 # Private characters mark a task's box through rendering and cleaning; they are taken out of what people write.
 BOX_OPEN, BOX_CLOSE = "\ue000", "\ue001"
@@ -69,7 +73,7 @@ def render(text: str, *, tick_form: str = "") -> Markup:
         link_rel="nofollow noreferrer",
         url_schemes={"http", "https", "mailto"},
     )
-    clean = ALERTS.sub(_alert, clean)
+    clean = GRAPH.sub(_graph, ALERTS.sub(_alert, clean))
     return Markup(BOX.sub(lambda match: _box(match, tick_form), clean))  # noqa: S704 - cleaned just above
 
 
@@ -88,6 +92,10 @@ def _box(match: re.Match[str], form: str) -> str:
     if not form:
         return f'<span class="box">{mark}</span>'
     return f'<button class="box" form="{escapeHtml(form)}" name="line" value="{match[1]}">{mark}</button>'
+
+
+def _graph(match: re.Match[str]) -> str:
+    return drawn(unescape(match[1])) or match[0]
 
 
 def _alert(match: re.Match[str]) -> str:

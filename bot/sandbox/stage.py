@@ -131,10 +131,14 @@ class Stage:
             )
             return token.value
 
-    def actions_token(self, repository: str) -> str:
-        """A token as a workflow gets it: login github-actions[bot], this repository only; may write checks."""
+    def actions_token(self, repository: str, *, read_only: bool = False) -> str:
+        """A token as a workflow gets it: login github-actions[bot], this repository only; may write checks.
+
+        On a fork's pull request GitHub gives the event `pull_request` one that only reads.
+        """
         with self.state.lock:
-            covered, rights = frozenset([repository]), dict(APP_PERMISSIONS)
+            covered = frozenset([repository])
+            rights = dict.fromkeys(APP_PERMISSIONS, "read") if read_only else dict(APP_PERMISSIONS)
             return issue_token(self.state, ACTIONS_LOGIN, "actions", repositories=covered, permissions=rights).value
 
     def clone_url(self, repository: str) -> str:

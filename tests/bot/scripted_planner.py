@@ -40,6 +40,8 @@ def digest(*parts: object) -> str:
 
 
 def models() -> dict[str, str]:
+    if not Path("config.yaml").exists():
+        fail("There is no config.yaml.", "", 0, "ProjectError", "")
     found = {}
     for path in sorted(Path("models").glob("*.sql")):
         for line, text in enumerate(path.read_text().splitlines(), start=1):
@@ -143,6 +145,8 @@ def plan(name: str) -> None:
     }  # fmt: skip
     say("plan", plan=shown)
     wait(name)
+    if turn.get("held") == name:
+        fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):

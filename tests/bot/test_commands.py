@@ -23,6 +23,10 @@ def verbs(text: str) -> list[str]:
         "/plan\r\n",
         "  /plan",
         "/mergeplan plan",
+        "<!-- why -->\n/plan",
+        "`<!--`\n/plan",
+        "- ```\n  code\n  ```\n/plan",
+        "/plan\u00a0",
     ],
 )
 def test_a_command_at_the_start_of_a_line_is_found(text: str) -> None:
@@ -46,6 +50,13 @@ def test_a_command_at_the_start_of_a_line_is_found(text: str) -> None:
         "/approve this",
         "<!-- /plan -->",
         "<!--\n/plan\n-->",
+        "<!-- a --> <!-- b\n/plan\n-->",
+        "Use `<!--` so:\n```\n-->\n/plan\n```",
+        "- ```\n  /plan\n  ```",
+        "1. ~~~sql\n   /plan\n   ~~~",
+        "\uff0fplan",
+        "/pl\u0430n",
+        "/plan\u200b",
         "`/plan` is what I would type",
         "<!-- mergeplan:plan -->\n/plan",
         "",
@@ -54,6 +65,13 @@ def test_a_command_at_the_start_of_a_line_is_found(text: str) -> None:
 def test_talk_quotes_and_code_give_nothing(text: str) -> None:
     """Behaviour 30."""
     assert read_commands(text) == ()
+
+
+@pytest.mark.parametrize("part", ["`a`<!---->", "<!--", "`" * 7 + " ", "- ", "/plan ", "`/plan", "> ", "1. ~~~"])
+def test_no_comment_is_long_to_read(part: str) -> None:
+    """Behaviour 7: GitHub's longest comment, of whatever it is made, in one line and in many, has an end."""
+    for text in (part * (65_536 // len(part)), (part + "\n") * (65_536 // (len(part) + 1))):
+        assert all(isinstance(each, (Command, Mistake)) for each in read_commands(text))
 
 
 def test_several_commands_come_in_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -140,6 +141,8 @@ def test_kill_9_during_a_promotion_is_followed_by_its_end(scene: Scene) -> None:
 
     until(lambda: scene.record(number).state is State.PROMOTED, what="the promotion's end")
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
+    prod = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]["prod"]
+    assert (prod["revision"], prod["models"]["shop.orders"]) == (2, COLUMN["models/orders.sql"])
 
 
 def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
@@ -154,7 +157,11 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     scene.github.redeliver(opened.id)
 
     until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    scene.github.wait_idle()
     assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
+    with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
+        kinds = [news.kind for news in inbox.news(f"{SHOP}#{number}", 0)]
+    assert kinds.count("pull_request.opened") == 1
 
 
 def test_sigterm_hands_the_work_back(scene: Scene) -> None:

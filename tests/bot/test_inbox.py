@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -72,6 +73,21 @@ def test_a_dead_workers_lanes_are_due_at_once(inbox: Inbox) -> None:
     inbox.release_of("dead")
 
     assert inbox.claim("alive") is not None
+
+
+def test_a_lane_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_url: str) -> None:  # noqa: F811
+    """Behaviour 17: its worker lives and says so, but works on it no longer."""
+    with closing(Inbox(empty_url, lease_seconds=0.2)) as inbox:
+        inbox.receive(event("1"))
+        inbox.receive(event("2", number=8))
+        held = {getattr(inbox.claim("one"), "key", "") for _ in range(2)}
+        assert held == {f"{SHOP}#7", f"{SHOP}#8"}
+
+        def free() -> str:
+            inbox.renew("one", [f"{SHOP}#8"])
+            return getattr(inbox.claim("two"), "key", "")
+
+        until(lambda: free() == f"{SHOP}#7", 5, "the claim's end")
 
 
 def test_a_burst_settles_before_the_lane_is_due(inbox: Inbox) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from bot.processes import birth
 from bot.records import Prod, State
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
@@ -49,16 +50,28 @@ def test_a_second_push_refreshes_the_same_comment(bench: Bench) -> None:
 
 def test_a_pasted_marker_does_not_hijack_the_plan_comment(bench: Bench) -> None:
     """Behaviour 31: the comment is found by hidden marker and author."""
-    bench.knobs(hang="pr")
+    bench.knobs(ponder="pr")
     number = bench.open(COLUMN)
     pasted = bench.github.comment(SHOP, number, "<!-- mergeplan:plan --> mine", author="rea")
+    assert bench.by_bot(number) == []
     bench.knobs()
     bench.idle()
 
-    assert [each.body for each in bench.github.comments(SHOP, number) if each.id == pasted] == [
-        "<!-- mergeplan:plan --> mine"
-    ]
+    first, second = bench.github.comments(SHOP, number)
+    assert (first.id, first.body) == (pasted, "<!-- mergeplan:plan --> mine")
+    assert (second.author, second.body[:23]) == (bench.github.bot_login, "<!-- mergeplan:plan -->")
+
+
+def test_a_plan_comment_that_somebody_deleted_is_posted_again(bench: Bench) -> None:
+    """Behaviour 31: at the next change, and once."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.delete_comment(SHOP, bench.by_bot(number)[0].id, author="ann")
+    bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
+    bench.idle()
+
     assert len(bench.by_bot(number)) == 1
+    assert "1 breaking" in bench.plan(number)
 
 
 def test_no_models_touched_means_green_checks_and_no_comment(bench: Bench) -> None:
@@ -88,6 +101,18 @@ def test_a_project_that_does_not_load_fails_the_plan_at_file_and_line(bench: Ben
     assert bench.conclusions(bench.head(number)) == GREEN
 
 
+def test_rerun_of_all_checks_plans_the_same_head_again(bench: Bench) -> None:
+    """Behaviour 38: *Re-run all* as well."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    before = len(bench.calls("plan", "pr_1"))
+    bench.github.rerequest_suite(SHOP, bench.head(number), author="wim")
+    bench.idle()
+
+    assert len(bench.calls("plan", "pr_1")) == before + 1
+    assert bench.conclusions(bench.head(number)) == GREEN
+
+
 def test_rerun_plans_the_same_head_again(bench: Bench) -> None:
     """Behaviour 38: *Re-run* works."""
     number = bench.open(COLUMN)
@@ -108,6 +133,9 @@ def test_a_push_during_a_run_supersedes_it(bench: Bench) -> None:
     old = bench.head(number)
     bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
     until(lambda: len(bench.calls("plan", "pr_1")) == 2, what="the second run")
+    first, second = (call["pid"] for call in bench.calls("plan", "pr_1"))
+    assert not birth(first)
+    assert birth(second)
     bench.knobs()
     bench.idle()
 
@@ -140,6 +168,7 @@ def test_closed_while_planning_drops_the_environment_once(bench: Bench) -> None:
     bench.github.close(SHOP, number, author="wim")
     bench.idle()
 
+    assert not birth(bench.calls("plan", "pr_1")[0]["pid"])
     assert len(bench.calls("invalidate")) == 1
     assert set(bench.conclusions(bench.head(number)).values()) == {"cancelled"}
     assert bench.record(number).state is State.CLOSED
@@ -213,6 +242,21 @@ def test_two_merges_at_once_are_promoted_one_after_the_other(bench: Bench) -> No
 
     assert [bench.record(number).state for number in (first, second)] == [State.PROMOTED] * 2
     assert bench.record(first).promoted_revision < bench.record(second).promoted_revision
+
+
+def test_a_promotion_that_has_to_wait_says_for_whom(bench: Bench) -> None:
+    """Behaviour 11: prod is held by another process; the comment and the check name it, and then it is promoted."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(held="prod")
+    merged = bench.github.merge(SHOP, number, author="ann")
+    until(lambda: "held by ann on laptop:7" in bench.plan(number), what="the name")
+    assert "held by ann on laptop:7" in str(bench.checks(merged)["promotion"].summary)
+    bench.knobs()
+    bench.idle()
+
+    assert bench.record(number).state is State.PROMOTED
+    assert "held by" not in bench.plan(number)
 
 
 def test_a_conflict_with_the_base_branch_is_told(bench: Bench) -> None:

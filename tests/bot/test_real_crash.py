@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,11 @@ from bot.processes import birth
 from bot.records import State
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
-from tests.bot.test_real_planner import EXAMPLE
+from tests.bot.test_real_planner import EXAMPLE, rows
 
 PATIENCE = 200.0
+MODEL = "models/incremental_model.sql"
+DAYS = 100  # in a batch of the pull request's own table
 
 
 @pytest.fixture(name="scene")
@@ -28,28 +33,63 @@ def _scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene: Scene) -> None:
-    """Behaviour 17: the next start finishes; no check stays in progress, no process of the dead service lives on."""
+    """Behaviour 17: the next start finishes, batches that were recorded are not run again, and nothing is left over."""
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
     scene.populate(files)
     until(lambda: scene.prod().revision == 1, PATIENCE, "prod")
-    model = files["models/incremental_model.sql"]
-    number = scene.open({"models/incremental_model.sql": model.replace("event_date,", "event_date,\n  'z' AS more,")})
-    until(lambda: scene.record(number).fresh or scene.record(number).state is State.PLANNED, PATIENCE, "the plan")
-    _die_and_rise(scene)
+    before = recorded_days(scene)
+    text = files[MODEL].replace("event_date,\n", "event_date,\n  'z' AS more,\n").replace(
+        "time_column event_date", f"time_column event_date, batch_size {DAYS}"
+    )  # fmt: skip
+    number = scene.open({MODEL: text})
+    until(lambda: new_days(scene, before) >= 2 * DAYS, PATIENCE, "two batches")
+    scene.kill()
+    kept = new_days(scene, before)
+    _rise(scene)
     until(lambda: scene.record(number).state is State.PLANNED, PATIENCE, "the environment")
+    whole = new_days(scene, before)
+    assert kept < whole, "the kill came too late to show anything"
+    assert 0 < batches_of_the_last_run(scene, number) <= -(-(whole - kept) // DAYS)
 
     scene.github.merge(SHOP, number, author="ann")
-    until(lambda: scene.record(number).state is State.MERGED, PATIENCE, "the merge")
-    _die_and_rise(scene)
+    until(lambda: prod_is_run(scene), PATIENCE, "the promotion's run")
+    scene.kill()
+    _rise(scene)
     until(lambda: scene.record(number).state is State.PROMOTED, PATIENCE, "the promotion")
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
     until(lambda: scene.prod().revision == 2, what="prod's revision")
+    assert rows(scene.home / SHOP, "SELECT DISTINCT more FROM sqlmesh_example.incremental_model") == [["z"]]
+    assert rows(scene.home / SHOP, "SELECT count(*) > 0 FROM sqlmesh_example.full_model") == [[True]]
 
 
-def _die_and_rise(scene: Scene) -> None:
-    scene.kill()
-    inbox = Inbox(f"sqlite:///{scene.home / 'bot.db'}")
-    left = inbox.open_runs()
-    inbox.close()
+def recorded_days(scene: Scene) -> dict[str, int]:
+    """How many days of each physical table the planner's state says are computed."""
+    with closing(sqlite3.connect(f"file:{scene.home / SHOP / 'state.db'}?mode=ro", uri=True)) as state:
+        found = state.execute(
+            "SELECT table_name, sum(julianday(end_at) - julianday(start_at)) FROM intervals GROUP BY 1"
+        )
+        return {name: round(days) for name, days in found}
+
+
+def new_days(scene: Scene, before: dict[str, int]) -> int:
+    """How many days of the tables that came since."""
+    return sum(days for name, days in recorded_days(scene).items() if name not in before)
+
+
+def batches_of_the_last_run(scene: Scene, number: int) -> int:
+    """How many batches the run that made the plan shown has computed, as it said itself."""
+    events = [json.loads(line) for line in json.loads(scene.record(number).said)["lines"]]
+    result = next(event for event in events if event["event"] == "result")
+    return int(result["backfill"]["batches"])
+
+
+def prod_is_run(scene: Scene) -> bool:
+    with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
+        return any(run.lane.endswith("@prod") for run in inbox.open_runs())
+
+
+def _rise(scene: Scene) -> None:
+    with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
+        left = inbox.open_runs()
     scene.start()
     until(lambda: all(birth(run.pid) != run.birth for run in left), PATIENCE, "the end of what was left")

@@ -18,10 +18,10 @@ MODEL = "models/incremental_model.sql"
 NARROWER = "id <= 5 AND event_date between"
 
 
-def rows(bench: Bench, sql: str) -> list[list[object]]:
+def rows(home: Path, sql: str) -> list[list[object]]:
     """What a query of the project's own Spark returns."""
     command = [sys.executable, "-m", "planner.cli.main", "fetchdf", sql, "--output", "json", "--project", str(EXAMPLE)]
-    environment = {**os.environ, "MERGEPLAN_HOME": str(bench.home)}
+    environment = {**os.environ, "MERGEPLAN_HOME": str(home)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=True)
     found: list[list[object]] = json.loads(done.stdout)["rows"]
     return found
@@ -42,7 +42,7 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
     bench.say(added, "/categorize incremental_model non-breaking")
     assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(added)[1]
     assert_merged_for_nothing(bench, added, revision=2)
-    assert rows(bench, "SELECT DISTINCT new_column FROM sqlmesh_example.incremental_model") == [["z"]]
+    assert rows(bench.home, "SELECT DISTINCT new_column FROM sqlmesh_example.incremental_model") == [["z"]]
 
     narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date between", NARROWER)}, "narrower")
     bench.idle()
@@ -50,8 +50,8 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
     bench.say(narrowed, "/categorize non-breaking")
     assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(narrowed)[0]
     assert_merged_for_nothing(bench, narrowed, revision=3)
-    assert rows(bench, "SELECT COUNT(*) FROM sqlmesh_example.incremental_model") == [[5]]
-    assert [schema for (schema,) in rows(bench, "SHOW SCHEMAS") if "__pr_" in str(schema)] == []
+    assert rows(bench.home, "SELECT COUNT(*) FROM sqlmesh_example.incremental_model") == [[5]]
+    assert [schema for (schema,) in rows(bench.home, "SHOW SCHEMAS") if "__pr_" in str(schema)] == []
 
 
 def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:

@@ -81,6 +81,30 @@ def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
     assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
 
 
+def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
+    """Behaviour 34: counts and commands are kept, whole lines are shown, and how many are left out is told."""
+    many = [{"name": f"shop.m{index}", "change": "direct", "reason": "x" * 200} for index in range(3000)]
+    blockers = [{"message": f"`{index}` " + "& " * 3_000, "path": "models/a.sql"} for index in range(3000)]
+    plan = {"id": "p1", "environment": "pr_7", "models": many, "blockers": blockers}
+    view = shown(said=packed([json.dumps({"event": "result", "ok": False, "plan": plan})], 4))
+    text = plan_comment(view)
+
+    assert text is not None
+    assert len(text) < COMMENT_LIMIT
+    assert "3,000 undecided" in text
+    assert re.search(r"… and 2,\d{3} more", text)
+    assert re.search(r"- and 2,\d{3} more", text.split("**What blocks promotion**")[1])
+    assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
+
+
+def test_a_diff_with_odd_line_ends_is_shown() -> None:
+    """Behaviour 7: a form feed in a model's text is no line of its own."""
+    text = plan_comment(shown(models=[{"name": "a.b", "change": "direct", "diff": "--- a\n+++ b\n\n+x\f\fy\n-z"}]))
+
+    assert text is not None
+    assert "1 added, 1 removed" in text
+
+
 def test_echoed_text_is_inert() -> None:
     """Behaviour 14: no mention, no HTML, no link, no way out of its cell or fence."""
     evil = "@team <img src=x> [a](http://x) | `code` ```\n</details>"

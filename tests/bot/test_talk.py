@@ -21,6 +21,22 @@ def test_a_valid_command_gets_eyes_then_a_rocket_and_one_reply(bench: Bench) -> 
     assert "1 breaking, 1 indirect breaking" in bench.plan(number)
 
 
+def test_eyes_come_before_the_work_begins(bench: Bench) -> None:
+    """Behaviour 30: while the plan that was asked for is being made, the comment has its eyes and nothing else."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(ponder="pr")
+    before = len(bench.calls("plan", "pr_1"))
+    comment = bench.github.comment(SHOP, number, "/plan", author="wim")
+    until(lambda: len(bench.calls("plan", "pr_1")) > before, what="the run")
+
+    assert bench.reactions(number, comment) == ["eyes"]
+    assert bench.replies(number) == []
+    bench.knobs()
+    bench.idle()
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+
+
 def test_eyes_come_while_the_lane_is_busy(bench: Bench) -> None:
     """Behaviour 30: a long run does not keep a comment waiting."""
     bench.knobs(hang="pr")
@@ -29,6 +45,7 @@ def test_eyes_come_while_the_lane_is_busy(bench: Bench) -> None:
     comment = bench.github.comment(SHOP, number, "/help", author="rea")
 
     until(lambda: "rocket" in bench.reactions(number, comment), 5, "the answer")
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
     assert bench.record(number).state is State.PLANNING
     bench.knobs()
 

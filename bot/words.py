@@ -1,0 +1,138 @@
+"""A plan, a promotion and what went wrong, in words: the sentences that comment, checks and replies share. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from bot.markdown import NAMES, SIGNS, category_of, clipped, code, counted, days, inert
+from bot.records import PullRecord, State
+from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
+
+WHOLE_KINDS = frozenset({"FULL", "SEED"})
+
+
+def failure_title(outcome: Outcome | None) -> str:
+    """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
+    if outcome is None or outcome.is_defect:
+        return "The plan could not be made: the fault is mergeplan's"
+    kinds = {each.kind for each in outcome.problems}
+    if outcome.failed:
+        return f"{counted(outcome.failed, 'unit test')} failed"
+    if "AuditFailed" in kinds or any(not audit.ok and audit.blocking for audit in outcome.audits):
+        return "A blocking audit found rows"
+    if "Conflict" in kinds:
+        return "It conflicts with the base branch"
+    if outcome.plan is not None:
+        return f"The environment {code(outcome.plan.environment)} could not be built"
+    if "ProjectError" in kinds or any(each.path for each in outcome.problems):
+        return "The project does not load"
+    return "The plan could not be made"
+
+
+def change_words(plan: PlanView) -> str:
+    """`1 non-breaking, 2 indirect non-breaking · 7 days to compute`."""
+    counts = Counter(category_of(model) for model in plan.models)
+    said = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
+    return ", ".join(said) or "Only views change"
+
+
+def work_words(plan: PlanView) -> str:
+    """What must be computed: tables and days, or that nothing is."""
+    todo = [model for model in plan.models if model.intervals]
+    if not todo:
+        return "nothing"
+    total = sum(day_count(model) for model in todo)
+    in_days = f", {counted(total, 'day')}" if total else ""
+    return f"{counted(len(todo), 'table')}{in_days}"
+
+
+def day_count(model: ModelChange) -> int:
+    """How many days of an incremental model a plan computes; 0 for a table that is computed whole."""
+    text = "" if model.kind.upper() in WHOLE_KINDS else days(model.intervals)
+    head = text.split(" day", 1)[0].replace(",", "")
+    return int(head) if head.isdigit() else 0
+
+
+def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
+    """What a merge will do, counted."""
+    views, dropped = len(plan.moving), sum(model.change == "removed" for model in plan.models)
+    gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
+    if not views and not gone:
+        return "Merging changes no table and no view of prod: only what is known of the models."
+    if outcome and outcome.applied:
+        moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
+        return f"{moves} Nothing is computed again."
+    return f"Merging computes {work_words(plan)}, then points {counted(views, 'view')} of prod at the result{gone}."
+
+
+def promotion_status(record: PullRecord) -> str:
+    """What the merge did to prod, in numbers that were counted and not assumed."""
+    outcome = record.promoted
+    done = outcome.promotion if outcome else None
+    if record.state is State.ROLLED_BACK:
+        return (
+            f"> [!IMPORTANT]\n> {inert(record.reason)} The branch still holds this change: "
+            "revert the merge, or the next promotion brings it back."
+        )
+    if record.state is State.UNPROMOTED:
+        mend = "Mend it with another pull request, or type `/plan` to try again."
+        return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
+    at = f"`{record.merge_sha[:7]}`"
+    if done is None:
+        return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
+    work = "**Nothing was computed: 0 Spark jobs.**" if done.is_free else f"{cost_words(done)} first."
+    moved = f" {inert(record.reason)}" if record.reason else ""
+    revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
+    return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
+
+
+def view_words(done: Promotion) -> str:
+    """`2 views re-pointed, 1 added, 5 untouched, in 0.4 s.`"""
+    named = (
+        (done.swapped, "re-pointed"),
+        (done.added, "added"),
+        (done.dropped, "dropped"),
+        (done.unchanged, "untouched"),
+    )
+    counts = [(number, verb) for number, verb in named if number]
+    if not counts:
+        return "No view had to change."
+    first, *rest = counts
+    said = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
+    return f"{said}, in {done.seconds:.1f} s." if done.seconds else f"{said}."
+
+
+def cost_words(done: Promotion) -> str:
+    """What a promotion had to compute: `3 batches computed`."""
+    if done.batches:
+        return f"{counted(done.batches, 'batch', 'batches')} computed"
+    return f"{counted(done.spark_jobs, 'Spark job')} run"
+
+
+def problem_line(problem: Problem, name: str = "") -> str:
+    """`models/orders.sql:7`: what is wrong and what to do."""
+    where = f"{code(problem.where)}: " if problem.where else ""
+    return f"- {where}{code(name) + ': ' if name else ''}{inert(clipped(problem.message))}" + (
+        f" {inert(clipped(problem.hint))}" if problem.hint else ""
+    )
+
+
+def audit_line(audit: Audit) -> str:
+    """An audit's finding: the number of rows, and whether it blocks."""
+    weight = "" if audit.blocking else " (a warning: it does not block)"
+    return f"- {code(audit.model)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
+
+
+def size_words(size: int) -> str:
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def duration_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

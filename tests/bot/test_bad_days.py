@@ -1,0 +1,87 @@
+"""GitHub on a bad day: each call fails once, each answer is lost once, and the end is the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bot.records import State
+from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.bot.test_pull_requests import GREEN
+
+READS = (
+    r"/repos/ann/shop$",
+    r"/repos/ann/shop/pulls/\d+$",
+    r"/repos/ann/shop/pulls$",
+    r"/issues/\d+/comments$",
+    r"/collaborators/wim/permission$",
+    r"/commits/\w+/check-runs$",
+)
+WRITES = (
+    ("POST", r"/app/installations/\d+/access_tokens$"),
+    ("POST", r"/issues/\d+/comments$"),
+    ("PATCH", r"/issues/comments/\d+$"),
+    ("POST", r"/issues/comments/\d+/reactions$"),
+    ("POST", r"/check-runs$"),
+    ("PATCH", r"/check-runs/\d+$"),
+)
+
+
+def lived(bench: Bench) -> int:
+    """A pull request that is planned, categorised and merged."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/categorize orders breaking")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    return number
+
+
+def assert_the_usual_end(bench: Bench, number: int) -> None:
+    """What a good day leaves."""
+    assert bench.record(number).state is State.PROMOTED
+    assert len(bench.by_bot(number)) == 2
+    assert "nothing was computed" in bench.plan(number)
+    assert "`shop.orders` is now Breaking" in bench.replies(number)[0]
+    asked = next(each for each in bench.github.comments(SHOP, number) if each.author == "wim")
+    assert sorted(reaction.content for reaction in asked.reactions) == ["eyes", "rocket"]
+    assert bench.conclusions(bench.head(number)) == GREEN
+    merged = bench.github.pull_request(SHOP, number).merge_commit_sha
+    assert merged is not None
+    assert bench.conclusions(merged) == {"promotion": "success"}
+    runs = bench.github.state.repositories[SHOP].checks.values()
+    assert len(runs) == len({(run.name, run.head_sha) for run in runs})
+    assert list(bench.planner_state()["environments"]) == ["prod"]
+
+
+def test_the_calls_below_are_all_that_are_made(bench: Bench) -> None:
+    """Behaviour 24: a new call of GitHub is put to the same test."""
+    lived(bench)
+    known = [("GET", path) for path in READS] + list(WRITES) + [("GET", "/reactions$|/installation|/app$|/ref/|/git/")]
+    made = {(call.method, call.path) for call in bench.github.calls}
+
+    assert not {
+        call for call in made if not any(call[0] == method and re.search(path, call[1]) for method, path in known)
+    }
+
+
+@pytest.mark.parametrize("path", READS)
+def test_a_read_that_fails_once_changes_no_end(bench: Bench, path: str) -> None:
+    """Behaviour 24."""
+    bench.github.faults.fail("GET", path, status=502, times=1)
+
+    assert_the_usual_end(bench, lived(bench))
+    assert bench.github.faults.armed() == []
+
+
+@pytest.mark.parametrize("fault", ["fail", "lose_answer", "rate_limit"])
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
+    bench: Bench, method: str, path: str, fault: str
+) -> None:
+    """Behaviours 23, 24: refused, done but not told, or put off: each thing stands once."""
+    more = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"retry_after": 1}}
+    getattr(bench.github.faults, fault)(method, path, times=1, **more[fault])
+
+    assert_the_usual_end(bench, lived(bench))
