@@ -16,7 +16,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 
-from planner.functions import folds_rows, is_stranger, is_volatile, multiplies_rows
+from planner.functions import is_stranger, is_volatile, multiplies_rows
+from planner.stretches import folds, looking_further
 
 Schemas = Mapping[str, tuple[str, ...] | None]  # table -> its columns, None when they are not known
 # Clauses that decide which rows there are by looking at the outputs: with them, outputs are never apart from rows.
@@ -53,24 +54,27 @@ class Shape:
     unresolved: str | None = None
 
 
-def shape_of(sql: str, parents: Schemas) -> Shape:
-    """The shape of a Spark query over these parents; parents it names that are not given count as not known."""
-    return _shape(sql, tuple(sorted(parents.items())))
+def shape_of(sql: str, parents: Schemas, time_column: str = "") -> Shape:
+    """The shape of a Spark query over these parents; parents it names that are not given count as not known.
+
+    With a time column it fills a table by stretches of time.
+    """
+    return _shape(sql, tuple(sorted(parents.items())), time_column)
 
 
 @lru_cache(maxsize=8192)
-def _shape(sql: str, parents: tuple[tuple[str, tuple[str, ...] | None], ...]) -> Shape:
+def _shape(sql: str, parents: tuple[tuple[str, tuple[str, ...] | None], ...], time_column: str) -> Shape:
     tree = _without_dates(sqlglot.parse_one(sql, dialect="spark"))
     names = tables_of(tree)
     schemas = {name: columns for name, columns in parents if name in names}
     schemas |= {name: None for name in names if name not in schemas}
     if any(columns is None for columns in schemas.values()) or _captures(tree, schemas):
-        return _unknown(tree, names)
+        return _unknown(sql, tree, names)
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
     except SqlglotError:
-        return _unknown(tree, names, _unresolved(tree, schemas))
-    return _known(qualified, names)
+        return _unknown(sql, tree, names, _unresolved(tree, schemas))
+    return _known(sql, qualified, names, time_column)
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:
@@ -88,15 +92,17 @@ def _without_dates(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _known(tree: exp.Expr, names: frozenset[str]) -> Shape:
+def _known(sql: str, tree: exp.Expr, names: frozenset[str], time_column: str) -> Shape:
     apart = tree if isinstance(tree, exp.Select) and _outputs_apart(tree) else None
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(output.alias_or_name for output in outputs)
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
-        return replace(_unknown(tree, names), columns=None)
+        return replace(_unknown(sql, tree, names), columns=None)
     projections = {e.alias_or_name: e for e in apart.selects} if apart else {}
     inside = {id(node): name for name, e in projections.items() for node in e.walk()}
-    unsure_rows = any(id(node) not in inside and _makes_rows_unsure(node) for node in tree.walk())
+    unsure = [id(node) for node in tree.walk() if _makes_rows_unsure(node)]
+    if time_column and isinstance(tree, exp.Query):
+        unsure += map(id, looking_further(tree, time_column))
     return Shape(
         known=True,
         text=_canonical(tree),
@@ -104,8 +110,8 @@ def _known(tree: exp.Expr, names: frozenset[str]) -> Shape:
         outputs={name: _canonical(e.unalias()) for name, e in projections.items()} if apart else None,
         frame=_frame(apart) if apart else {},
         plain=frozenset(name for name, e in projections.items() if _keeps_rows(e)),
-        volatile=frozenset(name for name, e in projections.items() if any(map(is_volatile, e.walk()))),
-        volatile_rows=unsure_rows,
+        volatile=frozenset(inside[node] for node in unsure if node in inside),
+        volatile_rows=any(node not in inside for node in unsure),
         reads=_reads(tree, names, inside),
     )
 
@@ -115,14 +121,14 @@ def _named_by_spark(output: exp.Expr) -> bool:
     return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
 
 
-def _unknown(tree: exp.Expr, names: frozenset[str], unresolved: str | None = None) -> Shape:
+def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | None = None) -> Shape:
     columns = None
     if isinstance(tree, exp.Query) and not tree.is_star:
         selects = tree.selects
         if all(e.alias_or_name for e in selects):
             columns = tuple(e.alias_or_name.lower() for e in selects)
     reads = {name: Reads(every=True) for name in names}
-    return Shape(False, _plain_text(tree), columns, reads=reads, unresolved=unresolved)
+    return Shape(False, sql, columns, reads=reads, unresolved=unresolved)
 
 
 def _nested(schemas: Schemas) -> dict[str, object]:
@@ -138,9 +144,14 @@ def _outputs_apart(select: exp.Select) -> bool:
     if any(select.args.get(clause) for clause in _ENTANGLED):
         return False
     group = select.args.get("group")
-    if group and (group.args.get("all") or any(isinstance(e, exp.Literal) for e in group.expressions)):
+    if group and (group.args.get("all") or any(map(_is_ordinal, group.find_all(exp.Literal)))):
         return False
     return all(isinstance(e, exp.Alias) for e in select.selects)
+
+
+def _is_ordinal(literal: exp.Literal) -> bool:
+    """True for a number that names an output: `GROUP BY 1`, `GROUP BY CUBE(1)`."""
+    return isinstance(literal.parent, (exp.Group, exp.Cube, exp.Rollup, exp.GroupingSets, exp.Tuple, exp.Paren))
 
 
 def _keeps_rows(projection: exp.Expr) -> bool:
@@ -168,16 +179,8 @@ def _frame(select: exp.Select) -> dict[str, str]:
         for clause, value in select.args.items()
         if value and clause not in ("expressions", "order") and (isinstance(value, (list, exp.Expr)))
     }
-    folds = not select.args.get("group") and any(_folds_here(e) for e in select.selects)
-    return frame | {"aggregation": "one row" if folds else ""}
-
-
-def _folds_here(projection: exp.Expr) -> bool:
-    """True when the projection holds an aggregate of its own query: neither windowed nor inside a subquery."""
-    for node in projection.walk(prune=lambda node: isinstance(node, (exp.Window, exp.Query))):
-        if not isinstance(node, (exp.Window, exp.Query)) and folds_rows(node):
-            return True
-    return False
+    one_row = not select.args.get("group") and any(map(folds, select.selects))
+    return frame | {"aggregation": "one row" if one_row else ""}
 
 
 def _reads(tree: exp.Expr, names: frozenset[str], inside: Mapping[int, str]) -> dict[str, Reads]:
@@ -283,7 +286,3 @@ def _order_operands(tree: exp.Expr) -> None:
         for operand in others:
             first = type(connector)(this=first, expression=operand)
         connector.replace(first)
-
-
-def _plain_text(tree: exp.Expr) -> str:
-    return tree.sql(dialect="spark", comments=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
 from planner.columns import Schemas, Shape, shape_of
 from planner.errors import ProjectError, ProjectErrors, RequestError
+from planner.fingerprint import Fingerprint
 from planner.graph import Graph
 from planner.impact import (
     EVERY,
@@ -21,9 +22,9 @@ from planner.impact import (
     recomputed_effect,
     united,
 )
-from planner.model import Model
+from planner.model import Kind, Model
 from planner.reading.parse import line_of
-from planner.snapshot import Snapshot, version_of
+from planner.snapshot import Snapshot, physical_name, version_of
 
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
 
@@ -39,6 +40,10 @@ class Decisions:
 
     limited: frozenset[str] = frozenset()
     since: str = ""
+    drifted: frozenset[str] = frozenset()  # tables whose rows are no more what their version says
+    drifting: set[str] = field(
+        default_factory=set
+    )  # models that change, or read what changes, and by a word do not say so
     partial: set[str] = field(default_factory=set)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     effects: dict[str, Columns] = field(default_factory=dict)
@@ -69,9 +74,10 @@ def decide(
     base_name: str,
     limited: frozenset[str] = frozenset(),
     since: str = "",
+    drifted: frozenset[str] = frozenset(),
 ) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
-    decided = Decisions(limited, since)
+    decided = Decisions(limited, since, drifted)
     spoken: dict[str, list[Word]] = {}
     for word in words:
         spoken.setdefault(word.model, []).append(word)
@@ -127,7 +133,7 @@ def _decide_model(
     versions = {p: decided.snapshots[p].version for p in graph.parents[name]}
     if decided.reads_part(graph.parents[name], base) and model.kind.is_stored:
         versions["from"] = decided.since
-    fresh = Snapshot(model, fingerprint, version_of(model, fingerprint.data, versions), _columns(model, after))
+    fresh = Snapshot(model, fingerprint, _version(model, fingerprint, versions, decided), _columns(model, after))
     if old is None:
         decided.snapshots[name], decided.effects[name] = fresh, EVERY
         reason = f"`{name}` is not in `{base_name}` yet."
@@ -136,6 +142,15 @@ def _decide_model(
         return
     before = _shape(old.model, {p: base[p].columns if p in base else None for p in old.model.depends_on})
     decided.add(_decide_change(old, fresh, (before, after), words, base_name, decided), graph.parents[name], base)
+
+
+def _version(model: Model, fingerprint: Fingerprint, versions: dict[str, str], decided: Decisions) -> str:
+    """The version of a model that is built anew; never that of a table that drifted."""
+    version, again = version_of(model, fingerprint.data, versions), 0
+    while model.kind.is_stored and physical_name(model.name, version) in decided.drifted:
+        again += 1
+        version = version_of(model, fingerprint.data, versions | {"again": str(again)})
+    return version
 
 
 def _is_as_before(graph: Graph, model: Model, old: Snapshot, base: Mapping[str, Snapshot], decided: Decisions) -> bool:
@@ -165,10 +180,13 @@ def _decide_change(
     rebuilt = verdict.category in REBUILT
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
-    forced = any(decided.snapshots[p].forced for p in model.depends_on if p in decided.snapshots)
-    snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced or word is not None)
-    decided.snapshots[name] = snapshot
     hushed = word is not None and verdict.category is Category.NON_BREAKING
+    drifts = not rebuilt and not decided.drifting.isdisjoint(model.depends_on)
+    if hushed or drifts:
+        decided.drifting.add(name)
+    forced = keeps and (drifts or old.forced)
+    snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced)
+    decided.snapshots[name] = snapshot
     decided.effects[name] = (
         UNTOUCHED if hushed else recomputed_effect(verdict.columns, shapes[1]) if rebuilt else UNTOUCHED
     )
@@ -237,7 +255,7 @@ def _change_kind(verdict: Verdict, edited: bool) -> ChangeKind:
 
 
 def _shape(model: Model, parents: Schemas) -> Shape | None:
-    return shape_of(model.sql, parents) if model.sql else None
+    return shape_of(model.sql, parents, model.time_column) if model.sql else None
 
 
 def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
@@ -281,15 +299,20 @@ def _check_columns(graph: Graph, model: Model, shape: Shape | None, decided: Dec
 
 
 def _readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
-    removed = base.keys() - graph.models.keys()
+    verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
+    for name, old in base.items():  # its view goes, and no table of that name can stand there yet
+        now = graph.models.get(name)
+        if now and now.kind is Kind.EXTERNAL and old.kind.has_view:
+            # one that nobody declares is our own view, found in the catalog
+            verbs[name] = "turns from a model into an external table" if now.line else "removes"
     return [
         Blocker(
-            f"`{name}` still reads `{gone}`, which this change removes.",
+            f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
             line_of(graph.models[name], gone.split(".")[1]),
         )
         for name in graph.order
         for gone in graph.models[name].depends_on
-        if gone in removed
+        if gone in verbs
     ]
 
 

@@ -60,4 +60,7 @@ def is_volatile(node: exp.Expr) -> bool:
     the moment of the run (`@execution_ds`)."""
     if isinstance(node, exp.Parameter):
         return node.name.lower().startswith("execution")
+    if isinstance(node, exp.WindowSpec):  # among rows of equal rank, which come first? (RANGE takes all of them)
+        whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
+        return node.args.get("kind") == "ROWS" and not whole
     return isinstance(node, _VOLATILE_TYPES) or is_stranger(node)

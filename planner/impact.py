@@ -228,8 +228,9 @@ def _row_settings(model: Model) -> dict[str, str]:
         "columns": repr([(column.name, column.type) for column in model.columns]),
         "time_column": f"{model.time_column} {model.time_format}".strip(),
         "interval_unit": model.cron.unit if ranged else "",
-        "start": str(model.start or "") if ranged and not model.start_moves else "",
-        "end": str(model.end or "") if ranged else "",
+        # of any kind: what reads it and has no start of its own begins where it begins
+        "start": model.start_text if model.start_moves else str(model.start or ""),
+        "end": str(model.end or ""),
         "seed": repr((model.seed.digest, model.seed.header, model.seed.na_values)) if model.seed else "",
         "stamp": model.stamp,
     }

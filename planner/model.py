@@ -87,6 +87,7 @@ class Model:
     cron: Cron = DAILY
     start: datetime | None = None  # UTC
     start_moves: bool = False  # written as `2 days ago`: it is another moment each day, and that is no edit
+    start_text: str = ""  # as it is written when it moves: another text is an edit
     end: datetime | None = None  # UTC, exclusive
     time_column: str = ""
     time_format: str = ""  # Spark datetime pattern when the time column is text, e.g. yyyy-MM-dd; '' otherwise

@@ -15,7 +15,7 @@ from planner.decisions import decide, words_for
 from planner.environment import PROD, Environment, ViewChanges, view_changes
 from planner.errors import RequestError
 from planner.fingerprint import digest
-from planner.graph import graph_of
+from planner.graph import Graph, graph_of
 from planner.intervals import Timeline
 from planner.model import Model
 from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
@@ -94,11 +94,11 @@ def build_plan(
     graph = graph_of(models)
     said = tuple(words)
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
-    decided = decide(graph, base.snapshots, said, base.name, limited, since)
+    decided = decide(graph, base.snapshots, said, base.name, limited, since, loaded.drifted)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name, limited, since)
+        decided = decide(graph, base.snapshots, said, base.name, limited, since, loaded.drifted)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
@@ -121,10 +121,14 @@ def build_plan(
     )
 
 
-def build_run(environment: Environment, loaded: Loaded, window: Window) -> Plan:
-    """The plan that fills an environment's tables up to their last beats and changes nothing else."""
+def build_run(environment: Environment, loaded: Loaded, window: Window, base: Environment | None = None) -> Plan:
+    """The plan that fills an environment's tables up to their last beats and changes nothing else.
+
+    A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
+    """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    behind = caught_up(graph, environment.snapshots, loaded, window)
+    spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    behind = caught_up(graph, environment.snapshots, loaded, window, spared)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     promise = _promise(changes)
     return Plan(
@@ -137,6 +141,17 @@ def build_run(environment: Environment, loaded: Loaded, window: Window) -> Plan:
         changes=changes,
         views=ViewChanges(),
         parents=graph.parents,
+    )
+
+
+def _spared(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+    """The models whose table both show while they read different ones."""
+
+    def differs(name: str) -> bool:
+        return name not in there or there[name].version != here[name].version
+
+    return frozenset(
+        name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)
     )
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from planner.intervals import Interval
 from planner.model import Model
+from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.names import table_key
 
@@ -28,7 +29,7 @@ def render(
     `tables` maps a name to its table, or to a whole query in brackets; a name it lacks stays as it is. Without an
     interval the dates are those of 1970-01-01, for dry runs.
     """
-    return rendered(model.sql, tables, embedded, dates(interval, execution)).sql("spark")
+    return spark_text(rendered(model.sql, tables, embedded, dates(interval, execution)))
 
 
 def rendered(

@@ -31,10 +31,15 @@ class Window:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows."""
+    """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows.
+
+    `drifted` are those that a person's word kept while what they read changed: their rows are no more what their
+    versions say.
+    """
 
     timelines: Mapping[str, Timeline]
     complete: frozenset[str] = frozenset()
+    drifted: frozenset[str] = frozenset()
 
     def of(self, snapshot: Snapshot) -> Timeline:
         return self.timelines.get(snapshot.table, ())
@@ -76,9 +81,16 @@ def scheduled(
 
 
 def caught_up(
-    graph: Graph, snapshots: Mapping[str, Snapshot], loaded: Loaded, window: Window
+    graph: Graph,
+    snapshots: Mapping[str, Snapshot],
+    loaded: Loaded,
+    window: Window,
+    spared: frozenset[str] = frozenset(),
 ) -> Mapping[str, tuple[Timeline, Timeline]]:
-    """For a run: name -> (needed, missing) of every stored table that has not come to its last beat."""
+    """For a run: name -> (needed, missing) of every stored table that has not come to its last beat.
+
+    The `spared` are left as they are, and what reads them is filled no further than they.
+    """
     behind: dict[str, tuple[Timeline, Timeline]] = {}
     frontier: dict[str, datetime | None] = {}
     for name in graph.order:
@@ -86,6 +98,10 @@ def caught_up(
         bound = _least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
         if snapshot.kind is Kind.SEED or not snapshot.kind.is_stored:
+            continue
+        if name in spared:
+            held = loaded.end(snapshot) or EPOCH
+            frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
             continue
         end = _least([window.end or snapshot.model.cron.due(window.now), snapshot.model.end, bound])
         assert end is not None

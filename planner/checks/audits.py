@@ -13,6 +13,7 @@ from planner.errors import MergeplanError
 from planner.intervals import Interval
 from planner.model import Audit, AuditCall, Kind, Model
 from planner.reading.builtins import NON_BLOCKING, built_in, built_in_query, check_call
+from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.parse import line_of
 from planner.render import fill, rendered
@@ -76,7 +77,7 @@ def audit_query(
         if this_model.name == "@this_model":
             alias = this_model.args.get("alias") or exp.TableAlias(this=exp.to_identifier("this_model"))
             this_model.replace(exp.Subquery(this=spark_tree(_rows(model, table, interval)).copy(), alias=alias))
-    return tree.sql("spark")
+    return spark_text(tree)
 
 
 def run_audit(

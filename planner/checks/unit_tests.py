@@ -15,6 +15,7 @@ from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
 from planner.model import Column, Kind, Model
 from planner.project import Project, with_variables
+from planner.reading.faithful import spark_text
 from planner.reading.macros import dates
 from planner.reading.names import name_tables
 from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
@@ -83,7 +84,7 @@ def _run(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas) ->
     tree = _query(project, model, test, schemas)
     results = []
     if test.query is not None:
-        results.append(_output(engine, "query", tree.sql("spark"), test.query, test, model.dialect))
+        results.append(_output(engine, "query", spark_text(tree), test.query, test, model.dialect))
     for name, relation in test.ctes.items():
         results.append(_output(engine, name, _cte(tree, name, test), relation, test, model.dialect))
     return tuple(results)
@@ -137,7 +138,7 @@ def _cte(tree: exp.Expr, name: str, test: UnitTest) -> str:
         raise ProjectError(f"{test.model} has no CTE `{name}`.", place=test.place, hint=did_you_mean(name, known))
     shown = exp.select("*").from_(exp.to_identifier(name))
     shown.set("with_", with_.copy())
-    return shown.sql("spark")
+    return spark_text(shown)
 
 
 def _output(engine: Engine, name: str, sql: str, expected: Relation, test: UnitTest, dialect: str) -> OutputResult:
@@ -243,7 +244,7 @@ def _own_query(sql: str, dialect: str, test: UnitTest) -> str:
         raise source.error(tokens[0], "The test's query is not a SELECT.")
     if tables := name_tables(tree, source, tokens):
         raise source.error(tokens[0], f"The test's query reads `{min(tables)}`: a test reads no tables.")
-    return tree.sql("spark", comments=False)
+    return spark_text(tree)
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class _Schemas:
             nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
             tables[parent] = f"(SELECT {nulls})"
         try:
-            sql = rendered(model.sql, tables, self._project.embedded, dates(None, _EPOCH)).sql("spark")
+            sql = spark_text(rendered(model.sql, tables, self._project.embedded, dates(None, _EPOCH)))
             return self._engine.schema(sql)
         except QueryError:
             return None

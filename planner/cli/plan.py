@@ -160,7 +160,7 @@ def run(environment: str, root: Path, gateway: str | None, output: str, **flags:
         work.environment(name)
         with work.store.lease(name, f"run of {name}", wait=LEASE_WAIT) as lease:
             recover(work.store, work.engine, out.event, lease)
-            due = build_run(work.environment(name), work.loaded()[0], window)
+            due = build_run(work.environment(name), work.loaded()[0], window, work.store.environment(PROD))
             out.due(due, _estimates(work, due))
             if due.is_empty:
                 return _unapplied(out, due)

@@ -142,7 +142,7 @@ class Workspace:
             for snapshot in environment.snapshots.values():
                 owners.setdefault(snapshot.table, environment.name)
         tables = self.store.physical_tables().keys() | owners.keys()
-        return Loaded(self.store.loaded(tables), frozenset(owners)), owners
+        return Loaded(self.store.loaded(tables), frozenset(owners), self.store.drifted_tables()), owners
 
     def environment(self, name: str) -> Environment:
         """An environment that exists; RequestError when there is none of that name."""

@@ -183,12 +183,14 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         start = instant(given.start, now) if given.start else None
     except ValueError as error:
         raise document.error((*at, "start"), f"`start`: {error}") from None
+    moving = given.start if given.start and moves(given.start) else ""
     return Defaults(
         now=now,
         dialect=checked_dialect(given.dialect, document.place((*at, "dialect"))),
         kind=_default_kind(given.kind, document.place((*at, "kind"))),
         start=start,
-        start_moves=bool(given.start) and moves(given.start or ""),
+        start_moves=bool(moving),
+        start_text=moving,
         cron=given.cron,
         owner=given.owner,
         audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),

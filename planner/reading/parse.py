@@ -19,6 +19,7 @@ from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron, cron_error
 from planner.model import Audit, AuditCall, Kind, Model
 from planner.reading.dates import end_instant, instant, moves
+from planner.reading.faithful import spark_text
 from planner.reading.kinds import with_kind
 from planner.reading.macros import Scalar, Scope, check_places, expand, expand_block
 from planner.reading.names import model_name, name_outputs, name_tables, refuse_java
@@ -56,6 +57,7 @@ class Defaults:
     kind: Kind = Kind.VIEW
     start: datetime | None = None
     start_moves: bool = False  # written as `2 days ago`
+    start_text: str = ""  # as it is written when it moves
     cron: str = "@daily"
     owner: str = ""
     audits: tuple[AuditCall, ...] = ()
@@ -149,6 +151,7 @@ def _model(source: Source, header: Tokens, defaults: Defaults) -> Model | None:
         cron=Cron(defaults.cron),
         start=defaults.start,
         start_moves=defaults.start_moves,
+        start_text=defaults.start_text,
         audits=defaults.audits,
         owner=defaults.owner,
         description="\n".join(line.strip() for line in header[0].comments),
@@ -221,7 +224,7 @@ def _spark(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
     """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
     level = ErrorLevel.IGNORE if source.dialect in ("spark", "databricks") else ErrorLevel.RAISE
     try:
-        return tree.sql("spark", comments=False, unsupported_level=level)
+        return spark_text(tree, level)
     except UnsupportedError as error:
         raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
 
@@ -281,7 +284,8 @@ def _dated(given: Property, read: Callable[[str, datetime], datetime], now: date
 
 
 def _with_start(model: Model, given: Property, now: datetime) -> Model:
-    return replace(model, start=_dated(given, instant, now), start_moves=moves(given.text))
+    text = given.text if moves(given.text) else ""
+    return replace(model, start=_dated(given, instant, now), start_moves=bool(text), start_text=text)
 
 
 def _cron(given: Property) -> Cron:

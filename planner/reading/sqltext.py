@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
+from planner.reading.faithful import SPARK, joined_quotes, kept_calls
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -85,7 +86,8 @@ def opened(path: str, text: str, dialect: str) -> Source:
 def tokenize(source: Source) -> list[Token]:
     """The file's tokens; ProjectError at the line of a quote or comment that never ends."""
     try:
-        return list(Dialect.get_or_raise(source.dialect).tokenize(source.text))
+        tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
+        return joined_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
     except TokenError as error:
         found = re.search(
             r"Missing (\S+) from \d+:(\d+)", str(error.__cause__)
@@ -150,7 +152,17 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
     tree = trees[0] if trees else None
     if tree is None:
         raise source.error(tokens[0], f"{what} is empty.")
-    return tree
+    _refuse_frequency(source, tokens)
+    return kept_calls(tree, source.dialect)
+
+
+def _refuse_frequency(source: Source, tokens: Tokens) -> None:
+    """ProjectError for `percentile(x, p, frequency)`, of which the parser drops the last."""
+    for index, token in enumerate(tokens[:-1]):
+        if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
+            end = closing(tokens, index + 1)
+            if end is not None and len(split(tokens[index + 2 : end])) > 2:
+                raise source.error(token, "`percentile` with a frequency is not supported yet.")
 
 
 def _told(told: dict[str, object]) -> str:

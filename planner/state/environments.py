@@ -16,7 +16,7 @@ from planner.errors import RequestError
 from planner.fingerprint import Fingerprint, digest
 from planner.model import Model
 from planner.serial import canonical, from_json, to_json
-from planner.snapshot import Snapshot
+from planner.snapshot import Snapshot, physical_name
 from planner.state import tables as t
 from planner.state.records import chunks
 from planner.state.timelines import Timelines
@@ -81,6 +81,12 @@ class Environments(Timelines):
         """Id -> snapshot, for ids that a history names."""
         with self._reading() as connection:
             return self._snapshots(connection, ids)
+
+    def drifted_tables(self) -> frozenset[str]:
+        """The tables that a person's word let some environment keep while what they read changed."""
+        forced = self._select(t.snapshots).where(t.snapshots.c.forced)
+        with self._reading() as connection:
+            return frozenset(physical_name(row.name, row.version) for row in connection.execute(forced))
 
     def _environment(self, connection: sa.Connection, name: str) -> Environment:
         row = connection.execute(self._select(t.environments).where(t.environments.c.name == name)).one_or_none()

@@ -107,3 +107,64 @@ def test_the_dates_that_a_run_fills_in_are_no_columns() -> None:
 def test_what_an_unnamed_generator_returns_is_named_by_spark_and_so_not_known() -> None:
     assert shape_of("SELECT id, EXPLODE(ARRAY(x)) FROM s.a", PARENTS).columns is None
     assert shape_of("SELECT id, EXPLODE(ARRAY(x)) AS e FROM s.a", PARENTS).columns == ("id", "e")
+
+
+@pytest.mark.parametrize(
+    ("output", "folds"),
+    [
+        ("SUM(x) OVER (PARTITION BY d)", False),
+        ("LAST_VALUE(x) IGNORE NULLS OVER (ORDER BY d)", False),
+        ("SUM(SUM(x)) OVER ()", True),
+        ("RANK() OVER (ORDER BY COUNT(*))", True),
+    ],
+)
+def test_an_aggregate_inside_a_window_makes_one_row_of_all(output: str, folds: bool) -> None:
+    frame = shape_of(f"SELECT 'z' AS z, {output} AS o FROM s.a", PARENTS).frame
+
+    assert (frame["aggregation"] == "one row") is folds
+
+
+@pytest.mark.parametrize("group", ["CUBE(1)", "ROLLUP(1, 2)", "GROUPING SETS ((1), ())"])
+def test_a_number_inside_a_grouping_names_an_output_too(group: str) -> None:
+    assert shape_of(f"SELECT id, x, COUNT(*) AS n FROM s.a GROUP BY {group}", PARENTS).outputs is None
+
+
+@pytest.mark.parametrize(
+    ("output", "volatile"),
+    [
+        ("(SELECT y FROM s.b LIMIT 1)", True),
+        ("SUM(x) OVER (ORDER BY d ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)", True),
+        ("SUM(x) OVER (ORDER BY d)", False),
+        ("SUM(x) OVER (ORDER BY d ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)", False),
+    ],
+)
+def test_what_depends_on_which_of_equal_rows_comes_first_may_come_out_otherwise(output: str, volatile: bool) -> None:
+    assert ("o" in shape_of(f"SELECT id, {output} AS o FROM s.a", PARENTS).volatile) is volatile
+
+
+@pytest.mark.parametrize(
+    ("sql", "volatile", "rows"),
+    [
+        ("SELECT d, id, x FROM s.a WHERE {}", (), False),
+        ("SELECT CAST(d AS DATE) AS d, id, SUM(x) AS x FROM s.a WHERE {} GROUP BY 1, 2", (), False),
+        ("SELECT d, SUM(x) OVER (PARTITION BY d, id) AS t FROM s.a WHERE {}", (), False),
+        (
+            "SELECT d, b.m FROM s.a JOIN (SELECT id, MAX(y) AS m FROM s.b GROUP BY id) AS b ON b.id = a.id WHERE {}",
+            (),
+            False,
+        ),
+        ("SELECT id, MAX(d) AS d FROM s.a GROUP BY id", (), False),
+        ("SELECT d, SUM(x) OVER (PARTITION BY id) AS t FROM s.a WHERE {}", ("t",), False),
+        ("SELECT d, @start_ds AS t FROM s.a WHERE {}", ("t",), False),
+        ("SELECT d, (SELECT MAX(x) FROM s.a WHERE {}) AS t FROM s.a WHERE {}", ("t",), False),
+        ("SELECT id, MAX(d) AS d FROM s.a WHERE {} GROUP BY id", (), True),
+        ("WITH a AS (SELECT * FROM s.a WHERE {}), n AS (SELECT COUNT(*) AS n FROM a) SELECT d, n FROM a, n", (), True),
+        ("SELECT d FROM s.a WHERE {} AND id IN (SELECT id FROM s.a WHERE {})", (), True),
+    ],
+)
+def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(
+    sql: str, volatile: tuple[str, ...], rows: bool
+) -> None:
+    shape = shape_of(sql.replace("{}", "d BETWEEN @start_ds AND @end_ds"), PARENTS, "d")
+
+    assert (tuple(shape.volatile), shape.volatile_rows) == (volatile, rows)

@@ -1,5 +1,7 @@
 """Verdicts by the plan's own door: prod before, project after, and what each model is said to be."""
 
+from dataclasses import replace
+
 import pytest
 
 from planner.change import Category, ChangeKind
@@ -7,7 +9,7 @@ from planner.environment import Environment
 from planner.errors import ProjectErrors, RequestError
 from planner.model import Kind, Model
 
-from .building import change_of, external, model, planned, project, promoted
+from .building import change_of, day, external, model, planned, project, promoted
 
 RAW = external("s.raw", "id item_id price d")
 PARENT = "SELECT id, item_id, price, d FROM s.raw"
@@ -171,3 +173,58 @@ def test_a_changed_embedded_model_reaches_its_readers_column_by_column() -> None
 
     assert changes["s.reader"].category is Category.INDIRECT_NON_BREAKING
     assert changes["s.other"].category is Category.INDIRECT_BREAKING
+
+
+def test_a_sum_over_the_batch_counts_as_changed_when_its_table_is_rebuilt() -> None:
+    ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+    summed = "SELECT d, SUM(price) OVER (PARTITION BY item_id) AS s FROM s.raw WHERE d BETWEEN @start_ds AND @end_ds"
+    before = two(summed, "SELECT s FROM s.parent", **ranged)
+    after = two(summed.replace(" FROM", ", 1 AS extra FROM"), "SELECT s FROM s.parent", **ranged)
+
+    assert change_of(before, after)["s.child"].category is Category.INDIRECT_BREAKING
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [(1, "turns from a model into an external table"), (0, "removes")], ids=["declared", "found"]
+)
+def test_a_model_that_turns_external_blocks_while_it_is_read(line: int, told: str) -> None:
+    prod, loaded = promoted(two())
+    outside = replace(external("s.parent", "id item_id price d"), line=line)
+
+    plan = planned(two() | {"s.parent": outside}, Environment("dev"), prod, loaded)
+
+    assert [blocker.message for blocker in plan.blockers] == [
+        f"`s.child` still reads `s.parent`, which this change {told}."
+    ]
+
+
+def test_an_earlier_start_of_what_a_model_reads_reaches_back_with_it() -> None:
+    ranged = model("s.child", "SELECT d FROM s.parent", Kind.INCREMENTAL_BY_TIME_RANGE, time_column="d")
+    before = two(start=day("2026-01-05")) | {"s.child": ranged}
+    after = two(start=day("2026-01-01")) | {"s.child": ranged}
+
+    change = change_of(before, after)["s.child"]
+
+    assert [str(interval) for interval in change.missing] == ["2026-01-01 - 2026-01-09"]
+
+
+def test_another_moving_start_is_an_edit_and_another_day_is_none() -> None:
+    def moving(text: str, start: str) -> dict[str, Model]:
+        return two(start=day(start), start_moves=True, start_text=text)
+
+    assert not change_of(moving("2 days ago", "2026-01-07"), moving("2 days ago", "2026-01-08"))
+    assert change_of(moving("2 days ago", "2026-01-08"), moving("1 week ago", "2026-01-03"))["s.parent"].recomputed
+
+
+def test_a_table_kept_by_a_word_is_not_taken_for_its_query_when_the_change_is_taken_back() -> None:
+    prod, loaded = promoted(two())
+    said = planned(two(PARENT + " WHERE id > 1"), prod, prod, loaded, categories={"s.parent": Category.NON_BREAKING})
+    kept = said.new.snapshots["s.child"]
+    later = replace(loaded, drifted=frozenset({kept.table}))
+
+    back = planned(two(), replace(said.new, revision=2), replace(said.new, revision=2), later)
+    child = next(change for change in back.changes if change.name == "s.child")
+
+    assert (kept.version, kept.forced) == (prod.snapshots["s.child"].version, True)
+    assert child.new is not None
+    assert (child.new.version != kept.version, bool(child.missing), child.new.forced) == (True, True, False)

@@ -187,3 +187,39 @@ def test_a_list_of_grains_holds_one() -> None:
     assert model_of("grains ((a, b))").grain == ("a", "b")
     with pytest.raises(ProjectError, match="More than one grain is not supported yet"):
         model_of("grains (a, b)")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC)",
+        "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x)",
+        "TO_CHAR(x, '999')",
+        "PARSE_JSON(x)",
+    ],
+)
+def test_a_call_that_the_parser_would_write_otherwise_stays_as_it_stands(call: str) -> None:
+    assert query_of(f"SELECT {call} AS y FROM raw.t") == f"SELECT {call} AS y FROM raw.t"
+
+
+def test_a_percentile_of_another_dialect_stays_one() -> None:
+    sql = query_of("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS y FROM raw.t", "postgres")
+
+    assert sql.startswith("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x")
+
+
+def test_a_percentile_with_a_frequency_is_refused_at_its_line() -> None:
+    with pytest.raises(ProjectError, match="`percentile` with a frequency") as caught:
+        query_of("SELECT\n  percentile(x, 0.5, n) AS y FROM raw.t")
+
+    assert caught.value.place == Place("models/a.sql", 3, 3)
+
+
+def test_a_doubled_quote_inside_a_text_is_one_quote() -> None:
+    assert query_of("SELECT 'it''s' AS x, 'a' 'b' AS y") == r"SELECT 'it\'s' AS x, CONCAT('a', 'b') AS y"
+
+
+def test_each_with_stays_where_it_stands() -> None:
+    query = "WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH a AS (SELECT 2 AS x) SELECT x FROM a)"
+
+    assert query_of(query) == query

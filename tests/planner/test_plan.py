@@ -8,7 +8,7 @@ from planner.environment import Environment
 from planner.errors import RequestError
 from planner.intervals import Interval
 from planner.model import Kind, Model, Seed
-from planner.plan import Change, Plan
+from planner.plan import Change, Plan, build_run
 from planner.schedule import Loaded, Window
 
 from .building import NOW, day, external, model, planned, project, promoted
@@ -170,3 +170,15 @@ def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:
 
     assert planned(daily()).id == planned(daily(), window=later).id
     assert planned(daily()).id != planned(daily(), target=replace(Environment("prod"), name="dev")).id
+
+
+def test_a_run_leaves_prods_table_alone_where_it_would_read_other_tables() -> None:
+    prod, loaded = promoted(daily())
+    plan = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    filled = {c.new.table: c.needed for c in plan.changes if c.new and c.needed}
+    both = Loaded({**loaded.timelines, **filled})
+
+    run = build_run(plan.new, both, Window(day("2026-01-15")), prod)
+
+    assert [change.name for change in run.changes] == ["s.days"]
+    assert {change.name for change in build_run(prod, both, Window(day("2026-01-15")), prod).changes} >= {"s.total"}
