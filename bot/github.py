@@ -63,12 +63,6 @@ class GitHub:
         with self._lock:
             return self._known.setdefault(name, gateway)
 
-    def forget(self, name: str) -> None:
-        """Looks the repository up anew next time: it may have been reinstalled."""
-        with self._lock:
-            self._known.pop(name, None)
-            self._clients.clear()
-
     def login(self) -> str:
         """Who the bot's own comments are by: `slug[bot]`, or the token's user."""
         if not self._login:

@@ -74,7 +74,6 @@ class PlanView:
     promise: str
     environment: str
     base: str
-    virtual: bool
     models: tuple[ModelChange, ...] = ()
     added: tuple[str, ...] = ()
     swapped: tuple[str, ...] = ()
@@ -247,7 +246,6 @@ def _plan(value: Mapping[str, Any]) -> PlanView:
         promise=_text(value.get("promise")),
         environment=_text(value.get("environment")),
         base=_text(value.get("base")),
-        virtual=bool(value.get("virtual")),
         models=tuple(_model(each) for each in _list(value.get("models")) if isinstance(each, dict)),
         added=_names(views.get("added")),
         swapped=_names(views.get("swapped")),
