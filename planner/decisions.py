@@ -7,24 +7,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
-from planner.columns import Schemas, Shape, shape_of
+from planner.columns import Parent, Shape, shape_of
 from planner.errors import ProjectError, ProjectErrors, RequestError
-from planner.fingerprint import Fingerprint
+from planner.fingerprint import digest
 from planner.graph import Graph
 from planner.impact import (
     EVERY,
     UNTOUCHED,
+    Side,
     Verdict,
-    carried,
-    direct,
+    difference,
     fingerprint_of,
     is_edited,
-    recomputed_effect,
-    united,
+    verdict,
 )
+from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
-from planner.snapshot import Snapshot, physical_name, version_of
+from planner.rows import meaning_of
+from planner.snapshot import Meaning, Snapshot, physical_name, version_of
 
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
 
@@ -41,9 +42,7 @@ class Decisions:
     limited: frozenset[str] = frozenset()
     since: str = ""
     drifted: frozenset[str] = frozenset()  # tables whose rows are no more what their version says
-    drifting: set[str] = field(
-        default_factory=set
-    )  # models that change, or read what changes, and by a word do not say so
+    told: dict[str, Seen] = field(default_factory=dict)  # what readers are told where a word says otherwise
     partial: set[str] = field(default_factory=set)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     effects: dict[str, Columns] = field(default_factory=dict)
@@ -58,6 +57,10 @@ class Decisions:
             name in self.partial or (name in self.limited and self.snapshots[name].table != _table(base.get(name)))
             for name in parents
         )
+
+    def seen(self, name: str) -> Seen:
+        """What the readers of a model decide by."""
+        return self.told[name] if name in self.told else self.snapshots[name].seen
 
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
         """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""
@@ -119,37 +122,57 @@ def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: st
 def _decide_model(
     graph: Graph, name: str, base: Mapping[str, Snapshot], words: list[Word], base_name: str, decided: Decisions
 ) -> None:
-    model, old = graph.models[name], base.get(name)
+    model, old, parents = graph.models[name], base.get(name), graph.parents[name]
     if old is not None and _is_as_before(graph, model, old, base, decided):
         decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
         return
-    after = _shape(model, {p: decided.snapshots[p].columns for p in graph.parents[name]})
-    read = {p: decided.snapshots[p].fingerprint for p in graph.parents[name]}
-    fingerprint = fingerprint_of(model, after, read)
+    after = _shape(model, {p: decided.snapshots[p].as_parent for p in parents})
+    began = _began(graph, model)
+    fingerprint = fingerprint_of(model, after, {p: decided.snapshots[p].fingerprint for p in parents}, began)
     _check_columns(graph, model, after, decided)
     if old is not None and fingerprint == old.fingerprint and not is_edited(old.model, model):
         decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
         return
-    versions = {p: decided.snapshots[p].version for p in graph.parents[name]}
-    if decided.reads_part(graph.parents[name], base) and model.kind.is_stored:
+    meaning = meaning_of(model, after, {p: decided.snapshots[p].seen for p in parents}, began)
+    versions = {p: decided.snapshots[p].version for p in parents if not model.kind.is_stored}
+    if decided.reads_part(parents, base) and model.kind.is_stored:
         versions["from"] = decided.since
-    fresh = Snapshot(model, fingerprint, _version(model, fingerprint, versions, decided), _columns(model, after))
+    fresh = Snapshot(model, fingerprint, "", _columns(model, after), meaning=meaning)
+    fresh = replace(fresh, version=_version(fresh, versions, decided))
     if old is None:
         decided.snapshots[name], decided.effects[name] = fresh, EVERY
         reason = f"`{name}` is not in `{base_name}` yet."
         change = Change(name, ChangeKind.ADDED, None, "added", reason, UNTOUCHED, None, fresh, model.kind.is_stored)
-        decided.add(replace(change, diff=_diff(None, model)), graph.parents[name], base)
+        decided.add(replace(change, diff=_diff(None, model)), parents, base)
         return
-    before = _shape(old.model, {p: base[p].columns if p in base else None for p in old.model.depends_on})
-    decided.add(_decide_change(old, fresh, (before, after), words, base_name, decided), graph.parents[name], base)
+    told = meaning
+    if any(p in decided.told for p in parents):
+        told = meaning_of(model, after, {p: decided.seen(p) for p in parents}, began)
+    before = _shape(old.model, {p: base[p].as_parent if p in base else Parent(None) for p in old.model.depends_on})
+    sides = Side(old.model, before, _raw(old)), Side(model, after, told.seen)
+    decided.add(_decide_change(old, fresh, sides, words, base_name, decided), parents, base)
 
 
-def _version(model: Model, fingerprint: Fingerprint, versions: dict[str, str], decided: Decisions) -> str:
+def _began(graph: Graph, model: Model) -> str:
+    """Since when the table of a model is filled by time: its own start, else the earliest of what it reads."""
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return ""
+    if model.start_moves or model.start:
+        return model.start_text if model.start_moves else str(model.start)
+    above = [graph.models[name] for name in graph.upstream([model.name])]
+    moving = sorted({each.start_text for each in above if each.start_moves})
+    fixed = min((each.start for each in above if each.start and not each.start_moves), default=None)
+    return " ".join([*moving, *([str(fixed)] if fixed else [])])
+
+
+def _version(fresh: Snapshot, versions: dict[str, str], decided: Decisions) -> str:
     """The version of a model that is built anew; never that of a table that drifted."""
-    version, again = version_of(model, fingerprint.data, versions), 0
+    model, again = fresh.model, 0
+    meaning = fresh.meaning or Meaning(fresh.fingerprint.data, ())
+    version = version_of(model, meaning, versions)
     while model.kind.is_stored and physical_name(model.name, version) in decided.drifted:
         again += 1
-        version = version_of(model, fingerprint.data, versions | {"again": str(again)})
+        version = version_of(model, meaning, versions | {"again": str(again)})
     return version
 
 
@@ -164,39 +187,43 @@ def _is_as_before(graph: Graph, model: Model, old: Snapshot, base: Mapping[str, 
 def _decide_change(
     old: Snapshot,
     fresh: Snapshot,
-    shapes: tuple[Shape | None, Shape | None],
+    sides: tuple[Side, Side],
     words: list[Word],
     base_name: str,
     decided: Decisions,
 ) -> Change:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
-    verdict = _in_time(_verdict(old, fresh, shapes, edited, decided.effects), model)
+    found = verdict(*sides, {p: decided.effects[p] for p in model.depends_on if p in decided.effects})
     about = (old.fingerprint.text, fresh.fingerprint.text)
     word = next((word for word in reversed(words) if edited and (word.old, word.new) == about), None)
     if word is not None:
-        verdict = _overruled(verdict, word)
+        found = _overruled(found, word)
         decided.used_words.append(word)
-    rebuilt = verdict.category in REBUILT
+        if word.category is Category.BREAKING:
+            fresh = _made_anew(fresh, about, decided)
+    rebuilt = found.category in REBUILT
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
-    hushed = word is not None and verdict.category is Category.NON_BREAKING
-    drifts = not rebuilt and not decided.drifting.isdisjoint(model.depends_on)
-    if hushed or drifts:
-        decided.drifting.add(name)
+    differs = fresh.meaning is not None and sides[1].seen != fresh.meaning.seen
+    drifts = not rebuilt and differs
     forced = keeps and (drifts or old.forced)
     snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced)
     decided.snapshots[name] = snapshot
-    decided.effects[name] = (
-        UNTOUCHED if hushed else recomputed_effect(verdict.columns, shapes[1]) if rebuilt else UNTOUCHED
-    )
+    if word is not None and word.category is Category.NON_BREAKING:
+        decided.told[name] = _hushed(old.seen, snapshot.seen)
+    elif drifts:
+        decided.told[name] = old.seen
+    elif differs and word is None:
+        decided.told[name] = _as_told(snapshot, sides[1].seen)
+    decided.effects[name] = difference(old.seen, decided.seen(name))
     return Change(
         name=name,
-        change=_change_kind(verdict, edited),
-        category=verdict.category,
-        rule=verdict.rule,
-        reason=verdict.reason,
-        columns=verdict.columns,
+        change=_change_kind(found, edited),
+        category=found.category,
+        rule=found.rule,
+        reason=found.reason,
+        columns=found.columns,
         old=old,
         new=snapshot,
         recomputed=rebuilt and model.kind.is_stored,
@@ -206,38 +233,29 @@ def _decide_change(
     )
 
 
-def _verdict(
-    old: Snapshot,
-    fresh: Snapshot,
-    shapes: tuple[Shape | None, Shape | None],
-    edited: bool,
-    effects: Mapping[str, Columns],
-) -> Verdict:
-    """The model's own edit and its parents' changes together; the more conservative of the two speaks."""
-    before, after = shapes
-    read = {p: effects[p] for p in fresh.model.depends_on if p in effects}
-    if after is None or before is None:
-        return direct(old.model, fresh.model, before, after)
-    if not edited:
-        return carried(fresh.name, before, after, read)
-    own = direct(old.model, fresh.model, before, after)
-    if own.category is Category.METADATA or own.category is Category.EQUIVALENT:
-        from_parents = carried(fresh.name, before, after, read)
-        return from_parents if from_parents.category is Category.INDIRECT_BREAKING else own
-    from_parents = carried(fresh.name, after, after, read)
-    if from_parents.category is not Category.INDIRECT_BREAKING:
-        return own
-    category = own.category if own.category is Category.UNDECIDED else Category.BREAKING
-    return Verdict(
-        category, own.rule, f"{own.reason} {from_parents.reason}", united([own.columns, from_parents.columns])
-    )
+def _raw(snapshot: Snapshot) -> Seen:
+    return snapshot.meaning.seen if snapshot.meaning else snapshot.seen
 
 
-def _in_time(verdict: Verdict, model: Model) -> Verdict:
-    """A change of the time column changes in which interval a row lies, and so every row."""
-    if model.time_column in verdict.columns.altered | verdict.columns.removed:
-        return replace(verdict, columns=EVERY)
-    return verdict
+def _as_told(snapshot: Snapshot, told: Seen) -> Seen:
+    """What readers of a snapshot see when its rows are told to be these."""
+    assert snapshot.meaning is not None
+    return replace(
+        snapshot, meaning=replace(snapshot.meaning, rows=told.rows, columns=tuple(told.columns.items()))
+    ).seen
+
+
+def _hushed(old: Seen, new: Seen) -> Seen:
+    """What readers are told of a model whose change is called non-breaking: what was there is as it was."""
+    return Seen(old.rows, {name: old.columns.get(name, each) for name, each in new.columns.items()})
+
+
+def _made_anew(fresh: Snapshot, about: tuple[str, str], decided: Decisions) -> Snapshot:
+    """The snapshot with rows that are nobody else's, because a person says that they are."""
+    assert fresh.meaning is not None
+    meaning = replace(fresh.meaning, rows=digest(fresh.meaning.rows, "by word", *about)[:24])
+    anew = replace(fresh, meaning=meaning)
+    return replace(anew, version=_version(anew, {}, decided))
 
 
 def _overruled(verdict: Verdict, word: Word) -> Verdict:
@@ -254,7 +272,7 @@ def _change_kind(verdict: Verdict, edited: bool) -> ChangeKind:
     return ChangeKind.DIRECT if edited else ChangeKind.INDIRECT
 
 
-def _shape(model: Model, parents: Schemas) -> Shape | None:
+def _shape(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
     return shape_of(model.sql, parents, model.time_column) if model.sql else None
 
 

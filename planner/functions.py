@@ -35,6 +35,8 @@ _VOLATILE_TYPES = (
     exp.ApproxQuantile, exp.ApproxTopK,
 )  # fmt: skip
 
+_CHANCE_TYPES = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle, exp.Randstr, exp.Uniform)
+
 
 def multiplies_rows(node: exp.Expr) -> bool:
     """True for a function that returns several rows for one (explode, inline, stack, json_tuple...)."""
@@ -64,3 +66,8 @@ def is_volatile(node: exp.Expr) -> bool:
         whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
         return node.args.get("kind") == "ROWS" and not whole
     return isinstance(node, _VOLATILE_TYPES) or is_stranger(node)
+
+
+def is_chancy(node: exp.Expr) -> bool:
+    """True when two calls that are written alike may answer differently in one row."""
+    return isinstance(node, _CHANCE_TYPES) or is_stranger(node)

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.columns import Parent
 from planner.fingerprint import Fingerprint, digest
+from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 
 PHYSICAL = "mergeplan__"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a model's rows are, as digests: of the rows, and by column, in order, of the values in them.
+
+    Two tables of equal `rows` hold equal values in each column of equal digest, row by row. `volatile` columns (and
+    rows) are those that may come out otherwise when they are computed again.
+    """
+
+    rows: str
+    columns: tuple[tuple[str, str], ...]
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+
+    @property
+    def seen(self) -> Seen:
+        return Seen(self.rows, dict(self.columns))
 
 
 @dataclass(frozen=True)
@@ -22,6 +42,7 @@ class Snapshot:
     version: str
     columns: tuple[str, ...] | None
     forced: bool = False
+    meaning: Meaning | None = None
 
     @property
     def name(self) -> str:
@@ -36,6 +57,28 @@ class Snapshot:
         """Where its rows are: an external model is its own table."""
         return self.name if self.kind is Kind.EXTERNAL else physical_name(self.name, self.version)
 
+    @property
+    def seen(self) -> Seen:
+        """What its readers see. What chance decided in a stored table stays as it is in that very table, and is
+        another thing in the next."""
+        if self.meaning is None:
+            return Seen(f"unknown {self.version}", {})
+        return seen_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.seen
+
+    @property
+    def as_parent(self) -> Parent:
+        """What a query that reads it must know of it."""
+        if self.kind.is_stored or self.kind is Kind.EXTERNAL or self.meaning is None:
+            return Parent(self.columns)
+        return Parent(self.columns, self.meaning.volatile, self.meaning.volatile_rows)
+
+
+def seen_at(meaning: Meaning, version: str) -> Seen:
+    """What readers see of a table of this version."""
+    rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
+    columns = {name: digest(each, version)[:24] if name in meaning.volatile else each for name, each in meaning.columns}
+    return Seen(rows, columns)
+
 
 def physical_name(name: str, version: str) -> str:
     """`shop.orders` at version `ab12` -> `mergeplan__shop.shop__orders__ab12`."""
@@ -43,9 +86,11 @@ def physical_name(name: str, version: str) -> str:
     return f"{PHYSICAL}{schema}.{schema}__{table}__{version}"
 
 
-def version_of(model: Model, data: str, parents: dict[str, str]) -> str:
-    """The version of a model that is built anew: a hash of what it is and of the versions it reads.
+def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
+    """The version of a model that is built anew: a hash of what its rows are, and of the tables that a view names.
 
     Two builds with equal versions hold equal rows; that is why a table built in one environment serves in another.
     """
-    return digest(model.name, data, *(f"{name}={version}" for name, version in sorted(parents.items())))[:12]
+    columns = (part for pair in meaning.columns for part in pair)
+    named = (f"{name}={version}" for name, version in sorted(parents.items()))
+    return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named)[:12]

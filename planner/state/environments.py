@@ -16,7 +16,7 @@ from planner.errors import RequestError
 from planner.fingerprint import Fingerprint, digest
 from planner.model import Model
 from planner.serial import canonical, from_json, to_json
-from planner.snapshot import Snapshot, physical_name
+from planner.snapshot import Meaning, Snapshot, physical_name
 from planner.state import tables as t
 from planner.state.records import chunks
 from planner.state.timelines import Timelines
@@ -127,6 +127,7 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
         "columns": None if snapshot.columns is None else list(snapshot.columns),
         "model": to_json(snapshot.model),
         "parts": to_json(snapshot.fingerprint),
+        "meaning": to_json(snapshot.meaning),
     }
     return {"id": digest(canonical(row))[:32], **row}
 
@@ -134,7 +135,8 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
 def _snapshot(row: sa.Row[Any]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
     fingerprint = from_json(Fingerprint, row.parts)
-    return Snapshot(from_json(Model, row.model), fingerprint, row.version, columns, row.forced)
+    meaning = None if row.meaning is None else from_json(Meaning, row.meaning)
+    return Snapshot(from_json(Model, row.model), fingerprint, row.version, columns, row.forced, meaning)
 
 
 def _revision(row: sa.Row[Any]) -> Revision:

@@ -48,6 +48,7 @@ snapshots = sa.Table(
     sa.Column("columns", sa.JSON(none_as_null=True)),
     sa.Column("model", sa.JSON, nullable=False),
     sa.Column("parts", sa.JSON, nullable=False),  # the fingerprint's three parts
+    sa.Column("meaning", sa.JSON(none_as_null=True)),  # digests of its rows and columns
 )
 
 # Every physical table that we ever said we would create and have not yet forgotten.
@@ -92,6 +93,19 @@ passed_audits = sa.Table(
     _project(),
     sa.Column("table_name", NAME, primary_key=True),
     sa.Column("audit", sa.String(64), primary_key=True),
+)
+
+# What tables hold, by hash; a write of a table removes what it touches, so that a row that is here is true.
+contents = sa.Table(
+    "contents",
+    metadata,
+    _project(),
+    sa.Column("table_name", NAME, primary_key=True),
+    sa.Column("columns", sa.String(32), primary_key=True),  # the key of a column set
+    sa.Column("period", sa.String(32), primary_key=True),  # the value of a partition, '' for all that the table holds
+    sa.Column("start_at", Utc),  # of the period; None for all that the table holds
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("hash", sa.String(32), nullable=False),
 )
 
 environments = sa.Table(

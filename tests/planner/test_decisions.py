@@ -41,7 +41,7 @@ def two(parent: str = PARENT, child: str = CHILD, **fields: object) -> dict[str,
             "indirect_breaking",
         ),
         ("SELECT id, item_id, price, d, my_udf(id) AS u FROM s.raw", "breaking", "rows-changed", "indirect_breaking"),
-        ("SELECT id, price, item_id, d FROM s.raw", "breaking", "columns-reordered", "indirect_breaking"),
+        ("SELECT id, price, item_id, d FROM s.raw", "breaking", "columns-reordered", "indirect_non_breaking"),
         (
             "SELECT 1 AS id, COUNT(*) AS item_id, 1 AS price, 1 AS d FROM s.raw",
             "breaking",
@@ -206,11 +206,13 @@ def test_an_earlier_start_of_what_a_model_reads_reaches_back_with_it() -> None:
     change = change_of(before, after)["s.child"]
 
     assert [str(interval) for interval in change.missing] == ["2026-01-01 - 2026-01-09"]
+    assert change.rule == "starts-elsewhere"
 
 
 def test_another_moving_start_is_an_edit_and_another_day_is_none() -> None:
     def moving(text: str, start: str) -> dict[str, Model]:
-        return two(start=day(start), start_moves=True, start_text=text)
+        ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d"}
+        return two(start=day(start), start_moves=True, start_text=text, **ranged)
 
     assert not change_of(moving("2 days ago", "2026-01-07"), moving("2 days ago", "2026-01-08"))
     assert change_of(moving("2 days ago", "2026-01-08"), moving("1 week ago", "2026-01-03"))["s.parent"].recomputed

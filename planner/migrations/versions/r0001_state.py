@@ -29,6 +29,7 @@ def upgrade() -> None:
         sa.Column("columns", sa.JSON(none_as_null=True)),
         sa.Column("model", sa.JSON, nullable=False),
         sa.Column("parts", sa.JSON, nullable=False),
+        sa.Column("meaning", sa.JSON(none_as_null=True)),
     )
     op.create_table(
         "physical_tables",
@@ -62,6 +63,16 @@ def upgrade() -> None:
         _project(),
         sa.Column("table_name", NAME, primary_key=True),
         sa.Column("audit", sa.String(64), primary_key=True),
+    )
+    op.create_table(
+        "contents",
+        _project(),
+        sa.Column("table_name", NAME, primary_key=True),
+        sa.Column("columns", sa.String(32), primary_key=True),
+        sa.Column("period", sa.String(32), primary_key=True),
+        sa.Column("start_at", sa.DateTime),
+        sa.Column("rows", sa.BigInteger, nullable=False),
+        sa.Column("hash", sa.String(32), nullable=False),
     )
     op.create_table(
         "environments",
@@ -147,6 +158,7 @@ def downgrade() -> None:
     op.drop_table("promotions")
     op.drop_table("environment_history")
     op.drop_table("environments")
+    op.drop_table("contents")
     op.drop_table("passed_audits")
     op.drop_table("costs")
     op.drop_table("intervals")

@@ -1,0 +1,343 @@
+"""From SQL expressions to values: names become what they stand for, and each spelling becomes the form of `rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from planner.functions import folds_rows, is_chancy, is_stranger, is_volatile, multiplies_rows
+from planner.meaning import rules
+from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
+
+ROWS = "the rows of this query"  # stands in a window until the query's block is known
+_INT = range(-(2**31) + 1, 2**31)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that a query's expressions may use: alias -> its columns; `outer` the enclosing query's."""
+
+    tables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    outer: Scope | None = None
+
+    def column(self, table: str, name: str) -> Value:
+        """The value of `table.name`, looked for in the query and then in those around it; Opaque when there is none."""
+        if table in self.tables:
+            try:
+                return self.tables[table][name]
+            except KeyError:
+                raise Opaque(f"{table}.{name}") from None
+        if self.outer is None:
+            raise Opaque(f"{table}.{name}")
+        return self.outer.column(table, name)
+
+    def having(self, alias: str, columns: Mapping[str, Value]) -> Scope:
+        """The scope with one more table; Opaque when its name is taken."""
+        if alias in self.tables:
+            raise Opaque(f"two tables are called {alias}")
+        return replace(self, tables={**self.tables, alias: columns})
+
+
+@dataclass
+class Reader:
+    """Reads the expressions of one model: `unsure` are nodes (by id) that come out otherwise in other batches."""
+
+    relation: Callable[[exp.Expr, Scope], Relation]  # reads a subquery
+    unsure: frozenset[int] = frozenset()
+    chances: int = 0  # each throw of the dice is one of its own
+
+    def value(self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr] | None = None) -> Value:
+        """The value of an expression; Opaque for what is not known."""
+        return _Expression(self, scope, windows or {}).value(node)
+
+    def chance(self) -> str:
+        """The name of one more throw of the dice."""
+        self.chances += 1
+        return f"chance {self.chances}"
+
+
+@dataclass(frozen=True)
+class _Expression:
+    reader: Reader
+    scope: Scope
+    windows: Mapping[str, exp.Expr]  # of the WINDOW clause
+    variables: tuple[str, ...] = ()  # of the lambdas around, innermost last
+
+    def value(self, node: exp.Expr) -> Value:
+        if multiplies_rows(node):
+            raise Opaque("a function that makes rows stands inside an expression")
+        value = self._value(node)
+        if is_volatile(node) or id(node) in self.reader.unsure:
+            chance = (self.reader.chance(),) if is_chancy(node) else ()
+            parts = value.parts if isinstance(value, Term) else (value,)
+            return Term(value.op if isinstance(value, Term) else "unsure", (*parts, *chance), own_volatile=True)
+        return value
+
+    def _value(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Paren() | exp.Alias():
+                return self.value(node.this)
+            case exp.Column():
+                return self._column(node)
+            case exp.Identifier():
+                name = node.name.lower()
+                return self._variable(name) if name in self.variables else Term("name", (name,))
+            case exp.Literal():
+                return _literal(node)
+            case exp.Boolean():
+                return rules.TRUE if node.this else rules.FALSE
+            case exp.Null():
+                return rules.NULL
+            case exp.Parameter():
+                return Term("date", (node.name.lower(),))
+            case exp.Window():
+                return self._window(node)
+            case exp.Lambda():
+                return self._lambda(node)
+            case exp.Subquery() | exp.Exists() | exp.In():
+                return self._subquery(node)
+            case exp.Query() | exp.Star():
+                raise Opaque(type(node).__name__)
+        return self._logic(node) or self._function(node)
+
+    def _logic(self, node: exp.Expr) -> Value | None:
+        """AND, OR, comparisons, arithmetic, CASE and their spellings."""
+        match node:
+            case exp.And():
+                return rules.conjunction([self.value(each) for each in node.flatten()])
+            case exp.Or():
+                return rules.disjunction([self.value(each) for each in node.flatten()])
+            case exp.Not():
+                return rules.negation(self.value(node.this))
+            case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.NullSafeEQ():
+                return rules.comparison(type(node).__name__, self.value(node.this), self.value(node.expression))
+            case exp.NullSafeNEQ():
+                same = rules.comparison("NullSafeEQ", self.value(node.this), self.value(node.expression))
+                return rules.negation(same)
+            case exp.Between() if not node.args.get("symmetric"):
+                this = self.value(node.this)
+                low, high = self.value(node.args["low"]), self.value(node.args["high"])
+                return rules.conjunction([rules.comparison("LTE", low, this), rules.comparison("LTE", this, high)])
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return Term("is null", (self.value(node.this),))
+            case exp.Add() | exp.Sub() | exp.Mul():
+                return rules.arithmetic(type(node).__name__, self.value(node.this), self.value(node.expression))
+            case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
+                return _number(f"-{node.this.this}")
+            case exp.Case() | exp.If() | exp.Nullif() | exp.Nvl2():
+                return self._choice(node)
+        return None
+
+    def _function(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Cast() | exp.TryCast() if not node.args.get("format"):
+                safe = isinstance(node, exp.TryCast) or bool(node.args.get("safe"))
+                return rules.cast(self.value(node.this), node.to.sql("spark"), safe=safe)
+            case exp.DPipe():
+                return rules.concatenation([self.value(node.this), self.value(node.expression)])
+            case exp.Concat():
+                return rules.concatenation([self.value(each) for each in node.expressions])
+            case exp.Coalesce() if not node.expressions:
+                return self.value(node.this)
+            case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
+                return self._with_clause(node)
+            case exp.Count() if _counts_rows(node):
+                return Term("aggregate", ("Count", "rows"))
+        if folds_rows(node):
+            return Term("aggregate", (type(node).__name__, *self._parts(node)))
+        return Term(_name(node), self._parts(node))
+
+    def _with_clause(self, node: exp.Expr) -> Value:
+        """An aggregate with FILTER or WITHIN GROUP: they look at the rows that it folds."""
+        whole = self.value(node.this)
+        clause = self.value(node.expression.this if isinstance(node, exp.Filter) else node.expression)
+        if not isinstance(whole, Term) or whole.op != "aggregate":
+            raise Opaque("a clause of no aggregate")
+        if isinstance(node, exp.Filter) and clause is rules.TRUE:
+            return whole
+        return replace(whole, parts=(*whole.parts, type(node).__name__, clause))
+
+    def _choice(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Case():
+                of = self.value(node.this) if node.this else None
+                cases = [(self.value(each.this), self.value(each.args["true"])) for each in node.args["ifs"]]
+                if of is not None:
+                    cases = [(rules.comparison("EQ", of, condition), answer) for condition, answer in cases]
+                default = node.args.get("default")
+                return rules.choice(cases, self.value(default) if default else rules.NULL)
+            case exp.Nullif():
+                this = self.value(node.this)
+                same = rules.comparison("EQ", this, self.value(node.expression))
+                return rules.choice([(same, rules.NULL)], this)
+            case exp.Nvl2():
+                there = rules.negation(Term("is null", (self.value(node.this),)))
+                return rules.choice([(there, self.value(node.args["true"]))], self.value(node.args["false"]))
+        otherwise = node.args.get("false")
+        case = (self.value(node.this), self.value(node.args["true"]))
+        return rules.choice([case], self.value(otherwise) if otherwise else rules.NULL)
+
+    def _parts(self, node: exp.Expr) -> tuple[Part, ...]:
+        """All arguments of a node by name; a node that only names something (a type, a unit) is its text."""
+        parts: list[Part] = []
+        for key, argument in sorted(node.args.items()):
+            if argument is None or argument is False or argument == []:
+                continue
+            if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
+                continue  # a function known by its name only
+            parts.append(key)
+            for each in argument if isinstance(argument, list) else [argument]:
+                parts += self._argument(each)
+            parts.append("end")
+        return tuple(parts)
+
+    def _argument(self, argument: object) -> list[Part]:
+        if not isinstance(argument, exp.Expr):
+            return [f"{type(argument).__name__} {argument}"]
+        if isinstance(argument, exp.Identifier):
+            name = argument.name.lower()
+            return [self._variable(name)] if name in self.variables else [name]
+        if isinstance(argument, (exp.DataType, exp.Var)):
+            return [argument.sql("spark").upper()]
+        if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
+            return self._star(argument)
+        return [self.value(argument)]
+
+    def _star(self, star: exp.Expr) -> list[Part]:
+        """`*` or `a.*` inside a function: every column, each with its name."""
+        if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
+            raise Opaque("a star with exceptions inside a function")
+        asked = star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
+        tables = [columns for alias, columns in self.scope.tables.items() if asked in (None, alias)]
+        if not tables or (asked is None and len(tables) > 1):
+            raise Opaque("which columns a star means")  # USING and NATURAL merge some of them
+        return [part for columns in tables for name, value in columns.items() for part in (name, value)]
+
+    def _column(self, node: exp.Column) -> Value:
+        name, table = node.name.lower(), node.table.lower()
+        if not table and name in self.variables:
+            return self._variable(name)
+        if table in self.variables:
+            return Term("Dot", ("expression", name, "end", "this", self._variable(table), "end"))
+        if node.args.get("db") or not table or isinstance(node.this, exp.Star):
+            raise Opaque(node.sql("spark"))
+        return self.scope.column(table, name)
+
+    def _variable(self, name: str) -> Value:
+        depth = len(self.variables) - 1 - self.variables[::-1].index(name)
+        return Term("variable", (str(depth),))
+
+    def _lambda(self, node: exp.Lambda) -> Value:
+        names = tuple(each.name.lower() for each in node.expressions)
+        inside = replace(self, variables=(*self.variables, *names))
+        return Term("lambda", (str(len(names)), inside.value(node.this)))
+
+    def _window(self, node: exp.Window) -> Value:
+        if name := node.args.get("alias"):
+            named = self.windows.get(name.name.lower())
+            if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
+                raise Opaque("a window made from another")
+            node = _named_window(node, named)
+        if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
+            raise Opaque("an unusual window")
+        partition = Term("all of", tuple(self.value(each) for each in node.args.get("partition_by") or ()))
+        order = node.args.get("order")
+        ordered = Term("order", tuple(self.value(each) for each in order.expressions) if order else ())
+        spec = node.args.get("spec")
+        frame = self.value(spec) if spec and not (order and _is_default(spec)) else Term("frame")
+        return Term("window", (self._windowed(node.this), partition, ordered, frame, ROWS))
+
+    def _windowed(self, node: exp.Expr) -> Value:
+        """The function that a window applies: it folds no rows of the query."""
+        if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
+            return Term(type(node).__name__, (self._windowed(node.this),))
+        if isinstance(node, exp.Filter):
+            return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
+        if isinstance(node, exp.Count) and _counts_rows(node):
+            return Term("window function", ("Count", "rows"))
+        doubtful = is_volatile(node) or id(node) in self.reader.unsure
+        chance = (self.reader.chance(),) if is_chancy(node) else ()
+        return Term("window function", (_name(node), *self._parts(node), *chance), own_volatile=doubtful)
+
+    def _subquery(self, node: exp.Expr) -> Value:
+        if isinstance(node, exp.Subquery):
+            return Term("scalar", (self._related(node),))
+        if isinstance(node, exp.Exists):
+            return Term("exists", (self._related(node.this).block,))
+        this = self.value(node.this)
+        if query := node.args.get("query"):
+            return Term("in query", (this, self._related(query)))
+        if not node.expressions or node.args.get("unnest") or node.args.get("field"):
+            raise Opaque("an unusual IN")
+        return Term("in", (this, Term("any of", tuple(self.value(each) for each in node.expressions))))
+
+    def _related(self, node: exp.Expr) -> Relation:
+        if self.variables:
+            raise Opaque("a subquery inside a lambda")
+        return self.reader.relation(node, self.scope)
+
+
+def placed(value: Part, block: Block) -> Part:
+    """The value with its windows looking at the rows of this block."""
+    if not isinstance(value, Term):
+        return value
+    if value.op == "window" and value.parts[-1] == ROWS:
+        return replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), block))
+    parts = tuple(placed(part, block) for part in value.parts)
+    return value if parts == value.parts else replace(value, parts=parts)
+
+
+def has_op(value: Part, *ops: str) -> bool:
+    """True when an operation stands somewhere in the value itself, subqueries aside."""
+    return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
+
+
+def references(value: Part) -> list[Ref]:
+    """The references that the value itself makes, subqueries aside."""
+    if isinstance(value, Ref):
+        return [value]
+    return [ref for part in value.parts for ref in references(part)] if isinstance(value, Term) else []
+
+
+def _literal(node: exp.Literal) -> Term:
+    return Term("text", (node.name,)) if node.is_string else _number(node.name)
+
+
+def _number(text: str) -> Term:
+    plain = text.removeprefix("-").isdigit() and int(text) in _INT
+    return rules.number(int(text)) if plain else Term("number", (text.lower(),))
+
+
+def _name(node: exp.Expr) -> str:
+    """The name of an operation; one that is known by its name only is in lower case."""
+    if isinstance(node, exp.Anonymous):
+        return f"call {node.name.lower()}"
+    if is_stranger(node):
+        return f"stranger {type(node).__name__} {node.name.lower()}"
+    return type(node).__name__
+
+
+def _counts_rows(node: exp.Count) -> bool:
+    """COUNT(*), COUNT(1): every row counts."""
+    if node.expressions:
+        return False
+    return isinstance(node.this, (exp.Star, exp.Literal))
+
+
+def _named_window(node: exp.Window, named: exp.Expr) -> exp.Window:
+    """The window that `OVER name` means, around the same function."""
+    if named.args.get("alias"):
+        raise Opaque("a window made from another")
+    told = exp.Window()
+    told.set("this", node.this)
+    for key in ("partition_by", "order", "spec"):
+        told.args[key] = named.args.get(key)  # not `set`: the nodes stay where they stand, by identity
+    return told
+
+
+def _is_default(spec: exp.Expr) -> bool:
+    """RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, which is what an ORDER BY alone means."""
+    told = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("start_side"), spec.args.get("end"))
+    return told == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")

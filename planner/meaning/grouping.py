@@ -1,0 +1,95 @@
+"""GROUP BY: a block becomes one row for each combination of keys, and expressions become values of those rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from planner.meaning.digests import Digests
+from planner.meaning.expressions import has_op
+from planner.meaning.rules import conjuncts
+from planner.meaning.sources import Group
+from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
+
+# What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
+_ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
+_LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
+
+
+class Among:
+    """The values of a block's rows by what they are, so that two spellings of one can be told to be one."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._digests = Digests()
+        self._own = {source: f"own {id(source)}" for source in block.all_sources}
+
+    def digest(self, value: Value) -> str:
+        around = {source: f"outer {id(source)}" for source in value.free if source not in self._own}
+        return self._digests.part(value, around | self._own)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A group's source and its keys by digest: rewrites values of the ungrouped rows as values of the groups."""
+
+    group: Group
+    among: Among
+    keys: Mapping[str, Value]
+
+    def lifted(self, value: Part) -> Part:
+        """The value over the group's rows; Opaque when it uses a column that is neither a key nor aggregated."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (Term, Ref)):
+            if (key := self.keys.get(self.among.digest(value))) is not None:
+                return Ref(self.group, key)
+            if isinstance(value, Term) and value.op == "aggregate":
+                return Ref(self.group, value)
+        if isinstance(value, Term) and value.op not in ("exists", "scalar"):
+            return replace(value, parts=tuple(self.lifted(part) for part in value.parts))
+        if value.free & frozenset(self.among.block.all_sources):
+            raise Opaque("a column that is neither grouped by nor aggregated")
+        return value
+
+
+def grouped(block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None) -> tuple[Grouping, Block]:
+    """The block with its rows grouped, and HAVING applied: what it says of keys alone holds before as well."""
+    among = Among(block)
+    by_digest = {among.digest(key): key for key in keys}
+    early, late = list[Value](), list[Value]()
+    for each in conjuncts([having]) if having else []:
+        (early if keys and sets is None and _is_of_keys(among, each, by_digest) else late).append(each)
+    group = Group(block.kept(early), tuple(keys), sets)
+    grouping = Grouping(group, among, by_digest)
+    predicates = [as_value(grouping.lifted(each)) for each in late]
+    return grouping, Block((group,), (), tuple(predicates))
+
+
+def distinct(relation: Relation) -> Relation:
+    """SELECT DISTINCT: a group of all columns."""
+    group = Group(relation.block, tuple(relation.columns.values()))
+    return Relation(Block((group,)), {name: Ref(group, value) for name, value in relation.columns.items()})
+
+
+def as_value(part: Part) -> Value:
+    """The part, which is a value."""
+    assert isinstance(part, (Term, Ref))
+    return part
+
+
+def folds(value: Part) -> bool:
+    """True when the value aggregates rows of its own query."""
+    return has_op(value, "aggregate")
+
+
+def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:
+    """True for comparisons of keys with literals."""
+    if among.digest(value) in keys:
+        return not isinstance(value, Term)
+    if isinstance(value, Term):
+        if value.op in _LITERALS:
+            return True
+        parts = [part for part in value.parts if isinstance(part, (Term, Ref))]
+        return value.op in _ALIKE and all(_is_of_keys(among, part, keys) for part in parts)
+    return False

@@ -1,0 +1,73 @@
+"""A parsed query before its names are resolved: what the resolver would not understand, said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+
+def prepared(tree: exp.Expr) -> exp.Expr:
+    """The query with dates as parameters, and SEMI and ANTI joins as EXISTS and NOT EXISTS, which they mean."""
+    for column in list(tree.find_all(exp.Column)):  # `@start_ds` is read as a column, and is none of anybody
+        if column.name.startswith("@"):
+            column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
+    for select in list(tree.find_all(exp.Select)):
+        _without_semi_joins(select)
+    return tree
+
+
+def _without_semi_joins(select: exp.Select) -> None:
+    joins = select.args.get("joins") or []
+    semi = [join for join in joins if (join.kind or "").upper() in ("SEMI", "ANTI")]
+    others = [join for join in joins if (join.kind or "").upper() not in ("SEMI", "ANTI")]
+    clause = select.args.get("from_")
+    if not semi or not clause or any((join.side or "").upper() in ("RIGHT", "FULL") for join in others):
+        return  # a filter would not come before those
+    conditions = [_semi_condition(join, clause.this if len(joins) == 1 else None) for join in semi]
+    if any(condition is None for condition in conditions):
+        return
+    for join, condition in zip(semi, conditions, strict=True):
+        found = exp.Exists(this=exp.select("1").from_(join.this.copy()).where(condition))
+        select.where(exp.Not(this=found) if (join.kind or "").upper() == "ANTI" else found, copy=False)
+    select.set("joins", others)
+
+
+def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
+    """ON, or what USING means when there is one table on the left; None when it cannot be told."""
+    if join.args.get("on"):
+        on: exp.Expr = join.args["on"]
+        return on.copy() if all(column.table for column in on.find_all(exp.Column)) else None
+    using, right = join.args.get("using"), join.this.alias_or_name
+    if not using or left is None or not right or not left.alias_or_name:
+        return None
+    pairs = [exp.column(each.name, table=left.alias_or_name).eq(exp.column(each.name, table=right)) for each in using]
+    return exp.and_(*pairs)
+
+
+def captures(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
+    """True when an alias bears the name of a column of some source and HAVING or QUALIFY uses it bare: Spark's and
+    sqlglot's rules for which of the two is meant differ there, so the query is left alone."""
+    derived = (
+        name.lower()
+        for query in tree.find_all(exp.Query)
+        if query is not tree
+        for name in (query.named_selects if isinstance(query, (exp.Select, exp.SetOperation)) else ())
+    )
+    source_columns = {name for columns in schemas.values() for name in columns or ()} | set(derived)
+    for select in tree.find_all(exp.Select):
+        renamed = {
+            e.alias.lower()
+            for e in select.selects
+            if isinstance(e, exp.Alias)
+            and not (isinstance(e.this, exp.Column) and e.this.name.lower() == e.alias.lower())
+        }
+        risky = renamed & source_columns
+        filters = [select.args[clause] for clause in ("having", "qualify") if select.args.get(clause)]
+        if risky and any(risky & _bare_names(clause) for clause in filters):
+            return True
+    return False
+
+
+def _bare_names(clause: exp.Expr) -> set[str]:
+    return {column.name.lower() for column in clause.find_all(exp.Column) if not column.table}

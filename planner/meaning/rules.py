@@ -1,0 +1,154 @@
+"""Ways to write one value: each function builds a value in the one form that all its spellings share.
+
+Each rewriting is exact in Spark for every row for which neither side fails: three-valued logic, NaN (Spark orders it
+above all numbers, equal to itself), ANSI mode. Whether a failing expression fails is not kept: Spark itself evaluates
+the parts of a query in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from planner.meaning.terms import Part, Ref, Term, Value
+
+TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
+_OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
+_INT_MAX = 2**31 - 1
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "Add": lambda one, two: one + two,
+    "Sub": lambda one, two: one - two,
+    "Mul": lambda one, two: one * two,
+}
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "EQ": lambda one, two: one == two,
+    "NEQ": lambda one, two: one != two,
+    "LT": lambda one, two: one < two,
+    "LTE": lambda one, two: one <= two,
+    "NullSafeEQ": lambda one, two: one == two,
+}
+# What Spark returns as this very type whatever goes in, so that a cast to it changes nothing.
+_TYPES = {
+    "STRING": frozenset(("text", "Hex", "MD5")),
+    "BOOLEAN": frozenset(
+        ("and", "or", "not", "EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "exists", "TRUE", "FALSE", "Like")
+    ),
+    "INT": frozenset(("int", "Year", "Month", "Day", "Length", "Quarter")),
+    "DATE": frozenset(("TsOrDsToDate", "LastDay")),
+}
+
+
+def conjunction(values: Iterable[Value]) -> Value:
+    """AND of all: nested ones are one, TRUE has no say, FALSE decides."""
+    found = [value for value in conjuncts(values) if not _is(value, "TRUE")]
+    if any(_is(value, "FALSE") for value in found):
+        return FALSE
+    return TRUE if not found else found[0] if len(found) == 1 else Term("and", tuple(found))
+
+
+def conjuncts(values: Iterable[Value]) -> list[Value]:
+    """The operands of nested ANDs, one after another."""
+    found: list[Value] = []
+    for value in values:
+        found += conjuncts(_values(value)) if _is(value, "and") else [value]
+    return found
+
+
+def disjunction(values: Sequence[Value]) -> Value:
+    """OR of all: nested ones are one, FALSE has no say, TRUE decides."""
+    found: list[Value] = []
+    for value in values:
+        found += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
+    if any(_is(value, "TRUE") for value in found):
+        return TRUE
+    return FALSE if not found else found[0] if len(found) == 1 else Term("or", tuple(found))
+
+
+def negation(value: Value) -> Value:
+    """NOT, taken as far inside as it goes: by De Morgan, and by the opposite comparison."""
+    if not isinstance(value, Term):
+        return Term("not", (value,))
+    match value.op:
+        case "TRUE":
+            return FALSE
+        case "FALSE":
+            return TRUE
+        case "not":
+            return _values(value)[0]
+        case "and":
+            return disjunction([negation(each) for each in _values(value)])
+        case "or":
+            return conjunction([negation(each) for each in _values(value)])
+        case "EQ" | "NEQ" | "LT" | "LTE":
+            op, turned = _OPPOSITE[value.op]
+            one, two = _values(value)
+            return Term(op, (two, one) if turned else (one, two))
+    return Term("not", (value,))
+
+
+def comparison(op: str, one: Value, two: Value) -> Value:
+    """`a > b` is `b < a`; of two whole numbers the answer is known."""
+    if op in ("GT", "GTE"):
+        return comparison({"GT": "LT", "GTE": "LTE"}[op], two, one)
+    if (numbers := _numbers(one, two)) and op in _COMPARED:
+        return TRUE if _COMPARED[op](*numbers) else FALSE
+    return Term(op, (one, two))
+
+
+def arithmetic(op: str, one: Value, two: Value) -> Value:
+    """Small whole numbers are computed: their sum, difference and product are INT too."""
+    if numbers := _numbers(one, two):
+        result = _ARITHMETIC[op](*numbers)
+        if abs(result) <= _INT_MAX:
+            return number(result)
+    return Term(op, (one, two))
+
+
+def number(value: int) -> Term:
+    """A whole number as Spark's INT."""
+    return Term("int", (str(value),))
+
+
+def choice(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
+    """CASE, IF, NULLIF, NVL2: conditions and answers in order; without ELSE the answer is NULL."""
+    flat = [part for case in cases for part in case]
+    return Term("case", (*flat, otherwise))
+
+
+def cast(value: Value, type_: str, *, safe: bool) -> Value:
+    """A cast to the type that the value has is none; so is one to the type that it was just cast to."""
+    if isinstance(value, Term):
+        if value.op in _TYPES.get(type_.upper(), ()):
+            return value
+        if value.op in ("cast", "try cast") and value.parts[1] == type_:
+            return value
+        if value.op == "aggregate" and value.parts[0] == "Count" and type_.upper() == "BIGINT":
+            return value
+    if isinstance(value, Ref) and isinstance(value.inner, Term) and type_.upper() == "BIGINT" and _counts(value.inner):
+        return value
+    return Term("try cast" if safe else "cast", (value, type_))
+
+
+def _counts(value: Term) -> bool:
+    return value.op == "aggregate" and value.parts[0] == "Count"
+
+
+def concatenation(parts: Sequence[Value]) -> Value:
+    """`||` and CONCAT, nested or not: Spark joins them into one."""
+    flat: list[Value] = []
+    for part in parts:
+        flat += _values(part) if _is(part, "concat") else [part]
+    return Term("concat", tuple(flat))
+
+
+def _values(value: Value) -> list[Value]:
+    assert isinstance(value, Term)
+    return [part for part in value.parts if isinstance(part, (Term, Ref))]
+
+
+def _is(value: Part, op: str) -> bool:
+    return isinstance(value, Term) and value.op == op
+
+
+def _numbers(*values: Value) -> tuple[int, int] | None:
+    found = [int(str(v.parts[0])) for v in values if isinstance(v, Term) and v.op == "int"]
+    return (found[0], found[1]) if len(found) == 2 else None

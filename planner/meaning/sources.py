@@ -1,0 +1,324 @@
+"""Where the rows of a block come from: tables, and whatever of a query cannot be flattened into one block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.meaning.terms import NOTHING, Block, Part, Ref, Relation, Term, Value
+
+if TYPE_CHECKING:
+    from planner.meaning.digests import Digests, Names
+
+Reads: TypeAlias = frozenset[tuple[str, str]]  # (table, column); column '' for the table's rows
+
+
+@dataclass(frozen=True, eq=False)
+class Source(ABC):
+    """One appearance of rows in a block; two appearances of one table are two sources."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """What it is made of."""
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        """The sources that its parts may speak of and that are its own."""
+        return NOTHING
+
+    @property
+    def volatile(self) -> bool:
+        """True when its rows may be others when it is read again."""
+        return any(not isinstance(part, str) and part.volatile for part in self.parts)
+
+    def column_volatile(self, inner: Part) -> bool:
+        """True when a value of its rows may be another one when it is computed again."""
+        return not isinstance(inner, str) and inner.volatile
+
+    @cached_property
+    def free(self) -> frozenset[Source]:
+        return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.bound
+
+    @abstractmethod
+    def rows(self, digests: Digests, names: Names) -> str:
+        """The digest of what decides its rows."""
+
+    @abstractmethod
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        """The digest of a value inside it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Source):
+    """A table that a query names; what its rows and columns are is the digests' to know."""
+
+    name: str
+    volatile_columns: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return ()
+
+    @property
+    def volatile(self) -> bool:
+        return self.volatile_rows
+
+    def column_volatile(self, inner: Part) -> bool:
+        return inner in self.volatile_columns
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        return digests.table_rows(self.name)
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        assert isinstance(inner, str)
+        return digests.table_column(self.name, inner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Over(Source):
+    """A source that holds a block; the values inside it are values of that block."""
+
+    block: Block
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block,)
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        return frozenset(self.block.all_sources)
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        return digests.part(inner, digests.inside(self.block, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed(_Over):
+    """A block as a source: what an outer join appends."""
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        return digests.block(self.block, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Group(_Over):
+    """One row for each combination of the keys; without keys one row, even of none. `sets` tells of ROLLUP and such.
+
+    DISTINCT is a group of all its columns. The keys' order does not matter, nor does naming one twice.
+    """
+
+    keys: tuple[Value, ...]
+    sets: Value | None = None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block, *self.keys, *((self.sets,) if self.sets else ()))
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        inside = digests.inside(self.block, names)
+        sets = digests.part(self.sets, inside) if self.sets else ""
+        telling = [key for key in self.keys if sets or not is_constant(key)]  # a constant splits no group
+        keys = sorted({digests.part(key, inside) for key in telling})
+        some = "of some" if self.keys else "of any"  # without keys there is a row even of none
+        return digests.of("group", some, digests.block(self.block, names), sets, *keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Limit(_Over):
+    """The first rows in some order: which of equals come first is not said, so its rows are volatile."""
+
+    order: tuple[Value, ...]
+    count: tuple[Value, ...]  # LIMIT and OFFSET
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block, *self.order, *self.count)
+
+    @property
+    def volatile(self) -> bool:
+        return True
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        inside = digests.inside(self.block, names)
+        order = [digests.part(value, inside) for value in self.order]
+        count = [digests.part(value, inside) for value in self.count]
+        return digests.of("limit", digests.block(self.block, names), *order, "count", *count)
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(Source):
+    """What explode and its like make of one row; a function nobody knows is taken for one of them."""
+
+    call: Value
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.call,)
+
+    @property
+    def volatile(self) -> bool:
+        return self.call.volatile and not (isinstance(self.call, Term) and self.call.op == "maybe rows")
+
+    def column_volatile(self, inner: Part) -> bool:
+        return self.call.volatile
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        return digests.of("generated", digests.part(self.call, names))
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        return digests.of("generated column", digests.part(self.call, names), str(inner))
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Source):
+    """Rows that are written out."""
+
+    table: tuple[tuple[Value, ...], ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(value for row in self.table for value in row)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return self.volatile
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        return digests.of("values", *sorted(digests.of(*(digests.part(v, names) for v in row)) for row in self.table))
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        return digests.of("column", str(inner))
+
+
+@dataclass(frozen=True, eq=False)
+class Full(Source):
+    """FULL JOIN of two blocks."""
+
+    left: Sealed
+    right: Sealed
+    on: tuple[Value, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.left.block, self.right.block, *self.on)
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        return frozenset((self.left, self.right, *self.left.block.all_sources, *self.right.block.all_sources))
+
+    @property
+    def volatile(self) -> bool:
+        return any(each.volatile for each in (self.left, self.right, *self.on))
+
+    def _names(self, digests: Digests, names: Names) -> Names:
+        return digests.around(names) | {self.left: "left", self.right: "right"}
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        on = sorted({digests.part(value, self._names(digests, names)) for value in self.on})
+        return digests.of("full", self.left.rows(digests, names), self.right.rows(digests, names), *on)
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        return digests.part(inner, self._names(digests, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Source):
+    """UNION ALL: the rows of all branches; column `2` is the third of each."""
+
+    branches: tuple[Relation, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(branch.block for branch in self.branches)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return any(column_at(branch, inner).volatile for branch in self.branches)
+
+    def _ordered(self, digests: Digests, names: Names) -> list[Relation]:
+        return sorted(self.branches, key=lambda b: (digests.block(b.block, names), *columns_of(b, digests, names)))
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        return digests.of("union", *(digests.block(b.block, names) for b in self._ordered(digests, names)))
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        parts = (
+            digests.part(column_at(branch, inner), digests.inside(branch.block, names))
+            for branch in self._ordered(digests, names)
+        )
+        return digests.of("union column", *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Compound(Source):
+    """An operation on whole relations (EXCEPT, INTERSECT, PIVOT): every column of them has a say in every row."""
+
+    op: str
+    relations: tuple[Relation, ...]
+    said: tuple[Value, ...] = ()
+    shaky: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        columns = (value for relation in self.relations for value in relation.columns.values())
+        return (*(relation.block for relation in self.relations), *columns, *self.said)
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        return NOTHING.union(*(relation.block.all_sources for relation in self.relations))
+
+    @property
+    def volatile(self) -> bool:
+        return self.shaky or super().volatile
+
+    def rows(self, digests: Digests, names: Names) -> str:
+        wholes = []
+        for each in self.relations:
+            titles = each.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
+            wholes.append(
+                digests.of(digests.block(each.block, names), *columns_of(each, digests, names), "named", *titles)
+            )
+        said = [digests.part(value, self._names(digests, names)) for value in self.said]
+        if self.op.startswith("INTERSECT"):
+            wholes.sort()
+        return digests.of(self.op, *wholes, "said", *said)
+
+    def _names(self, digests: Digests, names: Names) -> Names:
+        for relation in self.relations:
+            names = names | digests.inside(relation.block, names)
+        return names
+
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        return digests.of("column", str(inner))
+
+
+def column_at(relation: Relation, inner: Part) -> Value:
+    """The column of a relation that stands at a place, counted from 0 and written as text."""
+    return list(relation.columns.values())[int(str(inner))]
+
+
+def columns_of(relation: Relation, digests: Digests, names: Names) -> list[str]:
+    """The digests of a relation's columns, in order."""
+    inside = digests.inside(relation.block, names)
+    return [digests.part(value, inside) for value in relation.columns.values()]
+
+
+def is_constant(value: Part) -> bool:
+    """True for a value that is the same in every row and every run."""
+    if isinstance(value, Term):
+        return not value.volatile and value.op not in NOT_CONSTANT and all(is_constant(p) for p in value.parts)
+    return isinstance(value, str)
+
+
+NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows", "date", "aggregate"))
+
+
+def fresh(relation: Relation, source: Source, at_place: bool = False) -> Relation:
+    """The relation whose rows are one source that holds what the given relation's columns are."""
+    columns: dict[str, Value] = {
+        name: Ref(source, str(index) if at_place else value)
+        for index, (name, value) in enumerate(relation.columns.items())
+    }
+    return Relation(Block((source,)), columns)

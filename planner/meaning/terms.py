@@ -1,0 +1,129 @@
+"""Values, blocks and relations: a query as data, free of aliases, CTE names and the order in which things are written.
+
+A relation is a block of rows and, for each output column, a value that every row of the block has. A block multiplies
+its sources, appends to each row what its steps find for it, and keeps the rows for which all predicates are true: any
+nest of subqueries, CTEs, inner joins and filters becomes one block. What cannot be flattened (an aggregation, a set
+operation, LIMIT...) is a source of its own, with a block inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+if TYPE_CHECKING:
+    from planner.meaning.sources import Source
+
+Part: TypeAlias = Union["Term", "Ref", "Block", "Relation", str]
+Value: TypeAlias = Union["Term", "Ref"]
+NOTHING: frozenset[Source] = frozenset()
+
+
+class Opaque(Exception):
+    """A part of a query whose meaning is not known here: whoever meets it must assume that everything matters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """An operation over values; `volatile` when computing it again over the same rows may answer otherwise."""
+
+    op: str
+    parts: tuple[Part, ...] = ()
+    own_volatile: bool = False
+
+    @cached_property
+    def volatile(self) -> bool:
+        return self.own_volatile or any(not isinstance(part, str) and part.volatile for part in self.parts)
+
+    @cached_property
+    def free(self) -> frozenset[Source]:
+        """The sources of enclosing blocks that it speaks of."""
+        return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ref:
+    """A value that a row of a source has: `inner` is a value inside the source, or the name of its column."""
+
+    source: Source
+    inner: Part
+
+    @cached_property
+    def volatile(self) -> bool:
+        return self.source.column_volatile(self.inner)
+
+    @cached_property
+    def free(self) -> frozenset[Source]:
+        return frozenset((self.source,)) | self.source.free
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Rows appended to each row of a block, found by looking at that row; `outer`: one of NULLs where none is found."""
+
+    source: Source
+    outer: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The rows of sources multiplied, extended by steps, kept where all `where` are true; no source at all: one row."""
+
+    sources: tuple[Source, ...] = ()
+    steps: tuple[Step, ...] = ()
+    where: tuple[Value, ...] = ()
+
+    @cached_property
+    def volatile(self) -> bool:
+        """True when reading it again may find other rows."""
+        return any(source.volatile for source in self.all_sources) or any(value.volatile for value in self.where)
+
+    @cached_property
+    def all_sources(self) -> tuple[Source, ...]:
+        return (*self.sources, *(step.source for step in self.steps))
+
+    @cached_property
+    def free(self) -> frozenset[Source]:
+        """What it reads of enclosing blocks."""
+        inside = (*self.all_sources, *self.where)
+        return NOTHING.union(*(each.free for each in inside)) - frozenset(self.all_sources)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """True when its rows are just those of one source."""
+        return len(self.sources) == 1 and not self.steps and not self.where
+
+    def kept(self, predicates: Iterable[Value]) -> Block:
+        """The block with more predicates."""
+        return replace(self, where=(*self.where, *predicates))
+
+    def with_step(self, step: Step) -> Block:
+        return replace(self, steps=(*self.steps, step))
+
+    def times(self, other: Block) -> Block:
+        """Each row with each row of the other: steps and predicates speak of their own rows only, so they may wait."""
+        return Block(
+            self.sources + other.sources,
+            self.steps + other.steps,
+            self.where + other.where,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A query's answer: rows, and by name, in order, the value of each output column."""
+
+    block: Block
+    columns: Mapping[str, Value] = field(default_factory=dict)
+
+    @cached_property
+    def volatile(self) -> bool:
+        return self.block.volatile or any(value.volatile for value in self.columns.values())
+
+    @cached_property
+    def free(self) -> frozenset[Source]:
+        """What it reads of enclosing blocks."""
+        values = NOTHING.union(*(value.free for value in self.columns.values()))
+        return (values | self.block.free) - frozenset(self.block.all_sources)

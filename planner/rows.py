@@ -1,0 +1,61 @@
+"""What a model's rows mean: its query over what it reads, or its file, and how its table is filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.columns import Shape
+from planner.fingerprint import digest
+from planner.meaning.digests import Seen
+from planner.model import Kind, Model
+from planner.snapshot import Meaning
+
+
+def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], began: str) -> Meaning:
+    """The meaning of a model over parents that hold this; without columns when those are not known.
+
+    `began` says since when a table that is filled by stretches of time is to hold rows.
+    """
+    if model.kind is Kind.EXTERNAL:
+        return _external(model)
+    if model.kind is Kind.SEED:
+        return _typed(model, _seed(model))
+    assert shape is not None
+    seen = shape.seen(parents)
+    meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows)
+    return _typed(model, _filled(model, meaning, began))
+
+
+def _external(model: Model) -> Meaning:
+    columns = tuple((column.name, _mark("external column", column.name, column.type)) for column in model.columns)
+    return Meaning(_mark("external", model.name), columns)
+
+
+def _seed(model: Model) -> Meaning:
+    assert model.seed is not None
+    return Meaning(_mark("seed", model.seed.digest), tuple((name, _mark("cell", name)) for name in model.seed.header))
+
+
+def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
+    """What the kind makes of the query's rows: a table filled by time holds those of its days only."""
+    said = [str(model.end or ""), model.stamp]
+    volatile = meaning.volatile_rows
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+        time = dict(meaning.columns).get(model.time_column, "")
+        said += ["by time", time, model.time_format, str(model.cron.unit), began]
+        volatile = volatile or model.time_column in meaning.volatile
+    rows = _mark(meaning.rows, *said) if any(said) else meaning.rows
+    return Meaning(rows, meaning.columns, meaning.volatile, volatile)
+
+
+def _typed(model: Model, meaning: Meaning) -> Meaning:
+    """The columns as they are declared: a table casts to that."""
+    if not model.columns or model.kind is Kind.VIEW:
+        return meaning
+    types = {column.name: column.type for column in model.columns}
+    columns = tuple((name, _mark(each, types[name]) if name in types else each) for name, each in meaning.columns)
+    return Meaning(meaning.rows, columns, meaning.volatile, meaning.volatile_rows)
+
+
+def _mark(*parts: str) -> str:
+    return digest(*parts)[:24]
