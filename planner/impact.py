@@ -99,7 +99,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)
-    if settings == ["seed"]:
+    if "seed" in settings and set(settings) <= {"seed", "columns"}:
         path = new.model.seed.path if new.model.seed else "the file"
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
     if settings:
@@ -225,7 +225,7 @@ def row_settings(model: Model) -> dict[str, str]:
         "interval_unit": model.cron.unit if ranged else "",
         "start": (model.start_text if model.start_moves else str(model.start or "")) if ranged else "",
         "end": str(model.end or ""),
-        "seed": repr((model.seed.digest, model.seed.header, model.seed.na_values)) if model.seed else "",
+        "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
     }
 

@@ -56,7 +56,8 @@ class AuditCall:
 
 @dataclass(frozen=True)
 class Seed:
-    """A CSV file of the project: path from the root, SHA-256 of its parsed header and rows, header, NULL texts."""
+    """A CSV file of the project: path from the root, header, NULL texts; hashes of all its rows and of each column's
+    cells, which the order of the rows and the layout of the file do not change."""
 
     path: str
     digest: str
@@ -65,6 +66,8 @@ class Seed:
     quotechar: str = '"'
     encoding: str = "utf-8"
     na_values: tuple[str, ...] = ("",)
+    rows: int = 0
+    cells: tuple[tuple[str, str], ...] = ()  # (column, hash)
 
 
 @dataclass(frozen=True)

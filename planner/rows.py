@@ -32,8 +32,14 @@ def _external(model: Model) -> Meaning:
 
 
 def _seed(model: Model) -> Meaning:
+    """As many rows, and by column the same cells: `Seed.cells` lists them row by row in an order of its own."""
     assert model.seed is not None
-    return Meaning(_mark("seed", model.seed.digest), tuple((name, _mark("cell", name)) for name in model.seed.header))
+    cells = dict(model.seed.cells)
+    names = [column.name for column in model.columns] or list(model.seed.header)
+    return Meaning(
+        _mark("seed", str(model.seed.rows)),
+        tuple((name, _mark("cells", cells.get(name, model.seed.digest))) for name in names),
+    )
 
 
 def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:

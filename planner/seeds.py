@@ -1,4 +1,4 @@
-"""Seed files: CSV as rows of text, its header checked against the declared columns, its content as one hash."""
+"""Seed files: CSV as rows of text, its header checked against the declared columns, its content as a hash a column."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner.errors import Place, ProjectError
+from planner.fingerprint import digest
 from planner.model import Column, Model, Seed
 from planner.reading.parse import line_of
 from planner.reading.sqltext import did_you_mean
@@ -22,30 +23,51 @@ _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|
 
 
 def with_seed(root: Path, model: Model) -> Model:
-    """The model with its seed's header and hash, and with column types by the content where none are declared.
+    """The model with its seed's header and hashes, and with column types by the content where none are declared.
 
     ProjectError: the file is missing, ragged, badly encoded, or lacks a declared column.
     """
     assert model.seed is not None
-    hashed = hashlib.sha256()
-    header: tuple[str, ...] = ()
-    fits: list[set[str]] = []
-    for row in _records(root, model.seed, line_of(model, "path", header=True)):
-        if not header:
-            header = tuple(str(cell) for cell in row)
-            fits = [{name for name, _ in _INFERRED} for _ in header]
-            _check_header(model, header)
-        else:
-            _narrow(fits, row)
-        for cell in (str(len(row)), *row):
-            data = b"" if cell is None else cell.encode()
-            hashed.update((2**64 - 1 if cell is None else len(data)).to_bytes(8, "big") + data)
-    seed = replace(model.seed, header=header, digest=hashed.hexdigest())
+    records = _records(root, model.seed, line_of(model, "path", header=True))
+    header = tuple(str(cell) for cell in next(records))
+    _check_header(model, header)
+    fits = [{name for name, _ in _INFERRED} for _ in header]
+    rows = []
+    for row in records:
+        _narrow(fits, row)
+        rows.append(row)
+    cells = _cells(header, rows)
+    whole = digest(str(len(rows)), *(part for pair in cells for part in pair))
+    seed = replace(model.seed, header=header, digest=whole, rows=len(rows), cells=cells)
     inferred = tuple(
         Column(name, next((kind for kind, _ in _INFERRED if kind in fit), "string"))
         for name, fit in zip(header, fits, strict=True)
     )
     return replace(model, seed=seed, columns=model.columns or inferred)
+
+
+def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
+    """Each column with a hash of its cells, row after row, in an order that the file's does not matter to.
+
+    The rows are sorted by the first column that tells them apart, if there is one: an edit of other cells then leaves
+    every row in its place, and so the hashes of all columns but the edited ones.
+    """
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
+    ordered = sorted(rows, key=_sortable if key is None else lambda row: str(row[key]))
+    found = []
+    for index, name in enumerate(header):
+        hashed = hashlib.sha256()
+        for row in ordered:
+            cell = row[index]
+            data = b"" if cell is None else cell.encode()
+            hashed.update((2**64 - 1 if cell is None else len(data)).to_bytes(8, "big") + data)
+        found.append((name, hashed.hexdigest()[:32]))
+    return tuple(found)
+
+
+def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
+    return tuple((cell is not None, cell or "") for cell in row)
 
 
 def read_seed(root: Path, seed: Seed, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
