@@ -67,6 +67,16 @@ class Filled:
     failures: tuple[Failure, ...] = ()
     skipped: tuple[str, ...] = ()
 
+    def plus(self, other: Filled) -> Filled:
+        """Both backfills as one."""
+        return Filled(
+            self.rows + other.rows,
+            self.batches + other.batches,
+            self.warnings + other.warnings,
+            self.failures + other.failures,
+            self.skipped + other.skipped,
+        )
+
 
 class _FoundRows(Exception):
     """A blocking audit found rows."""
@@ -208,7 +218,7 @@ class Backfill:
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
-            self.store.check(lease)
+            self.store.forget_contents(table.name, interval, lease=lease)  # before anything is written: it may be cut off
             written = self._write(snapshot, table, interval)
             audited = self._audit(snapshot, interval, lease)
             self.store.record_interval(table.name, interval, lease=lease)

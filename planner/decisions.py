@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
 from planner.columns import Parent, Shape, shape_of
+from planner.cutoff import Comparison, comparison, open_questions
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
 from planner.graph import Graph
@@ -25,6 +26,7 @@ from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
 from planner.rows import meaning_of
+from planner.schedule import Loaded
 from planner.snapshot import Meaning, Snapshot, physical_name, version_of
 
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
@@ -39,9 +41,10 @@ class Decisions:
     is never taken for the whole one.
     """
 
+    loaded: Loaded
     limited: frozenset[str] = frozenset()
     since: str = ""
-    drifted: frozenset[str] = frozenset()  # tables whose rows are no more what their version says
+    comparisons: list[Comparison] = field(default_factory=list)  # that might spare a model its recomputation
     told: dict[str, Seen] = field(default_factory=dict)  # what readers are told where a word says otherwise
     partial: set[str] = field(default_factory=set)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
@@ -75,12 +78,12 @@ def decide(
     base: Mapping[str, Snapshot],
     words: Iterable[Word],
     base_name: str,
+    loaded: Loaded,
     limited: frozenset[str] = frozenset(),
     since: str = "",
-    drifted: frozenset[str] = frozenset(),
 ) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
-    decided = Decisions(limited, since, drifted)
+    decided = Decisions(loaded, limited, since)
     spoken: dict[str, list[Word]] = {}
     for word in words:
         spoken.setdefault(word.model, []).append(word)
@@ -145,12 +148,55 @@ def _decide_model(
         change = Change(name, ChangeKind.ADDED, None, "added", reason, UNTOUCHED, None, fresh, model.kind.is_stored)
         decided.add(replace(change, diff=_diff(None, model)), parents, base)
         return
-    told = meaning
-    if any(p in decided.told for p in parents):
-        told = meaning_of(model, after, {p: decided.seen(p) for p in parents}, began)
     before = _shape(old.model, {p: base[p].as_parent if p in base else Parent(None) for p in old.model.depends_on})
-    sides = Side(old.model, before, _raw(old)), Side(model, after, told.seen)
-    decided.add(_decide_change(old, fresh, sides, words, base_name, decided), parents, base)
+    heard = _heard(graph, fresh, after, old, base, decided, began)
+    sides = Side(old.model, before, _raw(old)), Side(model, after, heard.told)
+    decided.add(_decide_change(old, fresh, sides, heard.spared, words, base_name, decided), parents, base)
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What a model's rows are by what it hears of its parents; `spared` are comparisons that it owes its table to."""
+
+    told: Seen
+    spared: tuple[Comparison, ...] = ()
+
+
+def _heard(
+    graph: Graph,
+    fresh: Snapshot,
+    shape: Shape | None,
+    old: Snapshot,
+    base: Mapping[str, Snapshot],
+    decided: Decisions,
+    began: str,
+) -> _Heard:
+    """What a model decides by: its parents as they are told, and where tables were compared and found to hold the same
+    rows, as they were before."""
+    parents = graph.parents[fresh.name]
+    seen = {p: decided.seen(p) for p in parents}
+
+    def told(alike: Iterable[Comparison]) -> Seen:
+        before = {each.model: each.old.seen for each in alike}
+        return meaning_of(fresh.model, shape, seen | before, began).seen
+
+    plain = told(())
+    if decided.loaded.contents is None or plain == _raw(old):
+        return _Heard(plain)
+    asked = [
+        found
+        for p in parents
+        if decided.effects[p] != UNTOUCHED
+        and (found := comparison(fresh.name, shape, base.get(p), decided.snapshots[p]))
+    ]
+    answers = {each: each.answer(decided.loaded) for each in asked}
+    hoped = [each for each, answer in answers.items() if answer is not False]
+    if not hoped or told(hoped) != _raw(old):
+        return _Heard(plain)
+    if None not in (answers[each] for each in hoped):
+        return _Heard(told(hoped), tuple(hoped))
+    decided.comparisons += open_questions(hoped, decided.loaded)
+    return _Heard(plain)
 
 
 def _began(graph: Graph, model: Model) -> str:
@@ -170,7 +216,7 @@ def _version(fresh: Snapshot, versions: dict[str, str], decided: Decisions) -> s
     model, again = fresh.model, 0
     meaning = fresh.meaning or Meaning(fresh.fingerprint.data, ())
     version = version_of(model, meaning, versions)
-    while model.kind.is_stored and physical_name(model.name, version) in decided.drifted:
+    while model.kind.is_stored and physical_name(model.name, version) in decided.loaded.drifted:
         again += 1
         version = version_of(model, meaning, versions | {"again": str(again)})
     return version
@@ -188,13 +234,19 @@ def _decide_change(
     old: Snapshot,
     fresh: Snapshot,
     sides: tuple[Side, Side],
+    spared: tuple[Comparison, ...],
     words: list[Word],
     base_name: str,
     decided: Decisions,
 ) -> Change:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
-    found = verdict(*sides, {p: decided.effects[p] for p in model.depends_on if p in decided.effects})
+    alike = {each.model for each in spared}
+    found = verdict(
+        *sides, {p: decided.effects[p] for p in model.depends_on if p in decided.effects and p not in alike}
+    )
+    if spared and found.category is Category.INDIRECT_NON_BREAKING:
+        found = _by_data(spared)
     about = (old.fingerprint.text, fresh.fingerprint.text)
     word = next((word for word in reversed(words) if edited and (word.old, word.new) == about), None)
     if word is not None:
@@ -231,6 +283,14 @@ def _decide_change(
         word=word,
         diff=_diff(old.model, model) if edited else "",
     )
+
+
+def _by_data(spared: tuple[Comparison, ...]) -> Verdict:
+    said = []
+    for each in spared:
+        columns = ", ".join(f"`{column}`" for column in each.columns)
+        said.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(said)}.")
 
 
 def _raw(snapshot: Snapshot) -> Seen:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
-from planner.intervals import Interval
+from planner.content import ColumnSet, Found
+from planner.intervals import Interval, partitions
 from planner.model import Column
 
 Value = object  # what Spark hands back in a row: str, int, Decimal, date, datetime (aware, in UTC), None...
@@ -71,8 +73,15 @@ class Partitioning:
         for at in (interval.start, interval.end):
             if int(at.timestamp()) % min(self.unit_seconds, DAY):
                 raise ValueError(f"{at} does not start a unit of {self.unit_seconds} seconds")
-        form = "%Y-%m-%d" if self.unit_seconds >= DAY else "%Y-%m-%d %H:%M:%S"
-        return interval.start.strftime(form), interval.end.strftime(form)
+        return self._value(interval.start), self._value(interval.end)
+
+    def periods(self, interval: Interval) -> tuple[str, ...]:
+        """The value of every partition that an interval covers, in order, whether it holds rows or not."""
+        self.bounds(interval)
+        return partitions(interval, self.unit_seconds)
+
+    def _value(self, at: datetime) -> str:
+        return at.strftime("%Y-%m-%d" if self.unit_seconds >= DAY else "%Y-%m-%d %H:%M:%S")
 
 
 def time_partitioning(
@@ -146,6 +155,14 @@ class Engine(Protocol):
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and bring its rows here."""
+
+    def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
+        """What the table holds, as hashes: column set -> period -> content, all in one pass over the table.
+
+        With an interval (of a table that is cut by time) each of its partitions is a period, whether it holds rows or
+        not; without one the period is `WHOLE`. A set with a column that the table lacks, or of a type that cannot be
+        compared, is left out. The caller keeps others from writing the table meanwhile.
+        """
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""

@@ -15,6 +15,7 @@ class Stage(StrEnum):
 
     CREATE = "create"
     BACKFILL = "backfill"
+    COMPARE = "compare"
     PROMOTE = "promote"
 
 
@@ -78,6 +79,16 @@ class AuditRan:
 
     model: str
     result: AuditResult
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A model's new table was compared with the one it replaces, over the columns that a reader reads of it."""
+
+    reader: str
+    model: str
+    columns: tuple[str, ...]
+    spared: bool  # the reader keeps its table
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,7 @@ Event = (
     | ModelStarted
     | BatchDone
     | AuditRan
+    | Compared
     | ModelUpToDate
     | ModelFailed
     | ModelSkipped

@@ -6,16 +6,18 @@ Whatever is done is recorded as it is done, so that the next apply of the same p
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from graphlib import TopologicalSorter
 
 from planner.backfill import Backfill, Failure, Filled, Work
 from planner.checks.audits import AuditResult, run_audits
+from planner.comparing import look_into_tables
 from planner.creation import Layout, create_tables, missing_tables
 from planner.engine import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
-from planner.events import Emit, Event, Promoted, Stage, StageSkipped, StageStarted
+from planner.events import Compared, Emit, Event, Promoted, Stage, StageSkipped, StageStarted
 from planner.intervals import Interval, subtract
 from planner.model import Kind
 from planner.plan import Plan
@@ -38,6 +40,7 @@ class Outcome:
     filled: Filled
     promoted: Promoted | None
     promotion_jobs: int = 0
+    plan: Plan | None = None  # as it was in the end: comparing tables may have spared some of its models
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -62,35 +65,87 @@ def apply(
     who: str = "",
     note: str = "",
     complete: bool = True,
+    replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
     """Make the plan true: create, backfill, audit, promote; a model that fails is in the outcome, and forbids the last.
 
-    `complete=False` promotes though tables lack rows (`--skip-backfill`). PlanMoved when the environment is not what
-    the plan was made for, Refused for a plan with blockers, QueryError or ProjectError when a query cannot be right,
-    Cancelled, LeaseHeld.
+    With `replan`, which makes the plan again by what is known by then, models wait for those they read, and are spared
+    where these hold the same rows as before. `complete=False` promotes though tables lack rows (`--skip-backfill`).
+    PlanMoved when the environment is not what the plan was made for, Refused for a plan with blockers, QueryError or
+    ProjectError when a query cannot be right, Cancelled, LeaseHeld.
     """
     emit = _one_at_a_time(emit)
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     recover(store, engine, emit, lease)
     _check_unmoved(plan, store)
-    layout = Layout(plan.new.snapshots, plan.parents, now)
-    snapshots = tuple(change.new for change in plan.changes if change.new and change.new.kind.has_view)
-    store.save_plan(plan.id, plan.environment, tables=[snapshot.table for snapshot in snapshots], replace=False)
-    store.touch_tables([snapshot.table for snapshot in snapshots])
+    asked = plan.id
     try:
-        created = _create(layout, store, engine, snapshots, plan, emit)
-        filled = _fill(plan, project, layout, engine, store, emit)
-        asked = ask_new_audits(plan, layout, engine, store, project.audits, emit)
-        filled = replace(filled, failures=(*filled.failures, *asked))
-        if filled.failures:
-            emit(StageSkipped(Stage.PROMOTE, f"{filled.failures[0].model} failed"))
-            return Outcome(created, filled, None)
+        plan, done = _built(plan, project, engine, store, emit, now, replan if complete else None)
+        layout = Layout(plan.new.snapshots, plan.parents, now)
+        failed = ask_new_audits(plan, layout, engine, store, project.audits, emit)
+        done = replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
+        if done.failures:
+            emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
+            return done
         if complete:
             _check_loaded(plan, store)
-        return _promote(plan, engine, store, lease, Outcome(created, filled, None), emit, who, note)
+        return _promote(replace(plan, id=asked), engine, store, lease, done, emit, who, note)
     except KeyboardInterrupt:
         raise Cancelled("the run was cancelled.") from None
+
+
+def _built(
+    plan: Plan,
+    project: Project,
+    engine: Engine,
+    store: StateStore,
+    emit: Emit,
+    now: datetime,
+    replan: Callable[[], Plan] | None,
+) -> tuple[Plan, Outcome]:
+    """Every table created and filled, in rounds: what a comparison may spare waits until it is made."""
+    done, tried = Outcome((), Filled(), None), set[tuple[str, str]]()
+    while True:
+        questions = [each for each in plan.comparisons if (each.reader, each.model) not in tried] if replan else []
+        waiting = _downstream(plan, {each.reader for each in questions})
+        layout = Layout(plan.new.snapshots, plan.parents, now)
+        snapshots = tuple(c.new for c in plan.changes if c.new and c.new.kind.has_view and c.name not in waiting)
+        tables = [snapshot.table for snapshot in snapshots]
+        store.save_plan(plan.id, plan.environment, tables=tables, replace=False)
+        store.touch_tables(tables)
+        created = _create(layout, store, engine, snapshots, plan, emit)
+        filled = _fill(plan, project, layout, engine, store, emit, waiting)
+        done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
+        if filled.failures or not questions or replan is None:
+            return plan, done
+        ready = [each for each in questions if each.model not in waiting]
+        emit(StageStarted(Stage.COMPARE, len(ready)))
+        look_into_tables(ready, engine, store, _holder(plan))
+        tried |= {(each.reader, each.model) for each in ready}
+        before, plan = plan, replan()
+        for each in ready:
+            emit(Compared(each.reader, each.model, each.columns, spared=each.reader not in _building(plan)))
+        _check_same_request(before, plan)
+
+
+def _downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
+    """The models of these names and all that read them."""
+    found = set(names)
+    for name in TopologicalSorter(plan.parents).static_order():
+        if not found.isdisjoint(plan.parents.get(name, ())):
+            found.add(name)
+    return frozenset(found)
+
+
+def _building(plan: Plan) -> frozenset[str]:
+    return frozenset(change.name for change in plan.changes if change.recomputed)
+
+
+def _check_same_request(before: Plan, now: Plan) -> None:
+    """A plan that is made again puts nothing in place that the first one did not."""
+    if now.blockers or not {c.name for c in now.changes} <= {c.name for c in before.changes}:
+        raise PlanMoved("Something moved while the tables were computed.", hint="Plan again.")
 
 
 def _create(
@@ -105,8 +160,16 @@ def _create(
     return tuple(snapshot.table for snapshot in missing)
 
 
-def _fill(plan: Plan, project: Project, layout: Layout, engine: Engine, store: StateStore, emit: Emit) -> Filled:
-    work = _work(plan)
+def _fill(
+    plan: Plan,
+    project: Project,
+    layout: Layout,
+    engine: Engine,
+    store: StateStore,
+    emit: Emit,
+    waiting: frozenset[str],
+) -> Filled:
+    work = {name: each for name, each in _work(plan).items() if name not in waiting}
     if not work:
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
         return Filled()
@@ -153,7 +216,7 @@ def _promote(
         return so_far
     before = engine.jobs()
     promoted = promote(store, engine, lease, plan.old, plan.new, emit=emit, plan_id=plan.id, who=who, note=note)
-    return Outcome(so_far.created, so_far.filled, promoted, engine.jobs() - before)
+    return replace(so_far, promoted=promoted, promotion_jobs=engine.jobs() - before)
 
 
 def _check_unmoved(plan: Plan, store: StateStore) -> None:

@@ -46,6 +46,19 @@ class Interval:
         return f"{self.start:%Y-%m-%d %H:%M:%S} - {last:%Y-%m-%d %H:%M:%S}"
 
 
+def partitions(interval: Interval, unit_seconds: int) -> tuple[str, ...]:
+    """The partitions of a table cut by time that an interval covers, as the text of their starts; the longest is a
+    day.
+
+    >>> partitions(Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)), 86_400)
+    ('2026-01-01', '2026-01-02')
+    """
+    step = timedelta(seconds=min(unit_seconds, UNITS["day"]))
+    form = "%Y-%m-%d" if unit_seconds >= UNITS["day"] else "%Y-%m-%d %H:%M:%S"
+    starts = (interval.start + number * step for number in range((interval.end - interval.start) // step))
+    return tuple(start.strftime(form) for start in starts)
+
+
 Timeline = tuple[Interval, ...]
 
 

@@ -11,6 +11,7 @@ from planner.change import Change as Change
 from planner.change import ChangeKind as ChangeKind
 from planner.change import Columns as Columns
 from planner.change import Word as Word
+from planner.cutoff import Comparison
 from planner.decisions import decide, words_for
 from planner.environment import PROD, Environment, ViewChanges, view_changes
 from planner.errors import RequestError
@@ -39,6 +40,8 @@ class Plan:
     words: tuple[Word, ...] = ()  # people's categories that overruled a rule
     unused_words: tuple[Word, ...] = ()  # said earlier, about a change that is no longer this one
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
+    comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
+    spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
 
     @property
     def backfills(self) -> tuple[Change, ...]:
@@ -94,11 +97,14 @@ def build_plan(
     graph = graph_of(models)
     said = tuple(words)
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
-    decided = decide(graph, base.snapshots, said, base.name, limited, since, loaded.drifted)
+    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name, limited, since, loaded.drifted)
+        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since)
+    blind = decided
+    if any(change.rule == "same-data" for change in decided.changes):
+        blind = decide(graph, base.snapshots, said, base.name, replace(loaded, contents=None), limited, since)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
@@ -118,7 +124,13 @@ def build_plan(
         words=tuple(decided.used_words),
         unused_words=_unused(said, decided.used_words, changes),
         parents=graph.parents,
+        comparisons=tuple(decided.comparisons),
+        spared=_rebuilt(blind.changes) - _rebuilt(decided.changes),
     )
+
+
+def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
+    return frozenset(change.name for change in changes if change.recomputed)
 
 
 def build_run(environment: Environment, loaded: Loaded, window: Window, base: Environment | None = None) -> Plan:

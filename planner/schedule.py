@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from planner.change import Change, ChangeKind
+from planner.content import Contents
 from planner.graph import Graph
 from planner.intervals import Timeline, between, subtract, with_lookback
 from planner.model import Kind, Model
@@ -34,12 +35,13 @@ class Loaded:
     """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows.
 
     `drifted` are those that a person's word kept while what they read changed: their rows are no more what their
-    versions say.
+    versions say. `contents` is what Spark found in tables, as hashes; None when it is not to be heeded.
     """
 
     timelines: Mapping[str, Timeline]
     complete: frozenset[str] = frozenset()
     drifted: frozenset[str] = frozenset()
+    contents: Mapping[str, Contents] | None = None
 
     def of(self, snapshot: Snapshot) -> Timeline:
         return self.timelines.get(snapshot.table, ())

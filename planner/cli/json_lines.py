@@ -15,6 +15,7 @@ from planner.errors import MergeplanError
 from planner.events import (
     AuditRan,
     BatchDone,
+    Compared,
     Event,
     ModelFailed,
     ModelSkipped,
@@ -60,6 +61,11 @@ class JsonLines:
         self._plan = plan_json(plan, estimates)
         line({"event": "plan", "plan": self._plan})
 
+    def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+        """The plan as it was in the end; it keeps the id under which it was applied."""
+        assert self._plan is not None
+        self._plan = {**plan_json(plan, estimates), "id": self._plan["id"]}
+
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What a run would compute."""
         self.plan(plan, estimates)
@@ -87,6 +93,9 @@ class JsonLines:
                 line({"event": "view", "name": view, "table": table})
             case ViewDropped(view):
                 line({"event": "view", "name": view, "table": None})
+            case Compared(reader, model, columns, spared):
+                told = {"reader": reader, "model": model, "columns": list(columns), "spared": spared}
+                line({"event": "compared", **told})
             case TableAwaited(model, table, holder):
                 line({"event": "waiting", "model": model, "table": table, "for": holder})
             case ModelFailed(model, message):

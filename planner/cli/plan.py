@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,18 +215,31 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: Asked, note: st
     started = time.monotonic()
     with work.store.lease(planned.environment, f"plan {planned.id}", wait=LEASE_WAIT) as lease:
         planned = current(work, planned, asked, lease)
-        outcome = _carried_out(work, out, planned, lease, asked.who, note, complete=not asked.skip_backfill)
+        outcome = _carried_out(
+            work, out, planned, lease, asked.who, note, not asked.skip_backfill,
+            replan=lambda: planned_for(work, asked, work.models),
+        )  # fmt: skip
+    final = outcome.plan or planned
+    if final != planned:
+        out.revised(final, _estimates(work, planned))
     work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
     seconds = round(time.monotonic() - started, 3)
-    return _told(out, outcome, {"seconds": seconds, "expected": expected in (None, planned.promise)})
+    return _told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
 
 
 def _carried_out(
-    work: Workspace, out: Output, planned: Plan, lease: Lease, who: str = "", note: str = "", complete: bool = True
+    work: Workspace,
+    out: Output,
+    planned: Plan,
+    lease: Lease,
+    who: str = "",
+    note: str = "",
+    complete: bool = True,
+    replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
     return apply_plan(
         planned, work.project, work.engine, work.store, lease,
-        now=work.now, emit=out.event, who=who, note=note, complete=complete,
+        now=work.now, emit=out.event, who=who, note=note, complete=complete, replan=replan,
     )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
         "kind": str(change.kind),
         "columns": _columns(change.columns),
         "recomputed": change.recomputed,
+        "spared": change.name in plan.spared,
         "table": shown.table,
         "shares": change.shares,
         "intervals": _timeline(change.missing),

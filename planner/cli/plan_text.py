@@ -11,6 +11,7 @@ from rich.tree import Tree
 from planner.change import Category, Change, ChangeKind
 from planner.costs import Estimate
 from planner.environment import PROD, view_name
+from planner.events import Compared
 from planner.model import Kind
 from planner.plan import Plan
 from planner.snapshot import Snapshot
@@ -106,6 +107,27 @@ def explanation(plan: Plan) -> Tree:
                 {"physical": "Nothing to create", "batches": "Nothing to compute", "layer": "No view changes"}[name]
             )
     return root
+
+
+def compared_text(event: Compared) -> Text:
+    """What two tables' comparison came to."""
+    where = f" in {', '.join(event.columns)}" if event.columns else ""
+    if event.spared:
+        return Text(
+            f"- {event.reader} keeps its table: {event.model} holds the same rows as before{where}", style="green"
+        )
+    return Text(f"- {event.reader} is computed: {event.model} holds other rows than before{where}", style="dim")
+
+
+def spared_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
+    """What was not computed because tables were compared, and what that saved."""
+    if not plan.spared:
+        return None
+    names = ", ".join(shown_name(plan, name) for name in sorted(plan.spared))
+    saved = cost_text([estimates[name] for name in plan.spared if name in estimates])
+    return Text(
+        f"\nNot computed, because what they read holds the same rows: {names}{f' (saved {saved})' if saved else ''}"
+    )
 
 
 def shown_name(plan: Plan, name: str) -> str:

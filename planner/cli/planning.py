@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from planner.cli.plan_json import plan_json
 from planner.cli.workspace import Workspace, moment
+from planner.content import Contents
 from planner.environment import PROD, checked_name
 from planner.errors import PlanMoved, RequestError
 from planner.model import Model
@@ -78,7 +79,16 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
     request = Request(window, wanted, asked.skip_backfill, asked.who)
-    return build_plan(models, target, base, loaded, request, words, owners)
+    if not work.project.config.plan.early_cut_off:
+        return build_plan(models, target, base, loaded, request, words, owners)
+    contents: dict[str, Contents] = {}
+    while True:
+        known = replace(loaded, contents=contents)
+        plan = build_plan(models, target, base, known, request, words, owners)
+        compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
+        if compared <= contents.keys():
+            return plan
+        contents |= store.contents(compared - contents.keys())
 
 
 def save(work: Workspace, planned: Plan, asked: Asked) -> None:

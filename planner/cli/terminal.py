@@ -13,12 +13,13 @@ from rich.text import Text
 
 from planner.checks.audits import AuditResult
 from planner.checks.unit_tests import TestResult
-from planner.cli.plan_text import due_text, explanation, plan_text
+from planner.cli.plan_text import compared_text, due_text, explanation, plan_text, spared_text
 from planner.costs import Estimate
 from planner.environment import view_name
 from planner.events import (
     AuditRan,
     BatchDone,
+    Compared,
     Event,
     ModelFailed,
     ModelSkipped,
@@ -41,6 +42,7 @@ from planner.plan import Plan
 BARS = {
     Stage.CREATE: ("Updating physical layer", "Physical layer updated"),
     Stage.BACKFILL: ("Executing model batches", "Model batches executed"),
+    Stage.COMPARE: ("Comparing tables", "Tables compared"),
     Stage.PROMOTE: ("Updating virtual layer ", "Virtual layer updated"),
 }
 NOTHING = {
@@ -92,6 +94,12 @@ class Terminal:
         """The plan as trees and diffs, with what it costs."""
         self._plan = plan
         self.console.print(plan_text(plan, estimates))
+
+    def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+        """What comparing tables spared, when the plan is carried out."""
+        if text := spared_text(plan, estimates):
+            self._stop()
+            self.console.print(text)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What a run would compute."""
@@ -151,6 +159,9 @@ class Terminal:
             case ModelUpToDate(model):
                 self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
                 self._advance()
+            case Compared():
+                self._advance()
+                self._line(compared_text(event))
             case TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
             case PromotionFound(environment, _):

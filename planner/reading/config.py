@@ -123,6 +123,7 @@ class PlanConfig(Section):
     no_prompts: bool = False
     auto_apply: bool = False
     include_unmodified: bool = False
+    early_cut_off: bool = True
     enable_preview: bool = False
     forward_only: Literal[False] = False
     use_finalized_state: Literal[False] = False

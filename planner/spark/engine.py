@@ -12,13 +12,16 @@ from pathlib import Path
 from urllib.parse import unquote
 from uuid import uuid4
 
+from planner.content import ColumnSet, Found
 from planner.engine import Connection, Partitioning, Rows, Table, Written
 from planner.errors import Cancelled, QueryError
 from planner.intervals import Interval
 from planner.model import Column
 from planner.spark.catalog import WAIT
+from planner.spark.content import question
 from planner.spark.errors import WRAPPER, condition, is_spark, translated
 from planner.spark.java import profile_of
+from planner.spark.quoting import literal, quoted
 from planner.spark.session import Frame, Session, open_session
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
@@ -79,12 +82,12 @@ class SparkEngine:
         cut = table.partitioning
         columns = [_definition(column) for column in table.columns]
         if cut and cut.hidden:
-            columns.append(f"{_quoted(cut.column)} {cut.type}")
-        partitioned = f" PARTITIONED BY ({_quoted(cut.column)})" if cut else ""
-        comment = f" COMMENT {_literal(table.comment)}" if table.comment else ""
+            columns.append(f"{quoted(cut.column)} {cut.type}")
+        partitioned = f" PARTITIONED BY ({quoted(cut.column)})" if cut else ""
+        comment = f" COMMENT {literal(table.comment)}" if table.comment else ""
         with self._verb():
             definition = f"({', '.join(columns)}) USING parquet{partitioned}{comment}"
-            self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {_quoted(table.name)} {definition}")
+            self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}")
 
     def replace_table(self, table: Table, sql: str) -> Written:
         """Put the query's rows in place of all rows of an unpartitioned table, by pointer."""
@@ -101,9 +104,9 @@ class SparkEngine:
             frame = self._query(sql)
             frame = frame.selectExpr(*_cast(table, frame))
             if cut.hidden:
-                frame = frame.selectExpr("*", f"cast({cut.expression} as {cut.type}) {_quoted(cut.column)}")
-            first, after = (f"cast({_literal(text)} as {cut.type})" for text in (low, high))
-            inside = frame.where(f"{_quoted(cut.column)} >= {first} AND {_quoted(cut.column)} < {after}")
+                frame = frame.selectExpr("*", f"cast({cut.expression} as {cut.type}) {quoted(cut.column)}")
+            first, after = (f"cast({literal(text)} as {cut.type})" for text in (low, high))
+            inside = frame.where(f"{quoted(cut.column)} >= {first} AND {quoted(cut.column)} < {after}")
             batch = self._batch(table.name)
             check()
             rows, values = self._write_periods(inside, batch, cut)
@@ -116,7 +119,7 @@ class SparkEngine:
         names = [column.name for column in table.columns]
         with self._verb() as check:
             numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
-            ddl = ", ".join(["`#` bigint", *(f"{_quoted(name)} string" for name in names)])
+            ddl = ", ".join(["`#` bigint", *(f"{quoted(name)} string" for name in names)])
             frame = self._session.spark.createDataFrame(numbered, ddl)
             try:
                 return self._replace_all(table, frame.drop("#"), check)
@@ -132,8 +135,8 @@ class SparkEngine:
             text = sql.strip()
             known = self._described(name)
             if known is None:
-                said = f" COMMENT {_literal(comment)}" if comment else ""
-                self._in_schema(name, f"CREATE VIEW {_quoted(name)}{said} AS\n{text}")
+                said = f" COMMENT {literal(comment)}" if comment else ""
+                self._in_schema(name, f"CREATE VIEW {quoted(name)}{said} AS\n{text}")
                 return True
             if not known.is_view:
                 raise QueryError(
@@ -142,15 +145,15 @@ class SparkEngine:
             moved = known.details.get("View Text") != text
             if moved:
                 # Not CREATE OR REPLACE: that drops the view first, under its readers.
-                self._run(f"ALTER VIEW {_quoted(name)} AS\n{text}")
+                self._run(f"ALTER VIEW {quoted(name)} AS\n{text}")
             if reworded := known.details.get("Comment", "") != comment:
-                self._run(f"ALTER VIEW {_quoted(name)} SET TBLPROPERTIES ('comment' = {_literal(comment)})")
+                self._run(f"ALTER VIEW {quoted(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
             return moved or reworded
 
     def drop_view(self, name: str) -> None:
         """Drop the view if it exists."""
         with self._verb():
-            self._run(f"DROP VIEW IF EXISTS {_quoted(name)}")
+            self._run(f"DROP VIEW IF EXISTS {quoted(name)}")
 
     # Housekeeping
 
@@ -161,11 +164,11 @@ class SparkEngine:
             if known is None:
                 return
             if known.is_view:
-                self._run(f"DROP VIEW IF EXISTS {_quoted(name)}")
+                self._run(f"DROP VIEW IF EXISTS {quoted(name)}")
                 return
             if known.base != known.location:  # a drop removes the files of the place the table points at
-                self._run(f"ALTER TABLE {_quoted(name)} SET LOCATION {_literal(known.base)}")
-            self._run(f"DROP TABLE IF EXISTS {_quoted(name)}")
+                self._run(f"ALTER TABLE {quoted(name)} SET LOCATION {literal(known.base)}")
+            self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
 
     def drop_schema_if_empty(self, name: str) -> None:
         """Drop a schema that holds nothing any more."""
@@ -173,7 +176,7 @@ class SparkEngine:
             if self._objects(name):
                 return
             try:
-                self._run(f"DROP SCHEMA IF EXISTS {_quoted(name)} RESTRICT")
+                self._run(f"DROP SCHEMA IF EXISTS {quoted(name)} RESTRICT")
             except Exception as error:  # something was put into it in the meantime
                 if condition(error) != "SCHEMA_NOT_EMPTY":
                     raise
@@ -192,6 +195,15 @@ class SparkEngine:
             if limit is not None:
                 frame = frame.limit(limit)
             return Rows(tuple(frame.columns), _rows(frame))
+
+    def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
+        """What the table holds of each column set, by period; without an interval as a whole. Sets that cannot be
+        compared are left out."""
+        with self._verb():
+            name = quoted(table.name)
+            self._run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
+            asked = question(table, self._run(f"SELECT * FROM {name}").schema.fields, column_sets, interval)
+            return asked.answer(self._run(asked.sql).collect() if asked.sets else ())
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read, only the partitions it needs; None when Spark cannot tell (or
@@ -271,12 +283,12 @@ class SparkEngine:
         except Exception as error:
             if condition(error) != "SCHEMA_NOT_FOUND":
                 raise
-            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(name.rpartition('.')[0])}")
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.rpartition('.')[0])}")
             self._run(sql)
 
     def _described(self, name: str) -> _Described | None:
         try:
-            lines = self._run(f"DESCRIBE TABLE EXTENDED {_quoted(name)}").collect()
+            lines = self._run(f"DESCRIBE TABLE EXTENDED {quoted(name)}").collect()
         except Exception as error:
             if condition(error) in NO_OBJECT:
                 return None
@@ -287,7 +299,7 @@ class SparkEngine:
 
     def _objects(self, schema: str) -> frozenset[str]:
         try:
-            found = self._run(f"SHOW TABLES IN {_quoted(schema)}").collect()
+            found = self._run(f"SHOW TABLES IN {quoted(schema)}").collect()
         except Exception as error:
             if condition(error) in NO_OBJECT:
                 return frozenset()
@@ -307,13 +319,13 @@ class SparkEngine:
         check()
         frame.write.parquet(batch)
         check()
-        self._run(f"ALTER TABLE {_quoted(table.name)} SET LOCATION {_literal(batch)}")
+        self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {literal(batch)}")
         return Written(told().get("rows", 0))
 
     def _write_periods(self, frame: Frame, batch: str, cut: Partitioning) -> tuple[int, frozenset[str]]:
         """Write rows aside, a folder per partition; how many there were, and which values."""
         frame, told = self._session.observed(
-            frame, rows="count(1)", periods=f"collect_set(cast({_quoted(cut.column)} as string))"
+            frame, rows="count(1)", periods=f"collect_set(cast({quoted(cut.column)} as string))"
         )
         frame.write.partitionBy(cut.column).parquet(batch)
         seen = told()
@@ -323,30 +335,30 @@ class SparkEngine:
         self, name: str, cut: Partitioning, batch: str, values: frozenset[str], low: str, high: str
     ) -> None:
         """Point the interval's partitions at the batch: new ones in one statement, then the existing, one by one."""
-        listed = self._run(f"SHOW PARTITIONS {_quoted(name)}").collect()
+        listed = self._run(f"SHOW PARTITIONS {quoted(name)}").collect()
         existing = {unquote(row[0].partition("=")[2]) for row in listed}
-        table, column = _quoted(name), _quoted(cut.column)
+        table, column = quoted(name), quoted(cut.column)
 
         def place(value: str) -> str:
             folder = ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
-            return f"LOCATION {_literal(f'{batch}/{cut.column}={folder}')}"
+            return f"LOCATION {literal(f'{batch}/{cut.column}={folder}')}"
 
         if new := sorted(values - existing):
-            parts = " ".join(f"PARTITION ({column} = {_literal(value)}) {place(value)}" for value in new)
+            parts = " ".join(f"PARTITION ({column} = {literal(value)}) {place(value)}" for value in new)
             self._run(f"ALTER TABLE {table} ADD {parts}")
         for value in sorted(values & existing):
-            self._run(f"ALTER TABLE {table} PARTITION ({column} = {_literal(value)}) SET {place(value)}")
+            self._run(f"ALTER TABLE {table} PARTITION ({column} = {literal(value)}) SET {place(value)}")
         emptied = sorted(value for value in existing - values if low <= value < high)
         if emptied:  # not dropped: a reader that has planned its query would fail
             empty = f"{batch}/empty"
             self._run(f"SELECT * FROM {table} WHERE false").drop(cut.column).write.parquet(empty)
         for value in emptied:
-            self._run(f"ALTER TABLE {table} PARTITION ({column} = {_literal(value)}) SET LOCATION {_literal(empty)}")
+            self._run(f"ALTER TABLE {table} PARTITION ({column} = {literal(value)}) SET LOCATION {literal(empty)}")
 
     def _bad_cell(self, table: Table, frame: Frame) -> QueryError | None:
         """The first cell that cannot be read as its column's type."""
         cases = " ".join(
-            f"WHEN {_quoted(c.name)} IS NOT NULL AND try_cast({_quoted(c.name)} as {c.type}) IS NULL THEN {index}"
+            f"WHEN {quoted(c.name)} IS NOT NULL AND try_cast({quoted(c.name)} as {c.type}) IS NULL THEN {index}"
             for index, c in enumerate(table.columns)
         )
         try:
@@ -372,7 +384,7 @@ def _cast(table: Table, frame: Frame) -> list[str]:
     for names, others, verb in ((wanted, given, "lacks"), (given, wanted, "has an unexpected")):
         if odd := [name for name in names if name not in others]:
             raise QueryError(f"the query for {table.name} {verb} column {', '.join(repr(name) for name in odd)}.")
-    return [f"cast({_quoted(c.name)} as {c.type}) {_quoted(c.name)}" for c in table.columns]
+    return [f"cast({quoted(c.name)} as {c.type}) {quoted(c.name)}" for c in table.columns]
 
 
 def _rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
@@ -394,14 +406,5 @@ def _aware(value: object) -> object:
 
 
 def _definition(column: Column) -> str:
-    comment = f" COMMENT {_literal(column.comment)}" if column.comment else ""
-    return f"{_quoted(column.name)} {column.type}{comment}"
-
-
-def _quoted(name: str) -> str:
-    return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"'{escaped}'"
+    comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
+    return f"{quoted(column.name)} {column.type}{comment}"

@@ -1,6 +1,7 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both.
 
-One class, told in chapters, each upon the one before: `Leases`, `Timelines`, `Environments`, `Promotions`, `Plans`.
+One class, told in chapters, each upon the one before: `Leases`, `KnownContents`, `Timelines`, `Environments`,
+`Promotions`, `Plans`.
 """
 
 from planner.state.environments import Action, Revision

@@ -15,7 +15,8 @@ from planner.intervals import Interval, Timeline, merge, subtract
 from planner.model import Column
 from planner.serial import Json, from_json, to_json
 from planner.state import tables as t
-from planner.state.leases import Lease, Leases
+from planner.state.contents import KnownContents
+from planner.state.leases import Lease
 from planner.state.records import chunks
 
 
@@ -30,7 +31,7 @@ class PhysicalTable:
     touched_at: datetime
 
 
-class Timelines(Leases):
+class Timelines(KnownContents):
     """The physical tables of one project and what they hold."""
 
     def loaded(self, tables: Collection[str]) -> Mapping[str, Timeline]:
@@ -69,6 +70,7 @@ class Timelines(Leases):
             row: dict[str, Any] = {"project": self.project, "name": name, "columns": to_json(tuple(columns))}
             row |= {"reads": sorted(reads), "garbage": False, "touched_at": clock(connection)}
             put(connection, t.physical_tables, [row])
+            self._drop_contents(connection, name)
 
     def touch_tables(self, names: Collection[str]) -> None:
         """Say that a plan means to use these tables: for a day the janitor leaves them."""
@@ -80,11 +82,11 @@ class Timelines(Leases):
 
     def record_interval(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Say that the table holds the interval: merged with what it held, safely when two processes do it at once."""
-        self._change(table, lease, lambda timeline: merge((*timeline, interval)))
+        self._change(table, interval, lease, lambda timeline: merge((*timeline, interval)))
 
     def forget_interval(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Say that the table does not hold the interval, so that it is computed again."""
-        self._change(table, lease, lambda timeline: subtract(timeline, (interval,)))
+        self._change(table, interval, lease, lambda timeline: subtract(timeline, (interval,)))
 
     def record_cost(
         self, table: str, start: datetime, *, units: int, rows: int, seconds: float, bytes_read: int | None = None
@@ -131,6 +133,7 @@ class Timelines(Leases):
             connection.execute(mine.values(garbage=True))
             of_table = t.intervals.c.table_name == table
             connection.execute(sa.delete(t.intervals).where(self._own(t.intervals), of_table))
+            self._drop_contents(connection, table)
             return True
 
     def generation(self) -> int:
@@ -148,18 +151,22 @@ class Timelines(Leases):
         with self._writing() as connection:
             for chunk in chunks(sorted(tables)):
                 for table, column in (
+                    (t.physical_tables, t.physical_tables.c.name),  # first: whoever writes the others locks its row
                     (t.intervals, t.intervals.c.table_name),
                     (t.costs, t.costs.c.table_name),
                     (t.passed_audits, t.passed_audits.c.table_name),
-                    (t.physical_tables, t.physical_tables.c.name),
+                    (t.contents, t.contents.c.table_name),
                 ):
                     connection.execute(sa.delete(table).where(self._own(table), column.in_(chunk)))
 
-    def _change(self, table: str, lease: Lease | None, change: Callable[[Timeline], Timeline]) -> None:
+    def _change(
+        self, table: str, interval: Interval, lease: Lease | None, change: Callable[[Timeline], Timeline]
+    ) -> None:
         with self._writing() as connection:
             if lease:
                 self._checked(connection, lease)
             self._lock_table(connection, table)
+            self._drop_contents(connection, table, interval)
             mine = self._select(t.intervals).where(t.intervals.c.table_name == table)
             before = merge(Interval(row.start_at, row.end_at) for row in connection.execute(mine))
             after = change(before)

@@ -63,7 +63,8 @@ def planned(
     prod = store.environment("prod")
     target = prod if environment == "prod" else store.environment(environment)
     shown = {s.table: e.name for e in store.environments() for s in e.snapshots.values()}
-    loaded = Loaded(store.loaded(store.physical_tables().keys()), frozenset(shown))
+    tables = store.physical_tables().keys()
+    loaded = Loaded(store.loaded(tables), frozenset(shown), store.drifted_tables(), store.contents(tables))
     return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request), owners=shown)
 
 
@@ -78,7 +79,8 @@ def applied(
     """Plan and apply."""
     plan = plan or planned(project, store, environment)
     with store.lease(environment, "test") as lease:
-        return apply(plan, project, engine, store, lease, now=NOW, emit=emit, who="ann")
+        again = lambda: planned(project, store, environment)  # noqa: E731
+        return apply(plan, project, engine, store, lease, now=NOW, emit=emit, who="ann", replan=again)
 
 
 def rows(engine: Engine, sql: str) -> list[tuple[object, ...]]:

@@ -1,0 +1,71 @@
+"""Early cut-off: what reads a table that came out the same is not computed again; what reads another one is."""
+
+from pathlib import Path
+
+from planner.events import BatchDone, Compared, Event
+from planner.model import Kind
+from planner.spark.engine import SparkEngine
+from planner.state import StateStore
+
+from .shop import FILES, applied, planned, rows, written
+
+DAILY = FILES["models/daily.sql"]
+SAME = DAILY.replace("SELECT id, day, price", "SELECT id, day, price + id - id AS price")
+OTHER = DAILY.replace("SELECT id, day, price", "SELECT id, day, price + CASE WHEN id = 3 THEN 1 ELSE 0 END AS price")
+READERS = {
+    "total": "MODEL (name shop.total, kind FULL);\nSELECT sum(price) AS total FROM shop.daily",
+    "grand": "MODEL (name shop.grand, kind FULL);\nSELECT total + 1 AS more FROM shop.total",
+}
+
+
+def computed(events: list[Event]) -> set[str]:
+    return {event.model for event in events if isinstance(event, BatchDone)}
+
+
+def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    applied(written(tmp_path, **READERS), engine, store)
+    prod = store.environment("prod").snapshots
+    project, events = written(tmp_path, **READERS, daily=SAME), list[Event]()
+
+    outcome = applied(project, engine, store, "dev", events.append)
+    dev = store.environment("dev").snapshots
+    merge = planned(project, store)
+
+    assert computed(events) == {"shop.daily"}
+    assert [(e.reader, e.spared) for e in events if isinstance(e, Compared)] == [("shop.total", True)]
+    assert [dev[name].table for name in ("shop.total", "shop.grand")] == [
+        prod[name].table for name in ("shop.total", "shop.grand")
+    ]
+    assert outcome.plan is not None
+    assert outcome.plan.spared == {"shop.total", "shop.grand"}
+    assert (merge.promise, merge.is_virtual) == (outcome.plan.promise, True)
+
+
+def test_a_changed_model_with_other_rows_is_followed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
+    applied(written(tmp_path, **READERS), engine, store)
+    events = list[Event]()
+
+    applied(written(tmp_path, **READERS, daily=OTHER), engine, store, "dev", events.append)
+
+    assert computed(events) == {"shop.daily", "shop.total", "shop.grand"}
+    assert rows(engine, "SELECT more FROM shop__dev.grand") == [(62,)]
+
+
+def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    applied(written(tmp_path, **READERS), engine, store)
+    project = written(tmp_path, **READERS, daily=SAME)
+    outcome = applied(project, engine, store, "dev")
+    snapshot = store.environment("prod").snapshots["shop.daily"]
+    assert snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
+    held = store.loaded([snapshot.table])[snapshot.table]
+    store.record_interval(snapshot.table, held[0])  # as a run or a restatement does that wrote it again
+
+    merge = planned(project, store)
+
+    assert outcome.plan is not None
+    assert merge.promise != outcome.plan.promise
+    assert [change.name for change in merge.backfills] == ["shop.total", "shop.grand"]
