@@ -8,13 +8,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
 
 
-.PHONY: help demo test lint types unit prove bench format lock clean
+.PHONY: help demo test lint types unit prove bench bench-impact format lock clean
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
 	@echo "make prove   what the rules promise, run on Spark in 2,000 random cases"
 	@echo "make bench   how long plans take, as ratios"
+	@echo "make bench-impact   how much plans recompute, against the least that is sound"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -37,6 +38,9 @@ prove: $(READY)  # many more random cases against Spark than `make test` runs
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py
+
+bench-impact: $(READY)
+	@$(BIN)/python -m benchmarks.impact
 
 format: $(READY)
 	@$(BIN)/ruff check --fix

@@ -218,7 +218,7 @@ class Backfill:
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
-            self.store.forget_contents(table.name, interval, lease=lease)  # before anything is written: it may be cut off
+            self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be cut off
             written = self._write(snapshot, table, interval)
             audited = self._audit(snapshot, interval, lease)
             self.store.record_interval(table.name, interval, lease=lease)
