@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.checks.audits import AuditResult
 from planner.checks.unit_tests import TestResult
-from planner.cli.plan_json import interval_json, plan_json
+from planner.cli.plan_json import interval_json, plan_json, revised_json
 from planner.costs import Estimate
 from planner.errors import MergeplanError
 from planner.events import (
@@ -64,7 +64,7 @@ class JsonLines:
     def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan as it was in the end; it keeps the id under which it was applied."""
         assert self._plan is not None
-        self._plan = {**plan_json(plan, estimates), "id": self._plan["id"]}
+        self._plan = revised_json(self._plan, plan, estimates)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What a run would compute."""

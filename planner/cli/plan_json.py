@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.change import Blocker, Change, Columns, Word
 from planner.costs import Estimate
+from planner.cutoff import Comparison
 from planner.intervals import Interval, Timeline
 from planner.plan import Plan
 
@@ -28,10 +29,21 @@ def plan_json(plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
             "swapped": [view.name for view in plan.views.swapped],
             "dropped": [view.name for view in plan.views.dropped],
         },
+        "comparisons": [_comparison(each) for each in plan.comparisons],
         "blockers": [_blocker(blocker) for blocker in plan.blockers],
         "words": [_word(word) for word in plan.words],
         "unused_words": [_word(word) for word in plan.unused_words],
     }
+
+
+def revised_json(shown: Json, plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
+    """A plan as it was in the end, told as of the plan that was shown: under its id, with the time that was computed,
+    which by now is missing no more, less what comparing tables spared."""
+    final, asked = plan_json(plan, estimates), {model["name"]: model["intervals"] for model in shown["models"]}
+    for model in final["models"]:
+        model["intervals"] = [] if model["spared"] else asked.get(model["name"], model["intervals"])
+    kept = {key: shown[key] for key in ("id", "virtual", "empty")}
+    return {**final, **kept, "promised": shown["promise"]}
 
 
 def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
@@ -91,6 +103,10 @@ def _columns(columns: Columns) -> Json:
         "removed": sorted(columns.removed),
         "every": columns.every,
     }
+
+
+def _comparison(comparison: Comparison) -> Json:
+    return {"reader": comparison.reader, "model": comparison.model, "columns": list(comparison.columns)}
 
 
 def _blocker(blocker: Blocker) -> Json:

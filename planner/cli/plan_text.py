@@ -11,10 +11,9 @@ from rich.tree import Tree
 from planner.change import Category, Change, ChangeKind
 from planner.costs import Estimate
 from planner.environment import PROD, view_name
-from planner.events import Compared
+from planner.events import BatchDone, Compared
 from planner.model import Kind
 from planner.plan import Plan
-from planner.snapshot import Snapshot
 
 TITLES = {
     Category.BREAKING: ("Breaking", "red"),
@@ -56,6 +55,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     if plan.changes:
         parts.append(_models(plan))
     parts += _decisions(plan)
+    parts += _standing(plan)
     parts += _costs(plan, estimates)
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
@@ -77,46 +77,14 @@ def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[Renderable
         yield Text(f"Estimated: {cost}", style="dim")
 
 
-def explanation(plan: Plan) -> Tree:
-    """What applying the plan would do, step by step, in its three stages."""
-    root = Tree(Text("Explained plan", style="bold"))
-    created = [change for change in plan.changes if change.new and change.shares is None and change.kind.has_view]
-    physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
-    for change in created:
-        branch = physical.add(_target(plan, change.new))
-        branch.add("Dry run model query without inserting results")
-        branch.add("Create table if it doesn't exist")
-    batches = root.add("Backfill models by running their queries and run audits")
-    for change in plan.backfills:
-        branch = batches.add(_target(plan, change.new))
-        branch.add(_what(change))
-        for audit in change.new.model.audits if change.new else ():
-            branch.add(f"Run '{audit.name}' audit")
-    layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
-    for title, views in (
-        ("Create or update views to point at new physical tables and views", plan.views.added + plan.views.swapped),
-        ("Delete views of models that were removed", plan.views.dropped),
-    ):
-        if views:
-            branch = layer.add(title)
-            for view in views:
-                branch.add(f"{view.name} -> {view.table}")
-    for name, stage in (("physical", physical), ("batches", batches), ("layer", layer)):
-        if not stage.children:
-            stage.add(
-                {"physical": "Nothing to create", "batches": "Nothing to compute", "layer": "No view changes"}[name]
-            )
-    return root
-
-
 def compared_text(event: Compared) -> Text:
-    """What two tables' comparison came to."""
+    """What a comparison of two tables came to for a reader; of several it must be right about each."""
     where = f" in {', '.join(event.columns)}" if event.columns else ""
     if event.spared:
         return Text(
             f"- {event.reader} keeps its table: {event.model} holds the same rows as before{where}", style="green"
         )
-    return Text(f"- {event.reader} is computed: {event.model} holds other rows than before{where}", style="dim")
+    return Text(f"- {event.reader} is computed: not the same rows (looked at {event.model}{where})", style="dim")
 
 
 def spared_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
@@ -125,9 +93,20 @@ def spared_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
         return None
     names = ", ".join(shown_name(plan, name) for name in sorted(plan.spared))
     saved = cost_text([estimates[name] for name in plan.spared if name in estimates])
-    return Text(
-        f"\nNot computed, because what they read holds the same rows: {names}{f' (saved {saved})' if saved else ''}"
-    )
+    return Text(f"Not computed, for they read the same rows as before: {names}{f' (saved {saved})' if saved else ''}")
+
+
+def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
+    """A batch that is done, in columns; `most` is the greatest number of batches that a model has."""
+    environment = plan.environment if plan else PROD
+    width = max((len(view_name(c.name, environment)) for c in plan.backfills), default=0) if plan else 0
+    snapshot = plan.new.snapshots.get(event.model) if plan else None
+    kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
+    what = f"insert {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else "full refresh"
+    what = "insert seed file" if kind is Kind.SEED else what
+    what += f", audits ✔{event.audits}" if event.audits else ""
+    number, shown = f"[{event.index}/{event.of}]", view_name(event.model, environment)
+    return Text(f"{number:<{2 * len(str(most)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s")
 
 
 def shown_name(plan: Plan, name: str) -> str:
@@ -228,32 +207,44 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
 
 
+def _standing(plan: Plan) -> Iterator[Tree]:
+    """The changed models whose new tables somebody has computed already."""
+    there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
+    if not there:
+        return
+    root = Tree(Text("Models computed already:", style="bold"))
+    for change in there:
+        root.add(Text(f"{shown_name(plan, change.name)}: `{change.shares}` has it, nothing is computed"))
+    yield root
+
+
+def stands_already(change: Change) -> bool:
+    """True when a change's new table is there, with all its rows, because an environment shows it."""
+    is_new = change.recomputed or (change.change is ChangeKind.ADDED and change.kind.is_stored)
+    return is_new and change.shares is not None and not change.missing
+
+
 def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
     root = Tree(Text("Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
         line = f"{shown_name(plan, change.name)}: {_days(change)}"
-        root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim")))
+        root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_unless(plan, change), "dim")))
     return root
+
+
+def _unless(plan: Plan, change: Change) -> str:
+    """What would make the computation needless."""
+    models = [each.model for each in plan.comparisons if each.reader == change.name]
+    if not models:
+        return ""
+    return f", unless {' and '.join(models)} come{'s' if len(models) == 1 else ''} out the same"
 
 
 def _days(change: Change) -> str:
     if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
         return f"[{', '.join(str(interval) for interval in change.missing)}]"
     return "[full refresh]"
-
-
-def _what(change: Change) -> str:
-    if change.kind is Kind.SEED:
-        return "Insert seed file"
-    if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
-        return f"Insert {', '.join(str(interval) for interval in change.missing)}"
-    return "Fully refresh table"
-
-
-def _target(plan: Plan, snapshot: Snapshot | None) -> str:
-    assert snapshot is not None
-    return f"{shown_name(plan, snapshot.name)} -> {snapshot.table}"
 
 
 def _warning(text: str) -> Text:

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from planner.checks.audits import AuditResult
 from planner.checks.unit_tests import TestResult
-from planner.cli.plan_text import compared_text, due_text, explanation, plan_text, spared_text
+from planner.cli.explanation import explanation
+from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
 from planner.costs import Estimate
-from planner.environment import view_name
 from planner.events import (
     AuditRan,
     BatchDone,
@@ -36,7 +36,6 @@ from planner.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.model import Kind, Model
 from planner.plan import Plan
 
 BARS = {
@@ -74,6 +73,7 @@ class Terminal:
         self._failed = False
         self._audited: set[str] = set()  # models in which a blocking audit found rows
         self._batches = 1  # the most that a model has
+        self._rounds: dict[Stage, bool] | None = None  # where comparing divides the work: stage -> all of it is done
         click.get_current_context().call_on_close(self._stop)  # a bar that is left alone keeps the cursor hidden
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
@@ -92,14 +92,15 @@ class Terminal:
 
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan as trees and diffs, with what it costs."""
-        self._plan = plan
+        self._plan, self._rounds = plan, {} if plan.comparisons else None
         self.console.print(plan_text(plan, estimates))
 
     def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What comparing tables spared, when the plan is carried out."""
+        self.finished()
         if text := spared_text(plan, estimates):
-            self._stop()
-            self.console.print(text)
+            self.console.print()
+            self._line(text)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What a run would compute."""
@@ -137,10 +138,9 @@ class Terminal:
             case StageStarted(stage, total):
                 self._begin(stage, total)
             case StageSkipped(stage, reason):
-                self._end()
-                self.say(f"\n{self._stays(reason)}" if self._failed else f"\nSKIP: {NOTHING[stage]}")
+                self._skip(stage, reason)
             case BatchDone():
-                self._line(self._batch(event))
+                self._line(batch_text(event, self._plan, self._batches))
                 self._advance()
             case TableCreated() | ViewSwapped() | ViewDropped():
                 self._advance()
@@ -174,16 +174,24 @@ class Terminal:
             case _:
                 pass
 
-    def _stays(self, reason: str) -> str:
-        where = f"`{self._plan.environment}`" if self._plan else "the environment"
-        return f"SKIP: {where} stays as it was, because {reason}"
-
     def finished(self) -> None:
         """Close what is still open."""
         self._end()
+        self._end_rounds()
+
+    def _skip(self, stage: Stage, reason: str) -> None:
+        self._end()
+        if self._rounds is not None and stage is not Stage.PROMOTE:
+            return  # there was something in another round, or it is told when the rounds end
+        self._end_rounds()
+        where = f"`{self._plan.environment}`" if self._plan else "the environment"
+        stays = f"SKIP: {where} stays as it was, because {reason}"
+        self.say(f"\n{stays}" if self._failed else f"\nSKIP: {NOTHING[stage]}")
 
     def _begin(self, stage: Stage, total: int) -> None:
         self._end()
+        if stage is Stage.PROMOTE:
+            self._end_rounds()
         self.console.print()
         self._stage, self._failed = stage, False
         self._progress = Progress(
@@ -202,11 +210,26 @@ class Terminal:
     def _end(self) -> None:
         if self._progress is None or self._stage is None:
             return
-        title = BARS[self._stage][1]
-        done = all(task.finished for task in self._progress.tasks) and not self._failed
+        stage, done = self._stage, all(task.finished for task in self._progress.tasks) and not self._failed
         self._stop()
-        if done:
-            self.console.print(f"\n[green]✔[/green] {title}")
+        if self._rounds is not None and stage is not Stage.PROMOTE:
+            self._rounds[stage] = done and self._rounds.get(stage, True)
+        elif done:
+            self.console.print(f"\n[green]✔[/green] {BARS[stage][1]}")
+
+    def _end_rounds(self) -> None:
+        """The ticks of stages that came more than once: each is given when nothing of it can follow."""
+        if self._rounds is None:
+            return
+        rounds, self._rounds = self._rounds, None
+        if self._failed:
+            return  # what waited was not begun
+        self.console.print()
+        for stage in (Stage.CREATE, Stage.BACKFILL, Stage.COMPARE):
+            if rounds.get(stage):
+                self.console.print(f"[green]✔[/green] {BARS[stage][1]}")
+            elif stage not in rounds and stage in NOTHING:
+                self.say(f"SKIP: {NOTHING[stage]}")
 
     def _stop(self) -> None:
         if self._progress is not None:
@@ -223,31 +246,6 @@ class Terminal:
 
     def _line(self, text: Text) -> None:
         self.console.print(text, soft_wrap=True)
-
-    def _batch(self, event: BatchDone) -> Text:
-        shown = view_name(event.model, self._plan.environment) if self._plan else event.model
-        width = (
-            max((len(view_name(c.name, self._plan.environment)) for c in self._plan.backfills), default=0)
-            if self._plan
-            else 0
-        )
-        what = self._what(event) + (f", audits ✔{event.audits}" if event.audits else "")
-        number = f"[{event.index}/{event.of}]"
-        return Text(
-            f"{number:<{2 * len(str(self._batches)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s"
-        )
-
-    def _what(self, event: BatchDone) -> str:
-        model = self._model(event.model)
-        if model is not None and model.kind is Kind.SEED:
-            return "insert seed file"
-        if model is not None and model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
-            return "full refresh"
-        return f"insert {event.interval}"
-
-    def _model(self, name: str) -> Model | None:
-        snapshot = self._plan.new.snapshots.get(name) if self._plan else None
-        return snapshot.model if snapshot else None
 
     def _failed_audit(self, model: str, result: AuditResult) -> None:
         style = "red" if result.blocking else "yellow"

@@ -99,8 +99,10 @@ class Digests:
         key = (block, *_known(block, names))
         if key not in self._numbered:
             around = self.around(names)
-            if block.is_plain:
-                self._numbered[key] = ({block.sources[0]: ""}, block.sources[0].rows(self, around))
+            if len(block.sources) == 1 and not block.where and all(step.is_lookup for step in block.steps):
+                own: Names = {block.sources[0]: ""}
+                self._number_steps(block.steps, around, own)
+                self._numbered[key] = own, block.sources[0].rows(self, around)
             else:
                 self._numbered[key] = min(self._numberings(block, around), key=lambda found: found[1])
         return self._numbered[key]
@@ -108,11 +110,16 @@ class Digests:
     def _numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
         """One for each order in which equal tables may stand: the rows do not depend on it."""
         by_rows: dict[str, list[Source]] = {}
+        single: Names = {}
         for source in block.sources:
-            by_rows.setdefault(source.rows(self, names), []).append(source)
+            rows = source.rows(self, names)
+            if source.is_single:
+                single[source] = f"one row of {rows}"
+            else:
+                by_rows.setdefault(rows, []).append(source)
         orders = product(*(permutations(by_rows[rows]) for rows in sorted(by_rows)))
         for order in islice(orders, _ORDERS):
-            own: Names = {}
+            own = dict(single)
             for rows, sources in zip(sorted(by_rows), order, strict=True):
                 own |= {source: f"{rows}#{index}" for index, source in enumerate(sources)}
             steps = self._number_steps(block.steps, names, own)
@@ -121,7 +128,8 @@ class Digests:
             yield own, self.of("block", *tables, "steps", *steps, "where", *where)
 
     def _number_steps(self, steps: tuple[Step, ...], names: Names, own: Names) -> list[str]:
-        """Name the steps' sources: of those whose turn could come now, the smallest digest first.
+        """Name the steps' sources: of those whose turn could come now, the smallest digest first; a step that leaves
+        each row one row is named, and not counted.
 
         Steps that do not look at one another may change places: each appends to every row what it finds for it.
         """
@@ -131,10 +139,13 @@ class Digests:
             ready = [s for s in waiting if not (s.source.free & ours) - own.keys()] or waiting[:1]
             told = {step: self.of(str(step.outer), step.source.rows(self, names | own)) for step in ready}
             step = min(ready, key=lambda each: told[each])
+            waiting.remove(step)
+            if step.is_lookup:
+                own[step.source] = f"lookup {told[step]}"
+                continue
             own[step.source] = f"step {told[step]}#{seen[told[step]]}"
             seen[told[step]] += 1
             order.append(told[step])
-            waiting.remove(step)
         return order
 
 

@@ -11,6 +11,14 @@ from planner.functions import folds_rows, is_chancy, is_stranger, is_volatile, m
 from planner.meaning import rules
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
 
+_CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
+_DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
+_SAME: Mapping[str, Callable[..., exp.Expr]] = {
+    "mean": lambda value: exp.Avg(this=value),
+    "std": lambda value: exp.Stddev(this=value),
+    "isnull": lambda value: exp.Is(this=value, expression=exp.Null()),
+    "isnotnull": lambda value: exp.Not(this=exp.Is(this=value, expression=exp.Null())),
+}
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
 _INT = range(-(2**31) + 1, 2**31)
 
@@ -133,8 +141,19 @@ class _Expression:
     def _function(self, node: exp.Expr) -> Value:
         match node:
             case exp.Cast() | exp.TryCast() if not node.args.get("format"):
-                safe = isinstance(node, exp.TryCast) or bool(node.args.get("safe"))
+                safe = bool(node.args.get("safe"))
                 return rules.cast(self.value(node.this), node.to.sql("spark"), safe=safe)
+            case exp.Anonymous() if node.name.lower() in _CASTS and len(node.expressions) == 1:
+                return rules.cast(self.value(node.expressions[0]), node.name.upper(), safe=False)
+            case exp.Anonymous() if node.name.lower() in _SAME:
+                return self.value(_SAME[node.name.lower()](*node.expressions))
+            case exp.Extract() if node.name.upper() in _DATE_PARTS:
+                date = Term("TsOrDsToDate", ("this", self.value(node.expression), "end"))
+                return Term(_DATE_PARTS[node.name.upper()], ("this", date, "end"))
+            case exp.Dot() if isinstance(node.expression, exp.Identifier):
+                return Term("field", (self.value(node.this), node.expression.name))
+            case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
+                return Term("field", (self.value(node.this), encoded(node.expressions[0].name)))
             case exp.DPipe():
                 return rules.concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
@@ -220,7 +239,7 @@ class _Expression:
         if not table and name in self.variables:
             return self._variable(name)
         if table in self.variables:
-            return Term("Dot", ("expression", name, "end", "this", self._variable(table), "end"))
+            return Term("field", (self._variable(table), name))
         if node.args.get("db") or not table or isinstance(node.this, exp.Star):
             raise Opaque(node.sql("spark"))
         return self.scope.column(table, name)
@@ -265,18 +284,25 @@ class _Expression:
         if isinstance(node, exp.Subquery):
             return Term("scalar", (self._related(node),))
         if isinstance(node, exp.Exists):
-            return Term("exists", (self._related(node.this).block,))
+            return rules.found(self._related(node.this).block)
         this = self.value(node.this)
         if query := node.args.get("query"):
             return Term("in query", (this, self._related(query)))
         if not node.expressions or node.args.get("unnest") or node.args.get("field"):
             raise Opaque("an unusual IN")
-        return Term("in", (this, Term("any of", tuple(self.value(each) for each in node.expressions))))
+        return rules.membership(this, [self.value(each) for each in node.expressions])
 
     def _related(self, node: exp.Expr) -> Relation:
         if self.variables:
             raise Opaque("a subquery inside a lambda")
         return self.reader.relation(node, self.scope)
+
+
+def encoded(field: str) -> str:
+    """A field's name in lower case that still tells which letters were capitals: the keys of a map heed that."""
+    if field == field.lower():
+        return field
+    return f"{field.lower()}${''.join('1' if letter.isupper() else '0' for letter in field)}"
 
 
 def placed(value: Part, block: Block) -> Part:
@@ -299,6 +325,10 @@ def references(value: Part) -> list[Ref]:
     if isinstance(value, Ref):
         return [value]
     return [ref for part in value.parts for ref in references(part)] if isinstance(value, Term) else []
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
 def _literal(node: exp.Literal) -> Term:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from planner.meaning.sources import Compound, Full, Generated, Group, Limit, Sealed, Source, Table, Union, column_at
+from planner.meaning.sources import (
+    Compound,
+    Full,
+    Generated,
+    Group,
+    Limit,
+    Sealed,
+    Source,
+    Table,
+    Union,
+    Values,
+    column_at,
+)
 from planner.meaning.terms import Block, Part, Ref, Relation
 
 Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
@@ -27,7 +39,8 @@ def made_from(part: Part) -> Columns:
 
 def depends_on(block: Block) -> Columns:
     """The columns that decide which rows a block has."""
-    return NONE.union(*(_rows(source) for source in block.all_sources), _all(block.where))
+    steps = (step.source for step in block.steps if not step.is_lookup)
+    return NONE.union(*(_rows(source) for source in (*block.sources, *steps)), _all(block.where))
 
 
 def tables_in(block: Block) -> frozenset[str]:
@@ -66,6 +79,10 @@ def _inside(source: Source, inner: Part) -> Columns:
             return made_from(source.call)
         case Compound():
             return _rows(source)
+        case Sealed() if source.finds_at_most_one:
+            return made_from(inner) | _rows(source)
+        case Values():
+            return NONE
     return made_from(inner)
 
 

@@ -11,14 +11,34 @@ from planner.functions import is_stranger, is_volatile, multiplies_rows
 from planner.meaning import rules
 from planner.meaning.expressions import Reader, Scope, has_op, placed
 from planner.meaning.grouping import Grouping, as_value, distinct, folds, grouped
-from planner.meaning.sources import Compound, Full, Generated, Limit, Sealed, Source, Table, Union, Values, is_constant
-from planner.meaning.terms import Block, Opaque, Ref, Relation, Step, Term, Value
+from planner.meaning.prepare import WRITTEN
+from planner.meaning.sources import (
+    Compound,
+    Full,
+    Generated,
+    Group,
+    Limit,
+    Sealed,
+    Source,
+    Table,
+    Union,
+    Values,
+    column_at,
+    is_constant,
+)
+from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Step, Term, Value
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
     sort cluster distribute kind""".split()
 )
 _MAX_QUERIES = 1000
+_EXPLODING = {  # name -> how its rows come about, and whether it numbers them
+    "Explode": ("explode", False),
+    "Posexplode": ("explode", True),
+    "ExplodeOuter": ("explode outer", False),
+    "PosexplodeOuter": ("explode outer", True),
+}
 _SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
 
 
@@ -92,11 +112,12 @@ class Query:
         if node.args.get("kind") or (_has(node, "sort", "cluster", "distribute") and _has(node, "limit", "offset")):
             raise Opaque("an unusual SELECT")
         block, scope = self._from(node, outer)
+        _settle_using(node)
         if (whole := self._only_star(node, block, scope)) is not None:
             return whole
         windows = {each.name.lower(): each for each in node.args.get("windows") or ()}
         if where := node.args.get("where"):
-            block = block.kept(rules.conjuncts([self._reader.value(where.this, scope)]))
+            block, scope = _pushed(block.kept(rules.filters(self._reader.value(where.this, scope))), scope)
         relation, order = self._outputs(node, block, scope, windows)
         if id(node) in self.unsure:
             unsure = Term("looks beyond its day", (), own_volatile=True)
@@ -104,7 +125,7 @@ class Query:
         if given := node.args.get("distinct"):
             if given.args.get("on"):
                 raise Opaque("DISTINCT ON")
-            relation, order = distinct(relation), []
+            relation, order = relation if _tells_groups_apart(relation) else distinct(relation), []
         if _has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("DISTINCT with ORDER BY and LIMIT")
@@ -127,10 +148,11 @@ class Query:
         raw: dict[str, Value | exp.Expr] = {}
         for output in node.selects:
             name = output.alias_or_name.lower()
+            name = f"{name} {len(raw)}" if name in raw else name  # nobody can ask for it by name
             if isinstance(output, exp.Aliases):
                 raw[f"{len(raw)} aliases"] = output
-            elif not name or name in raw:
-                raise Opaque("an output without a name of its own")
+            elif not name:
+                raise Opaque("an output without a name")
             elif multiplies_rows(output.unalias()):
                 raw[name] = output
             else:
@@ -161,7 +183,7 @@ class Query:
                 columns[name] = final(value)
         if qualify := node.args.get("qualify"):
             block = block.kept(
-                [final(each) for each in rules.conjuncts([self._reader.value(qualify.this, scope, windows)])]
+                [final(each) for each in rules.filters(self._reader.value(qualify.this, scope, windows))]
             )
         block = self._with_strangers(node, scope, block, columns)
         return Relation(block, columns), [final(value) for value in order]
@@ -194,7 +216,13 @@ class Query:
         if not sets:
             return keys, None
         inner = [column for each in sets for column in _set_members(each)]
-        told = Term("sets", (*keys, "then", *(self._grouping_set(each, scope) for each in sets)))
+        whole = [each for each in sets if not each.expressions]  # WITH ROLLUP: over all the keys
+        if whole and len(sets) > 1:
+            raise Opaque("several groupings, one of them over all keys")
+        sets_told = [self._grouping_set(each, scope) for each in sets]
+        if whole:
+            return keys, Term("sets", ("then", Term(type(whole[0]).__name__, tuple(keys))))
+        told = Term("sets", (*keys, "then", *sets_told))
         return [*keys, *(self._reader.value(each, scope) for each in inner)], told
 
     def _grouping_set(self, node: exp.Expr, scope: Scope) -> Value:
@@ -308,7 +336,7 @@ class Query:
             return self._full(join, block, right, scope, alias)
         both = scope.having(alias, right.columns)
         condition = join.args.get("on")
-        on = rules.conjuncts([self._reader.value(condition, both)]) if condition else []
+        on = rules.filters(self._reader.value(condition, both)) if condition else []
         if not side:
             return block.times(right.block).kept(on), both
         if side == "LEFT":
@@ -325,7 +353,7 @@ class Query:
         theirs: dict[str, Value] = {name: Ref(two, value) for name, value in right.columns.items()}
         both = _through(one, scope).having(alias, theirs)
         condition = join.args.get("on")
-        full = Full(one, two, tuple(rules.conjuncts([self._reader.value(condition, both)]) if condition else ()))
+        full = Full(one, two, tuple(rules.filters(self._reader.value(condition, both)) if condition else ()))
         tables = {name: {c: Ref(full, value) for c, value in columns.items()} for name, columns in both.tables.items()}
         return Block((full,)), replace(both, tables=tables)
 
@@ -343,25 +371,27 @@ class Query:
             return block.with_step(Step(sealed, outer)), scope.having(alias, columns)
         if not multiplies_rows(inner) or not names:
             raise Opaque("LATERAL of an unknown function")
-        generated = Generated(self._call(inner, scope))
-        columns = {name: Ref(generated, str(index)) for index, name in enumerate(names)}
-        return block.with_step(Step(generated, outer)), scope.having(alias, columns)
+        call, made = self._call(inner, scope, names)
+        block, found = _made(block, call, made, names, outer=outer)
+        return block, scope.having(alias, found)
 
     def _generated(
         self, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
     ) -> tuple[Block, dict[str, Value]]:
         """explode and its like among the outputs."""
-        call = self._call(output.this, scope)
-        generated = Generated(as_value(lift.lifted(call)) if lift else call)
         names = (
             [each.name.lower() for each in output.expressions]
             if isinstance(output, exp.Aliases)
             else [output.alias_or_name.lower()]
         )
-        columns: dict[str, Value] = {name: Ref(generated, str(index)) for index, name in enumerate(names)}
-        return block.with_step(Step(generated)), columns
+        call, columns = self._call(output.this, scope, names)
+        if lift:
+            call = as_value(lift.lifted(call)) if call else None
+            columns = [lift.lifted(each) for each in columns]
+        return _made(block, call, columns, names, outer=False)
 
-    def _call(self, node: exp.Expr, scope: Scope) -> Value:
+    def _call(self, node: exp.Expr, scope: Scope, names: list[str]) -> tuple[Value | None, list[Part]]:
+        """How many rows a generator makes of one (None: one), and what each of its columns is."""
         if not multiplies_rows(node):
             raise Opaque("no generator")
         name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
@@ -370,7 +400,13 @@ class Query:
         if any(not isinstance(each, exp.Expr) for each in parts) and not isinstance(node, exp.Anonymous):
             raise Opaque("an unusual generator")
         values = [self._reader.value(each, scope) for each in parts if isinstance(each, exp.Expr)]
-        return Term(f"generator {name}", tuple(values), own_volatile=is_volatile(node) or id(node) in self.unsure)
+        doubtful = is_volatile(node) or id(node) in self.unsure
+        if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
+            return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]
+        if (kind := _EXPLODING.get(name)) and len(values) == 1:
+            titles = (["pos"] if kind[1] else []) + (["value"] if len(names) == 1 + kind[1] else ["key", "value"])
+            return Term(f"generator {kind[0]}", tuple(values), doubtful), list(titles)
+        return Term(f"generator {name}", tuple(values), doubtful), [str(index) for index in range(len(names))]
 
     # -- set operations
 
@@ -395,6 +431,8 @@ def _united(node: exp.SetOperation, left: Relation, right: Relation) -> Relation
         compound = Compound(kind, (left, right))
         columns: dict[str, Value] = {name: Ref(compound, str(i)) for i, name in enumerate(left.columns)}
         return Relation(Block((compound,)), columns)
+    if not every:
+        left, right = _as_set(left), _as_set(right)
     union = Union((*_branches(left), *_branches(right)))
     columns = {}
     for index, (name, value) in enumerate(left.columns.items()):
@@ -402,6 +440,33 @@ def _united(node: exp.SetOperation, left: Relation, right: Relation) -> Relation
         columns[name] = value if _same_constant(others) else Ref(union, str(index))
     relation = Relation(Block((union,)), columns)
     return relation if every else distinct(relation)
+
+
+def _tells_groups_apart(relation: Relation) -> bool:
+    """True when each row is a group of its own, told from the others by its keys: no two rows are equal."""
+    block = relation.block
+    group = block.sources[0] if len(block.sources) == 1 and not block.steps else None
+    if not isinstance(group, Group) or group.sets:
+        return False
+    shown = [value.inner for value in relation.columns.values() if isinstance(value, Ref) and value.source is group]
+    return all(is_constant(key) or any(key is each for each in shown) for key in group.keys)
+
+
+def _as_set(relation: Relation) -> Relation:
+    """A relation of which only the set of rows matters, without a DISTINCT or GROUP BY that only makes it one."""
+    block = relation.block
+    if not block.is_plain or not isinstance(block.sources[0], Group):
+        return relation
+    group = block.sources[0]
+    columns: dict[str, Value] = {}
+    for name, value in relation.columns.items():
+        if isinstance(value, Ref) and value.source is group and any(value.inner is key for key in group.keys):
+            columns[name] = as_value(value.inner)
+        elif is_constant(value):
+            columns[name] = value
+        else:
+            return relation
+    return relation if group.sets or not group.keys else _as_set(Relation(group.block, columns))
 
 
 def _branches(relation: Relation) -> tuple[Relation, ...]:
@@ -463,6 +528,68 @@ def _reshaped(node: exp.Expr, relation: Relation) -> Relation:
         source = Compound("PIVOT", (relation,), (told,))
         return Relation(Block((source,)), _Whatever(source))
     return relation
+
+
+def _made(
+    block: Block, call: Value | None, columns: list[Part], names: list[str], *, outer: bool
+) -> tuple[Block, dict[str, Value]]:
+    """The block with what a generator makes of each row, and its columns by name."""
+    if len(columns) != len(names):
+        raise Opaque("names for some of what is generated")
+    if call is None:
+        return block, dict(zip(names, map(as_value, columns), strict=True))
+    generated = Generated(call)
+    made: dict[str, Value] = {name: Ref(generated, column) for name, column in zip(names, columns, strict=True)}
+    return block.with_step(Step(generated, outer)), made
+
+
+def _settle_using(select: exp.Select) -> None:
+    """A column that USING or NATURAL merges is the left one's, unless a join keeps rows that the left side lacks."""
+    if any((join.side or "").upper() in ("RIGHT", "FULL") for join in select.args.get("joins") or ()):
+        return
+    for merged in list(select.find_all(exp.Coalesce)):
+        if not merged.meta.get(WRITTEN) and merged.find_ancestor(exp.Select) is select:
+            merged.replace(merged.this)
+
+
+def _pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
+    """A filter over UNION ALL as a filter in each of its branches."""
+    if len(block.sources) != 1 or block.steps or not isinstance(block.sources[0], Union) or not block.where:
+        return block, scope
+    union = block.sources[0]
+    branches = []
+    for branch in union.branches:
+        where = [within(each, union, branch) for each in block.where]
+        branches.append(replace(branch, block=branch.block.kept([each for each in where if each is not None])))
+        if None in where:
+            return block, scope
+    pushed = Union(tuple(branches))
+    tables = {
+        alias: {name: _moved(value, union, pushed) for name, value in columns.items()}
+        for alias, columns in scope.tables.items()
+    }
+    return Block((pushed,)), replace(scope, tables=tables)
+
+
+def within(value: Value, union: Union, branch: Relation) -> Value | None:
+    """A value of a union as a value of one of its branches; None where a subquery speaks of it."""
+    if isinstance(value, Ref):
+        return column_at(branch, value.inner) if value.source is union else value
+    if union not in value.free:
+        return value
+    if any(isinstance(part, (Block, Relation)) for part in value.parts):
+        return None
+    parts = [part if isinstance(part, str) else within(as_value(part), union, branch) for part in value.parts]
+    return None if None in parts else replace(value, parts=tuple(part for part in parts if part is not None))
+
+
+def _moved(value: Value, union: Union, pushed: Union) -> Value:
+    """A column of the union as the same one of the other."""
+    if isinstance(value, Ref) and value.source is union:
+        return Ref(pushed, value.inner)
+    if union in value.free:
+        raise Opaque("a column made from a union")
+    return value
 
 
 def _pivot_text(pivot: exp.Expr) -> str:

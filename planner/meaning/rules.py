@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from planner.meaning.terms import Part, Ref, Term, Value
+from planner.meaning.sources import Group
+from planner.meaning.terms import Block, Part, Ref, Relation, Term, Value
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 _OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
@@ -51,6 +52,33 @@ def conjuncts(values: Iterable[Value]) -> list[Value]:
     for value in values:
         found += conjuncts(_values(value)) if _is(value, "and") else [value]
     return found
+
+
+def filters(value: Value) -> list[Value]:
+    """The predicates that a condition is made of, where only the rows count for which all of them are true."""
+    return [_sought(each) for each in conjuncts([conjunction([value])]) if each is not TRUE]
+
+
+def _sought(value: Value) -> Value:
+    """`x IN (SELECT y ...)` as a filter: there is a row of which y = x; where there is none, NULLs do not matter."""
+    if not _is(value, "in query"):
+        return value
+    assert isinstance(value, Term)
+    this, query = value.parts
+    assert isinstance(this, (Term, Ref))
+    assert isinstance(query, Relation)
+    if len(query.columns) != 1 or _is(this, "Tuple"):
+        return value
+    (column,) = query.columns.values()
+    return found(query.block.kept([comparison("EQ", column, this)]))
+
+
+def membership(this: Value, listed: Sequence[Value]) -> Value:
+    """IN over literals of one type is OR over equalities; among mixed ones Spark compares in a type of its own."""
+    ops = {each.op if isinstance(each, Term) else "" for each in listed}
+    if ops in ({"int"}, {"text"}):
+        return disjunction([comparison("EQ", this, each) for each in listed])
+    return Term("in", (this, Term("any of", tuple(listed))))
 
 
 def disjunction(values: Sequence[Value]) -> Value:
@@ -136,8 +164,46 @@ def concatenation(parts: Sequence[Value]) -> Value:
     """`||` and CONCAT, nested or not: Spark joins them into one."""
     flat: list[Value] = []
     for part in parts:
-        flat += _values(part) if _is(part, "concat") else [part]
-    return Term("concat", tuple(flat))
+        for each in _values(part) if _is(part, "concat") else [part]:
+            if flat and _is(flat[-1], "text") and _is(each, "text"):
+                each = Term("text", (text_of(flat.pop()) + text_of(each),))
+            flat.append(each)
+    return flat[0] if len(flat) == 1 and _is(flat[0], "text") else Term("concat", tuple(flat))
+
+
+def text_of(value: Value) -> str:
+    """What a text literal says."""
+    assert isinstance(value, Term)
+    return str(value.parts[0])
+
+
+def found(block: Block) -> Value:
+    """EXISTS: of groups it is enough that there is a row for one, so that DISTINCT has no say."""
+    while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
+        group = block.sources[0]
+        early = [ungrouped(group, each) for each in block.where]
+        if group.sets or not group.keys or None in early:
+            break
+        block = group.block.kept([each for each in early if each])
+    return Term("exists", (block,))
+
+
+def ungrouped(group: Group, predicate: Value) -> Value | None:
+    """An equality of a key with something outside, said of the rows before they are grouped; None for anything else."""
+    if not isinstance(predicate, Term) or predicate.op != "EQ":
+        return None
+    sides = [part.inner if isinstance(part, Ref) and part.source is group else part for part in predicate.parts]
+    keys = [side for side, part in zip(sides, predicate.parts, strict=True) if side is not part]
+    if len(keys) != 1 or not any(keys[0] is key for key in group.keys):
+        return None
+    one, two = sides
+    assert isinstance(one, (Term, Ref))
+    assert isinstance(two, (Term, Ref))
+    return (
+        None
+        if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0])
+        else comparison("EQ", one, two)
+    )
 
 
 def _values(value: Value) -> list[Value]:

@@ -34,6 +34,16 @@ class Source(ABC):
         """True when its rows may be others when it is read again."""
         return any(not isinstance(part, str) and part.volatile for part in self.parts)
 
+    @property
+    def is_single(self) -> bool:
+        """True when it has one row, whatever the tables hold: to multiply by it changes no number of rows."""
+        return False
+
+    @property
+    def finds_at_most_one(self) -> bool:
+        """True when it never has two rows for one row of the block around it."""
+        return False
+
     def column_volatile(self, inner: Part) -> bool:
         """True when a value of its rows may be another one when it is computed again."""
         return not isinstance(inner, str) and inner.volatile
@@ -41,6 +51,10 @@ class Source(ABC):
     @cached_property
     def free(self) -> frozenset[Source]:
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.bound
+
+    def free_of(self, inner: Part) -> frozenset[Source]:
+        """What a value inside it reads of the blocks around it, over and above itself."""
+        return NOTHING
 
     @abstractmethod
     def rows(self, digests: Digests, names: Names) -> str:
@@ -100,6 +114,15 @@ class _Over(Source):
 class Sealed(_Over):
     """A block as a source: what an outer join appends."""
 
+    @cached_property
+    def finds_at_most_one(self) -> bool:
+        """Groups of which every key is said to equal something outside."""
+        group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
+        if not isinstance(group, Group) or group.sets:
+            return False
+        equated = [side for value in self.block.where for side in _equated(group, value)]
+        return all(is_constant(key) or any(key is each for each in equated) for key in group.keys)
+
     def rows(self, digests: Digests, names: Names) -> str:
         return digests.block(self.block, names)
 
@@ -113,6 +136,10 @@ class Group(_Over):
 
     keys: tuple[Value, ...]
     sets: Value | None = None
+
+    @property
+    def is_single(self) -> bool:
+        return not self.keys and self.sets is None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -151,7 +178,11 @@ class Limit(_Over):
 
 @dataclass(frozen=True, eq=False)
 class Generated(Source):
-    """What explode and its like make of one row; a function nobody knows is taken for one of them."""
+    """What explode and its like make of one row; a function nobody knows is taken for one of them.
+
+    `call` says how many rows there are; the values inside are names of what the call makes (`value`, `pos`), or values
+    of the row that it was made of.
+    """
 
     call: Value
 
@@ -164,18 +195,21 @@ class Generated(Source):
         return self.call.volatile and not (isinstance(self.call, Term) and self.call.op == "maybe rows")
 
     def column_volatile(self, inner: Part) -> bool:
-        return self.call.volatile
+        return self.call.volatile or super().column_volatile(inner)
+
+    def free_of(self, inner: Part) -> frozenset[Source]:
+        return NOTHING if isinstance(inner, str) else inner.free
 
     def rows(self, digests: Digests, names: Names) -> str:
         return digests.of("generated", digests.part(self.call, names))
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
-        return digests.of("generated column", digests.part(self.call, names), str(inner))
+        return digests.of("generated column", digests.part(self.call, names), digests.part(inner, names))
 
 
 @dataclass(frozen=True, eq=False)
 class Values(Source):
-    """Rows that are written out."""
+    """Rows that are written out: so many of them, and by column the same values, in an order that is their own."""
 
     table: tuple[tuple[Value, ...], ...]
 
@@ -184,18 +218,29 @@ class Values(Source):
         return tuple(value for row in self.table for value in row)
 
     def column_volatile(self, inner: Part) -> bool:
-        return self.volatile
+        return any(row[int(str(inner))].volatile for row in self.table)
+
+    @property
+    def volatile(self) -> bool:
+        return False
+
+    def _sorted(self, digests: Digests, names: Names) -> list[tuple[str, ...]]:
+        """The rows by the first column that tells them apart, else by all: an edit elsewhere moves no row."""
+        rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
+        columns = list(zip(*rows, strict=True))
+        key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)
+        return sorted(rows, key=(lambda row: row) if key is None else (lambda row: (row[key],)))
 
     def rows(self, digests: Digests, names: Names) -> str:
-        return digests.of("values", *sorted(digests.of(*(digests.part(v, names) for v in row)) for row in self.table))
+        return digests.of("values", str(len(self.table)))
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
-        return digests.of("column", str(inner))
+        return digests.of("cells", *(row[int(str(inner))] for row in self._sorted(digests, names)))
 
 
 @dataclass(frozen=True, eq=False)
 class Full(Source):
-    """FULL JOIN of two blocks."""
+    """FULL JOIN of two blocks, whichever comes first."""
 
     left: Sealed
     right: Sealed
@@ -214,11 +259,13 @@ class Full(Source):
         return any(each.volatile for each in (self.left, self.right, *self.on))
 
     def _names(self, digests: Digests, names: Names) -> Names:
-        return digests.around(names) | {self.left: "left", self.right: "right"}
+        sides = sorted((self.left, self.right), key=lambda side: side.rows(digests, names))
+        return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
 
     def rows(self, digests: Digests, names: Names) -> str:
         on = sorted({digests.part(value, self._names(digests, names)) for value in self.on})
-        return digests.of("full", self.left.rows(digests, names), self.right.rows(digests, names), *on)
+        sides = sorted((self.left.rows(digests, names), self.right.rows(digests, names)))
+        return digests.of("full", *sides, *on)
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
         return digests.part(inner, self._names(digests, names))
@@ -292,6 +339,19 @@ class Compound(Source):
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
         return digests.of("column", str(inner))
+
+
+def _equated(group: Group, predicate: Value) -> list[Part]:
+    """The keys of a group that a predicate sets equal to something outside of it."""
+    if not isinstance(predicate, Term) or predicate.op != "EQ":
+        return []
+    one, two = predicate.parts
+    pairs = ((one, two), (two, one))
+    return [
+        key.inner
+        for key, other in pairs
+        if isinstance(key, Ref) and key.source is group and (isinstance(other, str) or group not in other.free)
+    ]
 
 
 def column_at(relation: Relation, inner: Part) -> Value:

@@ -56,7 +56,7 @@ class Ref:
 
     @cached_property
     def free(self) -> frozenset[Source]:
-        return frozenset((self.source,)) | self.source.free
+        return frozenset((self.source,)) | self.source.free | self.source.free_of(self.inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,11 @@ class Step:
 
     source: Source
     outer: bool = False
+
+    @property
+    def is_lookup(self) -> bool:
+        """True when each row stays one row."""
+        return self.outer and self.source.finds_at_most_one
 
 
 @dataclass(frozen=True, eq=False)

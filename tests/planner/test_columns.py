@@ -65,7 +65,7 @@ def test_outputs_that_decide_rows_are_read_for_the_rows(sql: str, rows: set[str]
 
 
 def test_a_bare_name_that_could_be_a_column_or_an_alias_is_not_decided() -> None:
-    assert not shape_of("SELECT x AS id, COUNT(*) AS n FROM s.a GROUP BY x HAVING id > 1", PARENTS).known
+    assert not shape_of("SELECT x + 1 AS x, COUNT(*) AS n FROM s.a GROUP BY x HAVING x > 1", PARENTS).known
 
 
 def test_a_parent_whose_columns_are_not_known_leaves_the_query_unknown() -> None:

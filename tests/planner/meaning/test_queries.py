@@ -170,8 +170,73 @@ SAME = [
         "SELECT id, RANK() OVER (ORDER BY SUM(x)) AS r FROM s.a GROUP BY id",
         "SELECT id, RANK() OVER (ORDER BY s) AS r FROM (SELECT id, SUM(x) AS s FROM s.a GROUP BY id)",
     ),
+    (
+        "SELECT x AS id, COUNT(*) AS n FROM s.a GROUP BY x HAVING id > 1",
+        "SELECT x AS id, COUNT(*) AS n FROM s.a WHERE x > 1 GROUP BY x",
+    ),
+    (
+        "SELECT id, SUM(x) AS x FROM s.a GROUP BY id HAVING SUM(x) > 1",
+        "SELECT id, SUM(x) AS x FROM s.a GROUP BY id HAVING x > 1",
+    ),
+    ("SELECT m.Key AS k FROM s.a", "SELECT q.m['Key'] AS k FROM s.a AS q"),
+    ("SELECT id FROM s.a WHERE TRUE AND x IN (1, 2) AND 1 = 1", "SELECT id FROM s.a WHERE 2 = x OR x = 1"),
+    ("SELECT id FROM s.a WHERE x NOT IN ('p', 'q')", "SELECT id FROM s.a WHERE x <> 'q' AND x <> 'p'"),
+    (
+        "SELECT id FROM s.a WHERE x IN (SELECT DISTINCT id FROM s.b)",
+        "SELECT id FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE b.id = a.x)",
+    ),
+    ("SELECT 'p' || 'q' || x AS v FROM s.a", "SELECT CONCAT('pq', x) AS v FROM s.a"),
+    ("SELECT * FROM s.b JOIN s.c USING (id)", "SELECT b.id, b.y, c.z FROM s.b INNER JOIN s.c ON c.id = b.id"),
+    (
+        "SELECT a.id, b.y FROM s.a FULL JOIN s.b ON a.id = b.id",
+        "SELECT a.id, b.y FROM s.b FULL JOIN s.a ON a.id = b.id",
+    ),
+    (
+        "SELECT id, n FROM s.a LEFT JOIN (SELECT id AS k, COUNT(*) AS n FROM s.b GROUP BY id) ON k = id",
+        "SELECT p.id, q.n FROM s.a AS p LEFT JOIN (SELECT b.id, COUNT(1) AS n FROM s.b GROUP BY b.id) AS q"
+        " ON p.id = q.id LEFT JOIN (SELECT DISTINCT id FROM s.c) AS r ON r.id = p.x",
+    ),
+    (
+        "SELECT id FROM (SELECT id FROM s.a UNION ALL SELECT id FROM s.b) WHERE id > 1",
+        "SELECT id FROM s.a WHERE id > 1 UNION ALL SELECT id FROM s.b WHERE id > 1",
+    ),
+    (
+        "SELECT id FROM s.a UNION (SELECT id FROM s.b UNION SELECT id FROM s.c)",
+        "(SELECT DISTINCT id FROM s.b UNION SELECT id FROM s.a) UNION SELECT id FROM s.c",
+    ),
+    ("SELECT DISTINCT id, COUNT(*) AS n FROM s.a GROUP BY id", "SELECT id, COUNT(*) AS n FROM s.a GROUP BY id"),
+    (
+        "SELECT EXTRACT(YEAR FROM d) AS y, MEAN(x) AS m FROM s.a GROUP BY 1",
+        "SELECT YEAR(d) AS y, AVG(x) AS m FROM s.a GROUP BY YEAR(d)",
+    ),
+    (
+        "SELECT x, COUNT(*) AS n FROM s.a GROUP BY x, id WITH ROLLUP",
+        "SELECT x, COUNT(*) AS n FROM s.a GROUP BY ROLLUP (x, id)",
+    ),
 ]
 OTHER = [
+    ("SELECT m.Key AS k FROM s.a", "SELECT m.key AS k FROM s.a"),
+    ("SELECT id FROM s.a WHERE x IN (1, NULL)", "SELECT id FROM s.a WHERE x IN (1)"),
+    (
+        "SELECT id FROM s.a WHERE x NOT IN (SELECT id FROM s.b)",
+        "SELECT id FROM s.a WHERE NOT EXISTS (SELECT 1 FROM s.b WHERE b.id = a.x)",
+    ),
+    ("SELECT CAST(x AS INT) AS v FROM s.a", "SELECT TRY_CAST(x AS INT) AS v FROM s.a"),
+    ("SELECT * FROM s.b RIGHT JOIN s.c USING (id)", "SELECT b.id, b.y, c.z FROM s.b RIGHT JOIN s.c ON c.id = b.id"),
+    ("SELECT COALESCE(b.id, c.id) AS id FROM s.b JOIN s.c USING (id)", "SELECT b.id FROM s.b JOIN s.c USING (id)"),
+    (
+        "SELECT a.id, n FROM s.a LEFT JOIN (SELECT id AS k, COUNT(*) AS n FROM s.b GROUP BY id, y) ON k = a.id",
+        "SELECT id, NULL AS n FROM s.a",
+    ),
+    (
+        "SELECT id FROM (SELECT id FROM s.a UNION SELECT id FROM s.b UNION ALL SELECT id FROM s.c)",
+        "SELECT id FROM s.a UNION ALL SELECT id FROM s.b UNION ALL SELECT id FROM s.c",
+    ),
+    ("SELECT DISTINCT COUNT(*) AS n FROM s.a GROUP BY id", "SELECT COUNT(*) AS n FROM s.a GROUP BY id"),
+    (
+        "SELECT id FROM s.a WHERE EXISTS (SELECT MAX(y) FROM s.b WHERE b.id = a.id)",
+        "SELECT id FROM s.a WHERE EXISTS (SELECT y FROM s.b WHERE b.id = a.id)",
+    ),
     (
         "SELECT (SELECT MAX(b.id) FROM s.b) AS m FROM s.a",
         "SELECT (SELECT MAX(a.id) FROM s.b) AS m FROM s.a",

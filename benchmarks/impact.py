@@ -1,0 +1,127 @@
+"""How much plans recompute: ours, the least that is sound, and everything downstream of what was edited.
+
+make bench-impact                          the case book, and 300 generated edits if there is a generator
+python -m benchmarks.impact 1000           as many generated edits
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.engine import Connection
+from planner.errors import ProjectErrors
+from planner.model import Model
+from planner.spark.engine import open_engine
+from tests.planner.building import change_of
+from tests.planner.casebook import Case, cases, downstream, recomputed_by
+from tests.planner.caserun import QUICK, broken_promises, run
+from tests.planner.sample import Fetch
+
+SMALL = (("spark.driver.memory", "900m"), ("spark.sql.shuffle.partitions", "2"), ("spark.default.parallelism", "2"))
+BLOCK = 60  # edits that are run together
+Generate = Callable[[int], tuple[dict[str, Model], dict[str, Model]]]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One edit: the models that are recomputed by us, by a tool that compares texts, and at least; what was unsound."""
+
+    theme: str
+    name: str
+    ours: frozenset[str]
+    texts: frozenset[str]
+    least: frozenset[str]
+    unsound: tuple[str, ...] = ()
+    refused: bool = False
+
+    @property
+    def excess(self) -> frozenset[str]:
+        return self.ours - self.least
+
+
+def book(fetch: Fetch) -> list[Score]:
+    """A score for each case of the case book; the least is what the case says."""
+    held = run(cases(), fetch)
+    return [_scored(case, case.recomputed, tuple(broken_promises(case, held[case.name]))) for case in cases()]
+
+
+def made_up(generate: Generate, count: int, fetch: Fetch) -> list[Score]:
+    """A score for each generated edit; the least is what differs when it is run."""
+    edits = [_as_case(seed, *generate(seed)) for seed in range(count)]
+    scores = []
+    for first in range(0, count, BLOCK):
+        block = edits[first : first + BLOCK]
+        held = run(block, fetch)
+        for case in block:
+            rows = held[case.name]
+            least = {name for name in rows.before if not rows.same(name) and case.after[name].kind.is_stored}
+            scores.append(_scored(case, frozenset(least), tuple(broken_promises(case, rows))))
+    return scores
+
+
+def table(scores: list[Score]) -> str:
+    """A line for each theme and one for all."""
+    themes = sorted({score.theme for score in scores})
+    lines = [f"{'':<18}{'cases':>7}{'ours':>7}{'least':>7}{'by text':>9}{'ours/least':>12}{'unsound':>9}{'refused':>9}"]
+    lines += [_line(theme, [score for score in scores if score.theme == theme]) for theme in themes]
+    return "\n".join([*lines, _line("all", scores)])
+
+
+def main(count: int) -> None:
+    """Print the tables, and each case in which we recompute too much or promise too much."""
+    with tempfile.TemporaryDirectory() as home:
+        connection = Connection(conf=SMALL + QUICK, master="local[2]")
+        engine = open_engine(connection, Path(home) / ".mergeplan", "metadata")
+        try:
+            scores = book(lambda sql: engine.fetch(sql).rows)
+            print("Models recomputed over the case book\n" + table(scores))
+            if generate := _generator():
+                scores += made_up(generate, count, lambda sql: engine.fetch(sql).rows)
+                print("\n...and over generated edits\n" + _line("generated", scores[len(cases()) :]))
+        finally:
+            engine.close()
+    for score in scores:
+        for line in score.unsound:
+            print(f"UNSOUND  {line}")
+        if missing := score.least - score.ours:
+            print(f"TOO LITTLE  {score.theme}, {score.name}: {' '.join(sorted(missing))}")
+        if score.excess:
+            print(f"too much  {score.theme}, {score.name}: {' '.join(sorted(score.excess))}")
+
+
+def _scored(case: Case, least: frozenset[str], unsound: tuple[str, ...]) -> Score:
+    try:
+        ours, refused = recomputed_by(change_of(case.before, case.after)), False
+    except ProjectErrors:
+        ours, refused = least, True
+    return Score(case.theme, case.name, ours, downstream(case), least, unsound, refused)
+
+
+def _as_case(seed: int, before: Mapping[str, Model], after: Mapping[str, Model]) -> Case:
+    empty: frozenset[str] = frozenset()
+    return Case(f"seed {seed}", "generated", dict(before), dict(after), {}, empty, None, empty, {}, "")
+
+
+def _generator() -> Generate | None:
+    try:
+        generate: Generate = importlib.import_module("tests.planner.generated").generated
+    except ImportError:
+        return None
+    return generate
+
+
+def _line(name: str, scores: list[Score]) -> str:
+    ours, least, texts = (sum(len(getattr(s, which)) for s in scores) for which in ("ours", "least", "texts"))
+    ratio = ours / least if least else 1.0 if not ours else float("inf")
+    unsound = sum(bool(score.unsound or score.least - score.ours) for score in scores)
+    refused = sum(score.refused for score in scores)
+    return f"{name:<18}{len(scores):>7}{ours:>7}{least:>7}{texts:>9}{ratio:>12.2f}{unsound:>9}{refused:>9}"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)

@@ -1,0 +1,122 @@
+"""A plan explained: why each model is computed or kept, and what applying it would do, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.text import Text
+from rich.tree import Tree
+
+from planner.change import Change, ChangeKind, Columns
+from planner.cli.plan_text import TITLES, shown_name, stands_already
+from planner.cutoff import Comparison
+from planner.model import Kind
+from planner.plan import Plan
+from planner.snapshot import Snapshot
+
+
+def explanation(plan: Plan) -> Group:
+    """The decision about each model, then what applying the plan would do in its three stages."""
+    return Group(*([_decisions(plan)] if plan.changes else []), _steps(plan))
+
+
+def _decisions(plan: Plan) -> Tree:
+    root = Tree(Text("Decisions", style="bold"))
+    for change in plan.changes:
+        title = TITLES[change.category][0].partition(":")[0] if change.category else str(change.change).capitalize()
+        branch = root.add(Text(f"{shown_name(plan, change.name)}: {title}, by the rule `{change.rule}`"))
+        for line in _because(plan, change):
+            branch.add(Text(line))
+    return root
+
+
+def _because(plan: Plan, change: Change) -> Iterator[str]:
+    """Why, which columns, whose table, and what is not decided yet."""
+    yield change.reason
+    if columns := _touched(change.columns):
+        yield f"Columns: {columns}"
+    yield _table(change)
+    if questions := [each for each in plan.comparisons if each.reader == change.name]:
+        yield _waiting(questions)
+
+
+def _touched(columns: Columns) -> str:
+    """`adds a, alters b`, or that every row counts as changed."""
+    if columns.every:
+        return "all, because rows change"
+    verbs = (("adds", columns.added), ("alters", columns.altered), ("removes", columns.removed))
+    return "; ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in verbs if names)
+
+
+def _table(change: Change) -> str:
+    if change.change is ChangeKind.REMOVED:
+        return "Table: none; its view goes"
+    if not change.kind.is_stored:
+        return "Table: none; nothing is computed"
+    if stands_already(change):
+        return f"Table: the one of `{change.shares}`, which has it already; nothing is computed"
+    if change.shares:
+        if change.missing:
+            return f"Table: the one of `{change.shares}`, and what it lacks is computed"
+        return f"Table: the one of `{change.shares}` is kept; nothing is computed"
+    return "Table: a new one, which is computed" if change.missing else "Table: a new one, built already"
+
+
+def _waiting(questions: list[Comparison]) -> str:
+    """What may still spare a model its computation."""
+    models = " and ".join(each.model for each in questions)
+    looked_at = [f"in {', '.join(each.columns)}" if each.columns else "in number" for each in questions]
+    if len(questions) == 1:
+        same = f"it holds the same rows as before {looked_at[0]}"
+    else:
+        each_in = "; ".join(f"{each.model} {where}" for each, where in zip(questions, looked_at, strict=True))
+        same = f"they hold the same rows as before ({each_in})"
+    return f"Waits for {models} to be built: if {same}, this is not computed"
+
+
+def _steps(plan: Plan) -> Tree:
+    root = Tree(Text("Explained plan", style="bold"))
+    created = [change for change in plan.changes if change.new and change.shares is None and change.kind.has_view]
+    physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
+    for change in created:
+        branch = physical.add(_target(plan, change.new))
+        branch.add("Dry run model query without inserting results")
+        branch.add("Create table if it doesn't exist")
+    batches = root.add("Backfill models by running their queries and run audits")
+    for change in plan.backfills:
+        branch = batches.add(_target(plan, change.new))
+        branch.add(_what(change))
+        for audit in change.new.model.audits if change.new else ():
+            branch.add(f"Run '{audit.name}' audit")
+    layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
+    _views(plan, layer)
+    nothing = ((physical, "Nothing to create"), (batches, "Nothing to compute"), (layer, "No view changes"))
+    for stage, said in nothing:
+        if not stage.children:
+            stage.add(said)
+    return root
+
+
+def _views(plan: Plan, layer: Tree) -> None:
+    for title, views in (
+        ("Create or update views to point at new physical tables and views", plan.views.added + plan.views.swapped),
+        ("Delete views of models that were removed", plan.views.dropped),
+    ):
+        if views:
+            branch = layer.add(title)
+            for view in views:
+                branch.add(f"{view.name} -> {view.table}")
+
+
+def _what(change: Change) -> str:
+    if change.kind is Kind.SEED:
+        return "Insert seed file"
+    if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+        return f"Insert {', '.join(str(interval) for interval in change.missing)}"
+    return "Fully refresh table"
+
+
+def _target(plan: Plan, snapshot: Snapshot | None) -> str:
+    assert snapshot is not None
+    return f"{shown_name(plan, snapshot.name)} -> {snapshot.table}"
