@@ -30,7 +30,7 @@ from planner.events import (
     ModelUpToDate,
     TableAwaited,
 )
-from planner.intervals import Interval, Timeline, batches, subtract, with_lookback
+from planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
 from planner.seeds import read_seed
@@ -46,6 +46,8 @@ class Work:
 
     snapshot: Snapshot
     missing: Timeline
+    copies: Timeline = ()  # what of it another table of the model holds already
+    copied_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,9 +179,9 @@ class Backfill:
                 self.emit(ModelUpToDate(snapshot.name))
                 return
             self.emit(ModelStarted(snapshot.name, len(cut)))
-            self._fill_batches(snapshot, physical_table(snapshot, known.columns), cut, lease)
+            self._fill_batches(work, physical_table(snapshot, known.columns), cut, lease)
 
-    def _fill_batches(self, snapshot: Snapshot, table: Table, cut: tuple[Interval, ...], lease: Lease) -> None:
+    def _fill_batches(self, work: Work, table: Table, cut: tuple[Interval, ...], lease: Lease) -> None:
         """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
         failed = threading.Event()
 
@@ -187,12 +189,12 @@ class Backfill:
             if failed.is_set():
                 return
             try:
-                self._batch(snapshot, table, cut[index], index + 1, len(cut), lease)
+                self._batch(work, table, cut[index], index + 1, len(cut), lease)
             except BaseException:
                 failed.set()
                 raise
 
-        with ThreadPoolExecutor(snapshot.model.batch_concurrency or 1, thread_name_prefix="batch") as pool:
+        with ThreadPoolExecutor(work.snapshot.model.batch_concurrency or 1, thread_name_prefix="batch") as pool:
             steps = [pool.submit(step, index) for index in range(len(cut))]
         for done in steps:
             done.result()
@@ -214,21 +216,28 @@ class Backfill:
                         told = True
             yield lease
 
-    def _batch(self, snapshot: Snapshot, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
+    def _batch(self, work: Work, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
+        snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
             self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be cut off
-            written = self._write(snapshot, table, interval)
+            written = self._copy(work, table, interval) if copied else self._write(snapshot, table, interval)
             audited = self._audit(snapshot, interval, lease)
             self.store.record_interval(table.name, interval, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
-            self.store.record_cost(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
+            if not copied:
+                self.store.record_cost(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
             with self._lock:
                 self._rows += written.rows
                 self._batches += 1
-        self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited))
+        self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited, copied))
+
+    def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
+        """The rows that the model's old table holds, which are those that its query would return."""
+        names = ", ".join(f"`{column.name}`" for column in table.columns)
+        return self.engine.replace_interval(table, f"SELECT {names} FROM {work.copied_from}", interval)
 
     def _write(self, snapshot: Snapshot, table: Table, interval: Interval) -> Written:
         model = snapshot.model
@@ -273,8 +282,9 @@ def _batches(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
         return ()
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
         return (Interval(work.missing[0].start, work.missing[-1].end),)
-    reached = with_lookback(model.cron, left, model.lookback, work.missing[0].start)
-    return batches(model.cron, reached, model.batch_size)
+    reached = with_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
+    copied = subtract(intersection(left, work.copies), reached)
+    return (*copied, *batches(model.cron, reached, model.batch_size))
 
 
 def found_rows(model: Model, audit: AuditResult) -> Failure:

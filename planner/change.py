@@ -75,6 +75,7 @@ class Change:
     shares: str | None = None  # the environment whose table it keeps, or None when the table is its own
     needed: Timeline = ()  # what its table must hold before views may show it
     missing: Timeline = ()  # what of that is not there yet
+    copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     word: Word | None = None  # the person's word that overrode the rule
     diff: str = ""  # unified diff of the model's text
 

@@ -22,6 +22,7 @@ from planner.meaning.lineage import depends_on, made_from
 from planner.meaning.prepare import captures, prepared
 from planner.meaning.queries import Query
 from planner.meaning.sources import Table
+from planner.meaning.stretch import bounded
 from planner.meaning.terms import Opaque, Relation
 from planner.stretches import looking_further
 
@@ -61,6 +62,7 @@ class Shape:
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = True
     reads: Mapping[str, Reads] = field(default_factory=dict)
+    bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
     unresolved: str | None = None
 
     def seen(self, parents: Mapping[str, Seen]) -> Seen:
@@ -131,6 +133,7 @@ def _known(sql: str, tree: exp.Expr, parents: Mapping[str, Parent], time_column:
         volatile=frozenset(name for name, value in relation.columns.items() if value.volatile),
         volatile_rows=relation.block.volatile,
         reads=_reads(relation, parents),
+        bounded=bounded(relation) if time_column else {},
     )
 
 

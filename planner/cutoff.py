@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from planner.columns import Shape
 from planner.content import WHOLE, ColumnSet, Contents
-from planner.intervals import UNITS, Timeline, partitions
+from planner.intervals import UNITS, Interval, Timeline, merge, partitions
 from planner.model import Kind
 from planner.schedule import Loaded
 from planner.snapshot import Snapshot
@@ -38,6 +39,12 @@ class Comparison:
             return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
         return all(one[period] == two[period] for period in periods)
 
+    def equal_periods(self, loaded: Loaded) -> frozenset[str]:
+        """The periods that both hold, and in which both are known to hold the same rows."""
+        held = [set(_periods(each, loaded.of(each))) for each in (self.old, self.new)]
+        one, two = (self._known(loaded, each) for each in (self.old, self.new))
+        return frozenset(p for p in held[0] & held[1] if p in one and one[p] == two.get(p))
+
     def _known(self, loaded: Loaded, snapshot: Snapshot) -> Mapping[str, object]:
         return (loaded.contents or {}).get(snapshot.table, Contents()).of(self.columns)
 
@@ -58,6 +65,31 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
     if not columns <= frozenset(old.columns):
         return None
     return Comparison(reader, old, new, tuple(sorted(columns)))
+
+
+def equal_time(reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], loaded: Loaded) -> Timeline:
+    """The time in which a reader that goes by the same days has nothing to compute anew.
+
+    Its rows of a day come from its parents' rows of that day alone: it holds their time columns within its own stretch
+    wherever it reads them, and comes out the same in batches of any size.
+    """
+    periods: frozenset[str] | None = None
+    for each in comparisons:
+        if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, each.new, shape):
+            return ()
+        equal = each.equal_periods(loaded)
+        periods = equal if periods is None else periods & equal
+    step = timedelta(seconds=min(UNITS[reader.model.cron.unit], UNITS["day"]))
+    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods or ())
+    return merge(Interval(start, start + step) for start in starts)
+
+
+def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
+    cuts = _cut(reader), _cut(parent)
+    if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
+        return False
+    plain = all(each.model.time_format in ("", "yyyy-MM-dd") for each in (reader, parent))
+    return plain and parent.model.time_column in shape.bounded.get(parent.name, frozenset())
 
 
 def open_questions(comparisons: Iterable[Comparison], loaded: Loaded) -> tuple[Comparison, ...]:

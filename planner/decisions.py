@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
 from planner.columns import Parent, Shape, shape_of
-from planner.cutoff import Comparison, comparison, open_questions
+from planner.cutoff import Comparison, comparison, equal_time, open_questions
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
 from planner.graph import Graph
@@ -22,6 +22,7 @@ from planner.impact import (
     is_edited,
     verdict,
 )
+from planner.intervals import Timeline
 from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
@@ -151,7 +152,8 @@ def _decide_model(
     before = _shape(old.model, {p: base[p].as_parent if p in base else Parent(None) for p in old.model.depends_on})
     heard = _heard(graph, fresh, after, old, base, decided, began)
     sides = Side(old.model, before, _raw(old)), Side(model, after, heard.told)
-    decided.add(_decide_change(old, fresh, sides, heard.spared, words, base_name, decided), parents, base)
+    change = _decide_change(old, fresh, sides, heard.spared, words, base_name, decided)
+    decided.add(replace(change, copies=heard.same if change.recomputed else ()), parents, base)
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ class _Heard:
 
     told: Seen
     spared: tuple[Comparison, ...] = ()
+    same: Timeline = ()  # the time in which its rows are those of its old table
 
 
 def _heard(
@@ -191,6 +194,10 @@ def _heard(
     ]
     answers = {each: each.answer(decided.loaded) for each in asked}
     hoped = [each for each, answer in answers.items() if answer is not False]
+    if None not in answers.values() and told(asked) == _raw(old):
+        same = equal_time(fresh, shape, asked, decided.loaded)
+        if same and False in answers.values():
+            return _Heard(plain, (), same)
     if not hoped or told(hoped) != _raw(old):
         return _Heard(plain)
     if None not in (answers[each] for each in hoped):

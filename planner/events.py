@@ -71,6 +71,7 @@ class BatchDone:
     rows: int
     seconds: float
     audits: int
+    copied: bool = False  # from the model's old table, which holds the same rows
 
 
 @dataclass(frozen=True)

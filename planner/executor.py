@@ -201,7 +201,11 @@ def _fill(
 
 def _work(plan: Plan) -> dict[str, Work]:
     """Tables that lack rows, and new views that have audits: those audits are recorded like a batch."""
-    work = {change.name: Work(change.new, change.missing) for change in plan.backfills if change.new}
+    work = {
+        change.name: Work(change.new, change.missing, change.copies, change.old.table if change.old else "")
+        for change in plan.backfills
+        if change.new
+    }
     for change in plan.changes:
         if change.new and change.kind is Kind.VIEW and change.new.model.audits and change.shares is None:
             work[change.name] = Work(change.new, ONCE)

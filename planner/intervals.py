@@ -153,6 +153,12 @@ def subtract(whole: Iterable[Interval], taken: Iterable[Interval]) -> Timeline:
     return tuple(left)
 
 
+def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Timeline:
+    """The time that both cover."""
+    whole = merge(one)
+    return subtract(whole, subtract(whole, other))
+
+
 def between(start: datetime, end: datetime) -> Timeline:
     """[start, end) as a timeline; nothing when it would be empty."""
     return (Interval(start, end),) if start < end else ()

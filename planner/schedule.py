@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from planner.change import Change, ChangeKind
 from planner.content import Contents
 from planner.graph import Graph
-from planner.intervals import Timeline, between, subtract, with_lookback
+from planner.intervals import Timeline, between, intersection, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.snapshot import Snapshot
 
@@ -76,9 +76,10 @@ def scheduled(
             held = end if builds else loaded.end(snapshot) or EPOCH
             frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
         if change is not None and builds:
-            by_name[name] = replace(
-                change, needed=needed, missing=_missing(snapshot.model, needed, loaded.of(snapshot))
-            )
+            missing = _missing(snapshot.model, needed, loaded.of(snapshot))
+            there = loaded.of(change.old) if change.old and change.copies else ()
+            copies = intersection(intersection(change.copies, there), missing)
+            by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
 
 

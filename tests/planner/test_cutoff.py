@@ -1,6 +1,9 @@
 """Early cut-off: what reads a table that came out the same is not computed again; what reads another one is."""
 
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from planner.events import BatchDone, Compared, Event
 from planner.model import Kind
@@ -16,6 +19,14 @@ READERS = {
     "total": "MODEL (name shop.total, kind FULL);\nSELECT sum(price) AS total FROM shop.daily",
     "grand": "MODEL (name shop.grand, kind FULL);\nSELECT total + 1 AS more FROM shop.total",
 }
+
+
+@pytest.fixture
+def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
+    """A state store of one sort: what it keeps of contents is tested on both by themselves."""
+    opened = StateStore(f"sqlite:///{tmp_path}/state.db", project)
+    yield opened
+    opened.close()
 
 
 def computed(events: list[Event]) -> set[str]:
@@ -69,3 +80,33 @@ def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
     assert outcome.plan is not None
     assert merge.promise != outcome.plan.promise
     assert [change.name for change in merge.backfills] == ["shop.total", "shop.grand"]
+
+
+def test_days_that_came_out_the_same_are_copied_and_the_others_computed(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    by_day = DAILY.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")
+    applied(written(tmp_path, later=by_day), engine, store)
+    events = list[Event]()
+
+    applied(written(tmp_path, later=by_day, daily=OTHER), engine, store, "dev", events.append)
+
+    later = {str(e.interval): e.copied for e in events if isinstance(e, BatchDone) and e.model == "shop.later"}
+    assert [interval for interval, copied in later.items() if not copied] == ["2026-01-04 - 2026-01-04"]
+    assert rows(engine, "SELECT id, price FROM shop__dev.later ORDER BY id") == [(1, 10), (2, 20), (3, 31)]
+
+
+def test_a_reader_that_looks_beyond_its_day_is_computed_for_every_day(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    last = DAILY.replace("shop.daily", "shop.later").replace(
+        "SELECT id, day, price FROM shop.items",
+        "SELECT id, day, (SELECT MAX(price) FROM shop.daily) AS price FROM shop.daily",
+    )
+    applied(written(tmp_path, later=last), engine, store)
+    events = list[Event]()
+
+    applied(written(tmp_path, later=last, daily=OTHER), engine, store, "dev", events.append)
+
+    assert not any(event.copied for event in events if isinstance(event, BatchDone))
+    assert rows(engine, "SELECT DISTINCT price FROM shop__dev.later") == [(31,)]
