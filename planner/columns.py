@@ -24,6 +24,7 @@ from planner.meaning.queries import Query
 from planner.meaning.sources import Table
 from planner.meaning.stretch import bounded
 from planner.meaning.terms import Opaque, Relation
+from planner.meaning.types import type_of
 from planner.stretches import looking_further
 
 
@@ -35,6 +36,7 @@ class Parent:
     columns: tuple[str, ...] | None
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Shape:
     volatile_rows: bool = True
     reads: Mapping[str, Reads] = field(default_factory=dict)
     bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
     unresolved: str | None = None
 
     def seen(self, parents: Mapping[str, Seen]) -> Seen:
@@ -115,7 +118,9 @@ def _known(sql: str, tree: exp.Expr, parents: Mapping[str, Parent], time_column:
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
         return _unknown(sql, tree, frozenset(parents))
     looking = looking_further(tree, time_column) if time_column and isinstance(tree, exp.Query) else ()
-    tables = {name: Table(name, parent.volatile, parent.volatile_rows) for name, parent in parents.items()}
+    tables = {
+        name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
+    }
     query = Query(tables, {name: p.columns or () for name, p in parents.items()}, frozenset(map(id, looking)))
     try:
         relation = query.relation(tree)
@@ -134,6 +139,7 @@ def _known(sql: str, tree: exp.Expr, parents: Mapping[str, Parent], time_column:
         volatile_rows=relation.block.volatile,
         reads=_reads(relation, parents),
         bounded=bounded(relation) if time_column else {},
+        types=tuple((name, told) for name, value in relation.columns.items() if (told := type_of(value))),
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from planner.columns import Shape
 from planner.fingerprint import digest
 from planner.meaning.digests import Seen
+from planner.meaning.types import spelled
 from planner.model import Kind, Model
 from planner.snapshot import Meaning
 
@@ -22,13 +24,13 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
         return _typed(model, _seed(model))
     assert shape is not None
     seen = shape.seen(parents)
-    meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows)
+    meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
     return _typed(model, _filled(model, meaning, began))
 
 
 def _external(model: Model) -> Meaning:
     columns = tuple((column.name, _mark("external column", column.name, column.type)) for column in model.columns)
-    return Meaning(_mark("external", model.name), columns)
+    return Meaning(_mark("external", model.name), columns, types=_declared(model))
 
 
 def _seed(model: Model) -> Meaning:
@@ -51,7 +53,7 @@ def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
         said += ["by time", time, model.time_format, str(model.cron.unit), began]
         volatile = volatile or model.time_column in meaning.volatile
     rows = _mark(meaning.rows, *said) if any(said) else meaning.rows
-    return Meaning(rows, meaning.columns, meaning.volatile, volatile)
+    return replace(meaning, rows=rows, volatile_rows=volatile)
 
 
 def _typed(model: Model, meaning: Meaning) -> Meaning:
@@ -60,7 +62,11 @@ def _typed(model: Model, meaning: Meaning) -> Meaning:
         return meaning
     types = {column.name: column.type for column in model.columns}
     columns = tuple((name, _mark(each, types[name]) if name in types else each) for name, each in meaning.columns)
-    return Meaning(meaning.rows, columns, meaning.volatile, meaning.volatile_rows)
+    return replace(meaning, columns=columns, types=_declared(model))
+
+
+def _declared(model: Model) -> tuple[tuple[str, str], ...]:
+    return tuple((column.name, spelled(column.type)) for column in model.columns)
 
 
 def _mark(*parts: str) -> str:

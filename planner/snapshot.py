@@ -24,6 +24,7 @@ class Meaning:
     columns: tuple[tuple[str, str], ...]
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
 
     @property
     def seen(self) -> Seen:
@@ -68,9 +69,11 @@ class Snapshot:
     @property
     def as_parent(self) -> Parent:
         """What a query that reads it must know of it."""
-        if self.kind.is_stored or self.kind is Kind.EXTERNAL or self.meaning is None:
+        if self.meaning is None:
             return Parent(self.columns)
-        return Parent(self.columns, self.meaning.volatile, self.meaning.volatile_rows)
+        if self.kind.is_stored or self.kind is Kind.EXTERNAL:
+            return Parent(self.columns, types=self.meaning.types)
+        return Parent(self.columns, self.meaning.volatile, self.meaning.volatile_rows, self.meaning.types)
 
 
 def seen_at(meaning: Meaning, version: str) -> Seen:

@@ -27,6 +27,7 @@ from planner.meaning.sources import (
     is_constant,
 )
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Step, Term, Value
+from planner.meaning.types import are_of_one_type
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
@@ -433,13 +434,19 @@ def _united(node: exp.SetOperation, left: Relation, right: Relation) -> Relation
         return Relation(Block((compound,)), columns)
     if not every:
         left, right = _as_set(left), _as_set(right)
-    union = Union((*_branches(left), *_branches(right)))
+    flat = (*_branches(left), *_branches(right))  # three types are widened otherwise at once than pair by pair
+    union = Union(flat if _is_of_one_type(flat) else (left, right))
     columns = {}
     for index, (name, value) in enumerate(left.columns.items()):
         others = [list(branch.columns.values())[index] for branch in union.branches]
         columns[name] = value if _same_constant(others) else Ref(union, str(index))
     relation = Relation(Block((union,)), columns)
     return relation if every else distinct(relation)
+
+
+def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:
+    columns = zip(*(branch.columns.values() for branch in branches), strict=True)
+    return all(are_of_one_type(values) for values in columns)
 
 
 def _tells_groups_apart(relation: Relation) -> bool:
@@ -557,6 +564,8 @@ def _pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
     if len(block.sources) != 1 or block.steps or not isinstance(block.sources[0], Union) or not block.where:
         return block, scope
     union = block.sources[0]
+    if not _is_of_one_type(union.branches):
+        return block, scope  # a branch's own values are narrower than the union's
     branches = []
     for branch in union.branches:
         where = [within(each, union, branch) for each in block.where]

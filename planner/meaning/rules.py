@@ -161,14 +161,19 @@ def _counts(value: Term) -> bool:
 
 
 def concatenation(parts: Sequence[Value]) -> Value:
-    """`||` and CONCAT, nested or not: Spark joins them into one."""
-    flat: list[Value] = []
+    """`||` and CONCAT of texts, nested or not, are one; arrays of several types are widened pair by pair."""
+    nested: list[Value] = []
     for part in parts:
-        for each in _values(part) if _is(part, "concat") else [part]:
-            if flat and _is(flat[-1], "text") and _is(each, "text"):
-                each = Term("text", (text_of(flat.pop()) + text_of(each),))
+        nested += _values(part) if _is(part, "concat") else [part]
+    if not any(_is(each, "text") for each in nested):
+        return Term("concat", tuple(parts))
+    flat: list[Value] = []
+    for each in nested:
+        if flat and _is(flat[-1], "text") and _is(each, "text"):
+            flat[-1] = Term("text", (text_of(flat[-1]) + text_of(each),))
+        else:
             flat.append(each)
-    return flat[0] if len(flat) == 1 and _is(flat[0], "text") else Term("concat", tuple(flat))
+    return flat[0] if len(flat) == 1 else Term("concat", tuple(flat))
 
 
 def text_of(value: Value) -> str:

@@ -72,6 +72,7 @@ class Table(Source):
     name: str
     volatile_columns: frozenset[str] = frozenset()
     volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -114,13 +115,20 @@ class _Over(Source):
 class Sealed(_Over):
     """A block as a source: what an outer join appends."""
 
+    @staticmethod
+    def of_one_type(predicate: Value) -> bool:
+        """True when what is compared is known to be of one type."""
+        from planner.meaning.types import are_of_one_type
+
+        return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
+
     @cached_property
     def finds_at_most_one(self) -> bool:
-        """Groups of which every key is said to equal something outside."""
+        """Groups of which every key is said to equal something outside, of the same type: '1' and '01' are both 1."""
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
-        equated = [side for value in self.block.where for side in _equated(group, value)]
+        equated = [side for value in self.block.where if self.of_one_type(value) for side in _equated(group, value)]
         return all(is_constant(key) or any(key is each for each in equated) for key in group.keys)
 
     def rows(self, digests: Digests, names: Names) -> str:

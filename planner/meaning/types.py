@@ -1,0 +1,51 @@
+"""The Spark type of a value, where it can be told for certain: some rewritings hold only between values of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.meaning.sources import Group, Limit, Sealed, Table, Union, column_at
+from planner.meaning.terms import Part, Ref, Term
+
+_FIXED = {
+    "int": "int", "text": "string", "is null": "boolean", "EQ": "boolean", "LT": "boolean", "LTE": "boolean",
+    "and": "boolean", "or": "boolean", "not": "boolean", "Year": "int", "Month": "int", "Day": "int", "Length": "int",
+}  # fmt: skip
+_SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
+
+
+def type_of(value: Part) -> str | None:
+    """The type as Spark writes it, in lower case; None when it is not known."""
+    if isinstance(value, Ref):
+        return _of_column(value)
+    if not isinstance(value, Term):
+        return None
+    if value.op in ("cast", "try cast"):
+        return spelled(str(value.parts[1]))
+    if value.op == "aggregate":
+        return "bigint" if value.parts[0] == "Count" else None
+    return _FIXED.get(value.op)
+
+
+def are_of_one_type(values: Iterable[Part]) -> bool:
+    """True when all are known to be of the same type."""
+    types = {type_of(value) for value in values}
+    return len(types) == 1 and None not in types
+
+
+def spelled(type_: str) -> str:
+    """One spelling for a type."""
+    lower = type_.strip().lower()
+    return _SPELLED.get(lower, lower)
+
+
+def _of_column(ref: Ref) -> str | None:
+    match ref.source:
+        case Table():
+            return dict(ref.source.types).get(str(ref.inner))
+        case Sealed() | Group() | Limit():
+            return type_of(ref.inner)
+        case Union():
+            columns = [column_at(branch, ref.inner) for branch in ref.source.branches]
+            return type_of(columns[0]) if are_of_one_type(columns) else None
+    return None
