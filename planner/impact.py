@@ -153,6 +153,8 @@ def _rows_sentence(old: Side, new: Side, also: str) -> str:
         for clause in (*before, *(c for c in after if c not in before))
         if before.get(clause, "") != after.get(clause, "")
     ]
+    if "ON or WHERE" in changed:
+        changed = [clause for clause in changed if clause != "WHERE"]
     if new.model.time_column and not changed:
         return f"`{new.model.time_column}` changed, and it says in which interval a row lies.{also}"
     if not changed or not before or not after:
@@ -200,7 +202,7 @@ def _unaffected(new: Side, effects: Mapping[str, Columns]) -> Verdict:
     for parent in felt:
         reads = new.shape.reads[parent]
         read = reads.rows | frozenset[str]().union(*reads.outputs.values())
-        only = f"reads only {_listed(sorted(read))}" if read else "reads none of its columns"
+        only = f"reads only {_listed(sorted(read))}" if read else "reads no column"
         said.append(f"{only} of `{parent}`, which {_verbs(effects[parent]) or 'changes'}")
     return Verdict(Category.INDIRECT_NON_BREAKING, "reads-nothing-changed", _sentence(" and ".join(said)))
 
@@ -210,9 +212,10 @@ def _felt(effects: Mapping[str, Columns]) -> list[str]:
 
 
 def _verbs(touched: Columns) -> str:
-    """alters `a`, removes `b`, adds `c`"""
+    """alters `a`, removes `b` and adds `c`"""
     verbs = (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added))
-    return ", ".join(f"{verb} {_listed(sorted(names))}" for verb, names in verbs if names)
+    said = [f"{verb} {_listed(sorted(names))}" for verb, names in verbs if names]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
 def row_settings(model: Model) -> dict[str, str]:

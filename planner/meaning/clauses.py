@@ -10,7 +10,7 @@ from planner.meaning.terms import Block, Relation
 
 
 def clauses(relation: Relation) -> Mapping[str, str]:
-    """Clause -> a digest of what it says; equal digests say the same over equal tables."""
+    """Clause -> a digest of what it says, '' for nothing; equal digests say the same over equal tables."""
     found: dict[str, str] = {}
     digests = Digests()
     block = relation.block
@@ -38,7 +38,12 @@ def _from(digests: Digests, block: Block) -> dict[str, str]:
     tables = sorted(source.rows(digests, inside) for source in block.sources)
     steps = sorted(step.source.rows(digests, inside) for step in block.steps)
     where = sorted({digests.part(value, inside) for value in block.where})
-    return {"FROM": digests.of(*tables), "JOIN": digests.of(*steps), "WHERE": digests.of(*where)}
+    joined = len(block.sources) > 1  # then a condition of ON and one of WHERE are the same
+    return {
+        "FROM": digests.of(*tables),
+        "LEFT JOIN or LATERAL": digests.of(*steps) if steps else "",
+        "ON or WHERE" if joined else "WHERE": digests.of(*where) if where else "",
+    }
 
 
 def _keys(digests: Digests, group: Group) -> str:

@@ -9,6 +9,7 @@ MERGEPLAN_SEED where they begin.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 
 import pytest
@@ -18,8 +19,9 @@ from planner.spark.engine import SparkEngine
 
 from .building import external, model, project
 from .generating import Case, generated
+from .proving.answers import Answer
 from .proving.promises import Models, proof, verdicts
-from .proving.running import Answer, Bench
+from .proving.running import Bench
 from .proving.shrinking import Failure, Judge, shrunk
 
 CASES = int(os.environ.get("MERGEPLAN_CASES", "150"))
@@ -47,8 +49,8 @@ def test_what_is_said_to_be_unaffected_holds_the_same_rows(shared_engine: SparkE
 
     assert not failures, failures[0]
     kept, refused = sum(answer.kept for answer in answers), sum(answer.refused for answer in answers)
-    assert kept > 3, f"seeds from {first}: hardly anything was looked at"
-    assert refused < 0.25 * (kept + refused), f"seeds from {first}: Spark refused {refused} of {kept + refused}"
+    assert kept > 2, f"seeds from {first}: hardly anything was looked at"
+    assert refused <= 3 + kept // 4, f"seeds from {first}: Spark refused {refused} of {kept + refused}"
 
 
 def too_trusting(before: Models, after: Models) -> dict[str, Change]:
@@ -76,7 +78,7 @@ def test_a_wrong_verdict_is_noticed_and_the_case_made_small(shared_engine: Spark
     (text,) = wrong[1]
     assert "was said to be equivalent" in text
     assert "WHERE" in text
-    assert "JOIN" not in text  # the failure does not need it
+    assert not {"s.m2", "UPPER", "COALESCE"} & set(re.findall(r"[\w.]+", text))  # the failure needs none of them
 
 
 @pytest.mark.parametrize("seed", range(3))

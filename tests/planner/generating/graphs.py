@@ -1,0 +1,93 @@
+"""Projects: three to six models over the external tables, some of them views, some filled by stretches of time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from planner.model import Kind, Model
+from planner.reading.faithful import spark_text
+from planner.reading.macros import spark_tree
+from tests.planner.building import day, external, model, project
+
+from .data import TABLES, Columns
+from .expressions import Scope
+from .queries import Query, outputs, query
+from .sources import from_clause
+
+
+@dataclass(frozen=True)
+class Node:
+    """A model to be: its query as text, its kind, and the columns it returns."""
+
+    name: str
+    sql: str
+    columns: Columns
+    kind: Kind = Kind.FULL
+
+    def model(self) -> Model:
+        if self.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+            return model(self.name, self.sql, self.kind, time_column="d", start=day("2026-01-01"))
+        return model(self.name, self.sql, self.kind)
+
+
+Nodes = tuple[Node, ...]
+
+
+def nodes(rng: random.Random) -> Nodes:
+    """The models of a project, parents first."""
+    found: list[Node] = []
+    for number in range(1, rng.choice((3, 3, 4, 4, 5, 6)) + 1):
+        found.append(_node(rng, f"s.m{number}", found))
+    return tuple(found)
+
+
+def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
+    everything = TABLES | {each.name: each.columns for each in before}
+    picked = rng.sample(list(everything), min(len(everything), 2))
+    if before and rng.random() < 0.8:
+        picked = [before[-1].name, *([rng.choice(picked)] if rng.random() < 0.5 else [])]
+    relations = {each: everything[each] for each in dict.fromkeys(picked)}
+    scope = Scope(rng)
+    if rng.random() < 0.12 and any("d" in columns.values() for columns in relations.values()):
+        made = _stretch(scope, relations)
+        return Node(name, written(made.sql), made.columns, Kind.INCREMENTAL_BY_TIME_RANGE)
+    made = query(scope, relations)
+    return Node(name, written(made.sql), made.columns, Kind.VIEW if rng.random() < 0.2 else Kind.FULL)
+
+
+def _stretch(scope: Scope, relations: Mapping[str, Columns]) -> Query:
+    """A query over the rows between two dates."""
+    timed = {name: columns for name, columns in relations.items() if "d" in columns.values()}
+    text, inner = from_clause(scope, timed, 0, query)
+    while not inner.columns("d"):
+        text, inner = from_clause(scope, timed, 0, query)
+    time = inner.columns("d")[0][0]
+    found = [each for each in outputs(inner, 3) if each.name != "d"]
+    where = f"{time} BETWEEN @start_ds AND @end_ds"
+    shown = ", ".join([f"{time} AS d", *(each.text for each in found)])
+    columns = {"d": "d"} | {each.name: each.kind for each in found}
+    if scope.rng.random() < 0.3:
+        body = f"SELECT {time} AS d, COUNT(*) AS n FROM {text} WHERE {where} GROUP BY {time}"
+        return Query(body, {"d": "d", "n": "i"})
+    if scope.rng.random() < 0.2:
+        shown += f", COUNT(*) OVER (PARTITION BY {scope.rng.choice(inner.columns('insd'))[0]}) AS w"
+        columns["w"] = "i"
+    return Query(f"SELECT {shown} FROM {text} WHERE {where}", columns)
+
+
+def written(sql: str) -> str:
+    """The query as the project's reader would write it."""
+    return spark_text(spark_tree(sql))
+
+
+def built(found: Nodes) -> dict[str, Model]:
+    """The models and the external tables under them."""
+    tables = (external(name, " ".join(columns)) for name, columns in TABLES.items())
+    return project(*tables, *(each.model() for each in found))
+
+
+def rewritten(found: Nodes, name: str, sql: str) -> Nodes:
+    """The same nodes with another query for one of them."""
+    return tuple(replace(each, sql=sql) if each.name == name else each for each in found)

@@ -1,0 +1,277 @@
+"""Queries over relations with known columns, every clause of Spark's SELECT among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .data import Columns
+from .expressions import AGGREGATES, CHANCES, GROUPABLE, VALUES, WINDOWS, Scope, Source, condition, filled, value
+from .sources import Relations, from_clause, subquery_condition
+
+
+@dataclass(frozen=True)
+class Query:
+    """A text and what it returns."""
+
+    sql: str
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Output:
+    """One expression of a SELECT list."""
+
+    sql: str
+    name: str
+    kind: str
+
+    @property
+    def text(self) -> str:
+        return self.sql if self.sql.rpartition(".")[2] == self.name else f"{self.sql} AS {self.name}"
+
+
+def query(scope: Scope, relations: Relations, depth: int = 2) -> Query:
+    """A query, possibly with CTEs of its own that may bear the names of tables."""
+    rng = scope.rng
+    if depth < 1 or rng.random() < 0.7:
+        return body(scope, relations, depth)
+    known, texts = dict(relations), []
+    for _ in range(rng.choice((1, 1, 2))):
+        shadow = [name.split(".")[1] for name in relations if "." in name and name.split(".")[1] not in known]
+        name = rng.choice(shadow) if shadow and rng.random() < 0.2 else scope.name("c")
+        inner = query(scope, known, depth - 1)
+        texts.append(f"{name} AS ({inner.sql})")
+        known = {name: inner.columns, **known}
+    ctes = {name: columns for name, columns in known.items() if name not in relations}
+    read = ctes if rng.random() < 0.7 else known
+    main = body(scope, read, depth - 1)
+    return Query(f"WITH {', '.join(texts)} {main.sql}", main.columns)
+
+
+def body(scope: Scope, relations: Relations, depth: int) -> Query:
+    """A SELECT of some shape, or a set operation."""
+    shapes = (plain, plain, plain, plain, starred, grouped, grouped, total, distinct, united, limited, generating,
+              pivoted, hashed, lateral_aliases)  # fmt: skip
+    return scope.rng.choice(shapes)(scope, relations, depth)
+
+
+def outputs(scope: Scope, amount: int) -> list[Output]:
+    """Distinctly named values; some bear the name of a column that they are not."""
+    found: dict[str, Output] = {}
+    for _ in range(amount):
+        columns = scope.columns("insdbatmf")
+        if columns and scope.rng.random() < 0.55:
+            reference, name, kind = scope.rng.choice(columns)
+            output = Output(reference, name, kind)
+        else:
+            kind = scope.rng.choice("iinnssdbfa")
+            text = filled(scope, scope.rng.choice(VALUES[kind]), 1)
+            if scope.rng.random() < 0.015:
+                kind, text = scope.rng.choice(CHANCES)
+            output = Output(text, scope.name("v"), kind)
+        if columns and scope.rng.random() < 0.08:
+            output = Output(output.sql, scope.rng.choice(columns)[1], output.kind)
+        found.setdefault(output.name, output)
+    return list(found.values())
+
+
+def listed(found: list[Output]) -> str:
+    return ", ".join(output.text for output in found)
+
+
+def kinds(found: list[Output]) -> dict[str, str]:
+    return {output.name: output.kind for output in found}
+
+
+def where(scope: Scope, relations: Relations, share: float = 0.25) -> str:
+    """A WHERE clause, or nothing."""
+    parts = [*scope.owed, *([condition(scope)] if scope.rng.random() < share else [])]
+    if scope.rng.random() < 0.1:
+        parts.append(subquery_condition(scope, relations))
+    return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
+def plain(scope: Scope, relations: Relations, depth: int) -> Query:
+    """Values, windows among them at times, with QUALIFY at times."""
+    text, inner = from_clause(scope, relations, depth, query)
+    found, rng = outputs(inner, rng_amount(scope)), scope.rng
+    if rng.random() < 0.2:
+        kind, window = rng.choice(WINDOWS)
+        found.append(Output(filled(inner, window, 0), scope.name("w"), kind))
+    if rng.random() < 0.06 and relations:
+        found.append(Output(_scalar(inner, relations), scope.name("q"), "i"))
+    sql = f"SELECT {listed(found)} FROM {text}{where(inner, relations)}"
+    if rng.random() < 0.08:
+        kind, window = rng.choice([each for each in WINDOWS if each[0] == "i"])
+        sql += f" QUALIFY {filled(inner, window, 0)} <= {rng.choice('234')}"
+    if rng.random() < 0.05:
+        sql += " ORDER BY 1"
+    return Query(sql, kinds(found))
+
+
+def rng_amount(scope: Scope) -> int:
+    return scope.rng.choice((2, 3, 3, 4, 5))
+
+
+def _scalar(scope: Scope, relations: Relations) -> str:
+    """A scalar subquery, correlated at times."""
+    rng, alias = scope.rng, scope.name("u")
+    name = rng.choice(list(relations))
+    inner = Scope(rng, (Source(alias, relations[name]),), scope.fresh)
+    function = rng.choice(("COUNT(*)", "MAX({i})", "SUM({i})"))
+    matches = [
+        f"{alias}.{own} = {theirs}"
+        for own, kind in relations[name].items()
+        for theirs, _, other in scope.columns(GROUPABLE)
+        if kind == other and kind in GROUPABLE and "." in theirs
+    ]
+    on = f" WHERE {rng.choice(matches)}" if matches and rng.random() < 0.7 else ""
+    return f"(SELECT {filled(inner, function, 0)} FROM {name} AS {alias}{on})"
+
+
+def starred(scope: Scope, relations: Relations, depth: int) -> Query:
+    """`*`, or a table's `*` and something more; plain where a name would come twice."""
+    text, inner = from_clause(scope, relations, depth, query)
+    names = [name for source in inner.sources for name in source.columns]
+    if len(set(names)) < len(names):
+        return plain(scope, relations, depth)
+    found = [Output("", name, kind) for source in inner.sources for name, kind in source.columns.items()]
+    tail = where(inner, relations)
+    if scope.rng.random() < 0.6:
+        return Query(f"SELECT * FROM {text}{tail}", kinds(found))
+    star = scope.rng.choice(("*", ", ".join(f"{source.alias}.*" for source in inner.sources)))
+    more = [each for each in outputs(inner, 2) if each.name not in names]
+    ahead = scope.rng.random() < 0.5
+    parts = [listed(more), star] if ahead else [star, listed(more)]
+    found = [*more, *found] if ahead else [*found, *more]
+    return Query(f"SELECT {', '.join(filter(None, parts))} FROM {text}{tail}", kinds(found))
+
+
+def grouped(scope: Scope, relations: Relations, depth: int) -> Query:
+    """Keys and aggregates."""
+    text, inner = from_clause(scope, relations, depth, query)
+    rng, columns = scope.rng, inner.columns(GROUPABLE)
+    if not columns:
+        return total(scope, relations, depth)
+    picked = {name: Output(sql, name, kind) for sql, name, kind in rng.sample(columns, min(len(columns), 2))}
+    keys = list(picked.values())[: rng.choice((1, 1, 2))]
+    if rng.random() < 0.15:
+        keys.append(Output(value(inner, "s", 1), scope.name("k"), "s"))
+    folded = aggregates(inner, set(picked))
+    by = _grouping(scope, keys)
+    sql = f"SELECT {listed([*keys, *folded])} FROM {text}{where(inner, relations)} GROUP BY {by}"
+    if rng.random() < 0.3:
+        folded_one = filled(inner, rng.choice([template for kind, template in AGGREGATES if kind == "i"]), 0)
+        key = f"{keys[0].sql} IS NOT NULL"
+        having = rng.choice((f"{folded_one} > {rng.choice('0001')}", key, f"{key} AND COUNT(*) > 1"))
+        sql += f" HAVING {having}"
+    return Query(sql, kinds([*keys, *folded]))
+
+
+def _grouping(scope: Scope, keys: list[Output]) -> str:
+    named = ", ".join(key.sql for key in keys)
+    ordinals = ", ".join(str(number) for number, _ in enumerate(keys, 1))
+    sets = ", ".join(f"({key.sql})" for key in keys)
+    plainly = (named, named, named, ordinals, "ALL", named)
+    richly = (f"ROLLUP ({named})", f"CUBE ({named})", f"GROUPING SETS (({named}), ())", f"GROUPING SETS ({sets}, ())")
+    return scope.rng.choice(richly if scope.rng.random() < 0.2 else plainly)
+
+
+def aggregates(scope: Scope, taken: set[str], amount: int = 2) -> list[Output]:
+    """Aggregates with fresh names; some bear the name of a column."""
+    found = []
+    for _ in range(amount):
+        kind, template = scope.rng.choice(AGGREGATES)
+        names = [name for _, name, _ in scope.columns("insd") if name not in taken]
+        name = scope.rng.choice(names) if names and scope.rng.random() < 0.15 else scope.name("g")
+        if name in taken:
+            continue
+        taken.add(name)
+        found.append(Output(filled(scope, template, 1), name, kind))
+    return found
+
+
+def total(scope: Scope, relations: Relations, depth: int) -> Query:
+    """One row of aggregates."""
+    text, inner = from_clause(scope, relations, depth, query)
+    found = aggregates(inner, set(), 3)
+    return Query(f"SELECT {listed(found)} FROM {text}{where(inner, relations)}", kinds(found))
+
+
+def distinct(scope: Scope, relations: Relations, depth: int) -> Query:
+    """SELECT DISTINCT."""
+    text, inner = from_clause(scope, relations, depth, query)
+    found = [each for each in outputs(inner, 3) if each.kind != "m"] or [Output("1", scope.name("v"), "i")]
+    return Query(f"SELECT DISTINCT {listed(found)} FROM {text}{where(inner, relations)}", kinds(found))
+
+
+def united(scope: Scope, relations: Relations, depth: int) -> Query:
+    """Two or three SELECTs joined by set operators."""
+    rng = scope.rng
+    operator = rng.choice(
+        ("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "UNION", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL")
+    )
+    text, inner = from_clause(scope, relations, 0, query)
+    found = [each for each in outputs(inner, 3) if each.kind != "m"] or [Output("1", scope.name("v"), "i")]
+    branches = [f"SELECT {listed(found)} FROM {text}{where(inner, relations)}"]
+    for _ in range(rng.choice((1, 1, 2))):
+        other, below = from_clause(scope, relations, 0, query)
+        values = (
+            f"{value(below, each.kind, 1)} AS {each.name if rng.random() < 0.6 else scope.name('y')}" for each in found
+        )
+        branches.append(f"SELECT {', '.join(values)} FROM {other}{where(below, relations)}")
+    return Query(f" {operator} ".join(branches), kinds(found))
+
+
+def limited(scope: Scope, relations: Relations, depth: int) -> Query:
+    """The first rows in an order by every output."""
+    text, inner = from_clause(scope, relations, depth, query)
+    found = [each for each in outputs(inner, 3) if each.kind in GROUPABLE] or [Output("1", scope.name("v"), "i")]
+    order = ", ".join(f"{number}{scope.rng.choice(('', ' DESC'))}" for number, _ in enumerate(found, 1))
+    sql = f"SELECT {listed(found)} FROM {text}{where(inner, relations)} ORDER BY {order}"
+    return Query(f"{sql} LIMIT {scope.rng.choice('2345')}", kinds(found))
+
+
+def generating(scope: Scope, relations: Relations, depth: int) -> Query:
+    """A generator in the SELECT list."""
+    text, inner = from_clause(scope, relations, depth, query)
+    found, name = outputs(inner, 2), scope.name("e")
+    generator, brought = scope.rng.choice((
+        (f"EXPLODE({{a}}) AS {name}", {name: "s"}), (f"EXPLODE_OUTER({{a}}) AS {name}", {name: "s"}),
+        (f"INLINE(ARRAY(STRUCT({{i}} AS {name}, {{s}} AS {name}y)))", {name: "i", f"{name}y": "s"}),
+        (f"STACK(2, {{s}}, {{S}}) AS {name}", {name: "s"}), (f"POSEXPLODE({{a}}) AS (p{name}, {name})",
+                                                            {f"p{name}": "i", name: "s"}),
+        (f"JSON_TUPLE('{{\"a\": 1}}', 'a') AS {name}", {name: "s"}),
+    ))  # fmt: skip
+    sql = f"SELECT {listed(found)}, {filled(inner, generator, 1)} FROM {text}{where(inner, relations)}"
+    return Query(sql, kinds(found) | brought)
+
+
+def pivoted(scope: Scope, relations: Relations, depth: int) -> Query:
+    """PIVOT over three columns, or over whatever columns a relation has."""
+    text, inner = from_clause(scope, relations, 0, query)
+    strings, numbers = inner.columns("s"), inner.columns("in")
+    if not strings or not numbers:
+        return plain(scope, relations, depth)
+    key, _, kind = scope.rng.choice(inner.columns(GROUPABLE))
+    made = f"SELECT {key} AS pk, {scope.rng.choice(strings)[0]} AS ps, {scope.rng.choice(numbers)[0]} AS pn FROM {text}"
+    sql = f"SELECT * FROM ({made}) PIVOT (SUM(pn) AS t FOR ps IN ('a' AS pa, 'b' AS pb))"
+    return Query(sql, {"pk": kind, "pa": "n", "pb": "n"})
+
+
+def hashed(scope: Scope, relations: Relations, depth: int) -> Query:
+    """What reads every column at once."""
+    text, inner = from_clause(scope, relations, 0, query)
+    name = scope.name("h")
+    template, kind = scope.rng.choice(
+        (("TO_JSON(STRUCT(*))", "s"), ("COUNT(DISTINCT *)", "i"), ("COUNT(*)", "i"), ("SIZE(ARRAY(STRUCT(*)))", "i"))
+    )
+    return Query(f"SELECT {template} AS {name} FROM {text}{where(inner, relations)}", {name: kind})
+
+
+def lateral_aliases(scope: Scope, relations: Relations, depth: int) -> Query:
+    """Outputs that name the outputs before them."""
+    text, inner = from_clause(scope, relations, depth, query)
+    first, second = scope.name("l"), scope.name("l")
+    found = [Output(value(inner, "i", 1), first, "i"), *outputs(inner, 2), Output(f"{first} + 1", second, "i")]
+    return Query(f"SELECT {listed(found)} FROM {text}{where(inner, relations)}", kinds(found))

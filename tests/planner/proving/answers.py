@@ -1,0 +1,72 @@
+"""What is found out about a case: the rows of its models, the promises that were looked at, and those broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Content:
+    """The rows of a model, each as JSON, and the type of the struct that they are."""
+
+    type: str
+    rows: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """A query that returns these rows."""
+        text = ",".join(self.rows).replace("\\", "\\\\").replace("'", "\\'")
+        return f"SELECT inline(from_json('[{text}]', 'array<{self.type}>'))"
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Column -> type."""
+        inner, depth, parts = self.type[len("struct<") : -1], 0, [""]
+        for char in inner:
+            depth += (char in "<(") - (char in ">)")
+            if char == "," and not depth:
+                parts.append("")
+            else:
+                parts[-1] += char
+        return dict(part.split(":", 1) for part in parts if part)
+
+    def projected(self, columns: Sequence[str]) -> list[str]:
+        """The rows with these columns only, sorted."""
+        rows = (json.loads(row, parse_float=str, parse_int=str) for row in self.rows)
+        return sorted(json.dumps([row[column] for column in columns]) for row in rows)
+
+    def same(self, other: Content) -> bool:
+        return self.type == other.type and sorted(self.rows) == sorted(other.rows)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A promise that was not kept."""
+
+    model: str
+    verdict: str
+    columns: tuple[str, ...] | None
+    only_old: tuple[str, ...]
+    only_new: tuple[str, ...]
+
+    def __str__(self) -> str:
+        what = "all its rows" if self.columns is None else f"the columns {', '.join(self.columns)}"
+        return (
+            f"{self.model} was said to be {self.verdict}, which keeps {what}.\n"
+            f"  only before: {self.only_old}\n  only after:  {self.only_new}"
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a case's promises: how many were looked at and how many could not be, and those broken."""
+
+    kept: int = 0
+    refused: int = 0
+    broken: tuple[Broken, ...] = ()
+
+
+# A case asks for the rows of queries, several at a time, and ends with its answer.
+Asking = Generator[Sequence[str], Sequence[Content | None], Answer]

@@ -1,0 +1,151 @@
+"""What a plan promises of each model: that rows, or some of their columns, are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.change import Category, Change
+from planner.decisions import REBUILT
+from planner.errors import ProjectErrors
+from planner.model import Kind, Model
+from tests.planner.building import change_of
+from tests.planner.generating.data import rows_of
+
+from .answers import Answer, Asking, Broken, Content
+from .running import asked
+
+KEEPS = (Category.EQUIVALENT, Category.METADATA, Category.INDIRECT_NON_BREAKING)
+Models = Mapping[str, Model]
+
+
+def verdicts(before: Models, after: Models) -> dict[str, Change] | None:
+    """The plan's verdicts; None when it refuses the edit."""
+    try:
+        return change_of(before, after)
+    except ProjectErrors:
+        return None
+
+
+def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Asking:
+    """Ask for the rows of models as they were and as they would be, and compare what is promised."""
+    was: dict[str, Content] = {}
+    now: dict[str, Content] = {}
+    kept, refused, broken = 0, 0, list[Broken]()
+    promised = _promised(before, after, changes)
+    for name in _with_parents(promised, before, after):
+        old, new, change = before.get(name), after[name], changes.get(name)
+        again = change is not None and change.category in REBUILT
+        # a model's own luck is not what its verdict is about: readers see it turned, the model itself does not
+        queries = [_query(old, was, False), _query(new, now, False), _query(new, now, again)]
+        wanted = [query for query in queries if query]
+        known = dict(zip(wanted, (yield wanted), strict=True))
+        first, own, read = (known.get(query) for query in queries)
+        if first is not None:
+            was[name] = first
+        if read is not None:
+            now[name] = first if first is not None and first.same(read) else read
+        if name not in promised:
+            continue
+        if first is None or own is None:
+            refused += 1
+            continue
+        kept += queries[0] != queries[1]  # the same query over the same rows proves nothing
+        broken += [each for each in [compared(name, change, first, own)] if each]
+    return Answer(kept, refused, tuple(broken))
+
+
+def _promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:
+    """The models of which something is promised although they, or something that they read, were edited."""
+    felt: set[str] = set()
+    for name in ordered(after):
+        if name not in before or before[name].sql != after[name].sql or not felt.isdisjoint(after[name].depends_on):
+            felt.add(name)
+    return frozenset(name for name in felt if name in before and promises(changes.get(name)))
+
+
+def _with_parents(names: Iterable[str], before: Models, after: Models) -> list[str]:
+    """The models and all that they read, now or before, parents first."""
+    found, waiting = set[str](), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [*before[name].depends_on, *after[name].depends_on]
+    return [name for name in ordered(after) if name in found]
+
+
+def _query(model: Model | None, parents: Mapping[str, Content], again: bool) -> str:
+    """What to ask Spark for a model's rows; '' when a parent's rows are not known."""
+    if model is None or any(parent not in parents for parent in model.depends_on):
+        return ""
+    if model.kind is Kind.EXTERNAL:
+        return rows_of(model.name)
+    return asked(model, {parent: parents[parent] for parent in model.depends_on}, again)
+
+
+def promises(change: Change | None) -> bool:
+    """True when something of the model is said to stay as it is."""
+    if change is None or keeps_all(change):
+        return True
+    if change.old is None or change.new is None or change.columns.every or change.old.columns is None:
+        return False
+    columns = change.columns
+    return bool(set(change.old.columns) - columns.added - columns.altered - columns.removed)
+
+
+def keeps_all(change: Change | None) -> bool:
+    """True when every row is said to stay as it is."""
+    if change is None:
+        return True
+    stored = change.new is not None and change.new.kind.is_stored
+    return change.category in KEEPS or (stored and change.old is not None and not change.recomputed)
+
+
+def compared(name: str, change: Change | None, old: Content, new: Content) -> Broken | None:
+    """The promise that is broken, if one is."""
+    verdict = f"{change.category} by {change.rule}" if change else "untouched"
+    columns: list[str] | None = None
+    if not keeps_all(change):
+        assert change is not None
+        touched = change.columns.added | change.columns.altered | change.columns.removed
+        columns = [column for column in old.types if column.lower() not in touched]
+        if not columns:
+            return None
+    told = None if columns is None else tuple(columns)
+    if columns is None:
+        if list(old.types.items()) != list(new.types.items()):
+            return Broken(name, verdict, told, (old.type,), (new.type,))
+        columns = list(old.types)
+    missing = [column for column in columns if old.types[column] != new.types.get(column)]
+    if missing:
+        types = tuple(f"{c}: {old.types[c]} -> {new.types.get(c)}" for c in missing)
+        return Broken(name, verdict, told, types, ())
+    one, two = old.projected(columns), new.projected(columns)
+    return None if one == two else Broken(name, verdict, told, _without(one, two), _without(two, one))
+
+
+def _without(rows: list[str], others: list[str]) -> tuple[str, ...]:
+    rest = list(others)
+    found = []
+    for row in rows:
+        if row in rest:
+            rest.remove(row)
+        else:
+            found.append(row)
+    return tuple(found[:5])
+
+
+def ordered(models: Models) -> list[str]:
+    """Names, parents first."""
+    found: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        for parent in models[name].depends_on:
+            if parent not in found:
+                visit(parent)
+        found[name] = None
+
+    for name in models:
+        if name not in found:
+            visit(name)
+    return list(found)
