@@ -6,12 +6,14 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from planner.blockers import readers_of_removed, unresolved
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
 from planner.columns import Parent, Shape, shape_of
-from planner.cutoff import Comparison, comparison, equal_time, open_questions
+from planner.cutoff import Comparison
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
 from planner.graph import Graph
+from planner.hearing import Told, by_data, heard
 from planner.impact import (
     EVERY,
     UNTOUCHED,
@@ -22,10 +24,8 @@ from planner.impact import (
     is_edited,
     verdict,
 )
-from planner.intervals import Timeline
 from planner.meaning.digests import Seen
 from planner.model import Kind, Model
-from planner.reading.parse import line_of
 from planner.rows import meaning_of
 from planner.schedule import Loaded
 from planner.snapshot import Meaning, Snapshot, physical_name, version_of
@@ -66,6 +66,13 @@ class Decisions:
         """What the readers of a model decide by."""
         return self.told[name] if name in self.told else self.snapshots[name].seen
 
+    def told_by(self, parents: Iterable[str], base: Mapping[str, Snapshot]) -> Mapping[str, Told]:
+        """What each of these models tells its readers."""
+        return {
+            name: Told(base.get(name), self.snapshots[name], self.seen(name), self.effects[name] != UNTOUCHED)
+            for name in parents
+        }
+
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
         """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""
         preview = change.shares is None and self.reads_part(parents, base)
@@ -92,7 +99,7 @@ def decide(
         _decide_model(graph, name, base, spoken.get(name, []), base_name, decided)
     for name in sorted(base.keys() - graph.models.keys()):
         decided.changes.append(_removal(base[name]))
-    decided.blockers += _readers_of_removed(graph, base)
+    decided.blockers += readers_of_removed(graph, base)
     if decided.errors:
         raise ProjectErrors(tuple(decided.errors))
     return decided
@@ -133,7 +140,9 @@ def _decide_model(
     after = _shape(model, {p: decided.snapshots[p].as_parent for p in parents})
     began = _began(graph, model)
     fingerprint = fingerprint_of(model, after, {p: decided.snapshots[p].fingerprint for p in parents}, began)
-    _check_columns(graph, model, after, decided)
+    found = unresolved(graph, model, after, decided.effects)
+    decided.blockers += [found] if isinstance(found, Blocker) else []
+    decided.errors += [found] if isinstance(found, ProjectError) else []
     if old is not None and fingerprint == old.fingerprint and not is_edited(old.model, model):
         decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
         return
@@ -150,60 +159,11 @@ def _decide_model(
         decided.add(replace(change, diff=_diff(None, model)), parents, base)
         return
     before = _shape(old.model, {p: base[p].as_parent if p in base else Parent(None) for p in old.model.depends_on})
-    heard = _heard(graph, fresh, after, old, base, decided, began)
-    sides = Side(old.model, before, _raw(old)), Side(model, after, heard.told)
-    change = _decide_change(old, fresh, sides, heard.spared, words, base_name, decided)
-    decided.add(replace(change, copies=heard.same if change.recomputed else ()), parents, base)
-
-
-@dataclass(frozen=True)
-class _Heard:
-    """What a model's rows are by what it hears of its parents; `spared` are comparisons that it owes its table to."""
-
-    told: Seen
-    spared: tuple[Comparison, ...] = ()
-    same: Timeline = ()  # the time in which its rows are those of its old table
-
-
-def _heard(
-    graph: Graph,
-    fresh: Snapshot,
-    shape: Shape | None,
-    old: Snapshot,
-    base: Mapping[str, Snapshot],
-    decided: Decisions,
-    began: str,
-) -> _Heard:
-    """What a model decides by: its parents as they are told, and where tables were compared and found to hold the same
-    rows, as they were before."""
-    parents = graph.parents[fresh.name]
-    seen = {p: decided.seen(p) for p in parents}
-
-    def told(alike: Iterable[Comparison]) -> Seen:
-        before = {each.model: each.old.seen for each in alike}
-        return meaning_of(fresh.model, shape, seen | before, began).seen
-
-    plain = told(())
-    if decided.loaded.contents is None or plain == _raw(old):
-        return _Heard(plain)
-    asked = [
-        found
-        for p in parents
-        if decided.effects[p] != UNTOUCHED
-        and (found := comparison(fresh.name, shape, base.get(p), decided.snapshots[p]))
-    ]
-    answers = {each: each.answer(decided.loaded) for each in asked}
-    hoped = [each for each, answer in answers.items() if answer is not False]
-    if None not in answers.values() and told(asked) == _raw(old):
-        same = equal_time(fresh, shape, asked, decided.loaded)
-        if same and False in answers.values():
-            return _Heard(plain, (), same)
-    if not hoped or told(hoped) != _raw(old):
-        return _Heard(plain)
-    if None not in (answers[each] for each in hoped):
-        return _Heard(told(hoped), tuple(hoped))
-    decided.comparisons += open_questions(hoped, decided.loaded)
-    return _Heard(plain)
+    told = heard(fresh, after, old, decided.told_by(parents, base), decided.loaded, began)
+    decided.comparisons += told.questions
+    sides = Side(old.model, before, old.raw), Side(model, after, told.seen)
+    change = _decide_change(old, fresh, sides, told.spared, words, base_name, decided)
+    decided.add(replace(change, copies=told.same if change.recomputed else ()), parents, base)
 
 
 def _began(graph: Graph, model: Model) -> str:
@@ -253,7 +213,7 @@ def _decide_change(
         *sides, {p: decided.effects[p] for p in model.depends_on if p in decided.effects and p not in alike}
     )
     if spared and found.category is Category.INDIRECT_NON_BREAKING:
-        found = _by_data(spared)
+        found = by_data(spared)
     about = (old.fingerprint.text, fresh.fingerprint.text)
     word = next((word for word in reversed(words) if edited and (word.old, word.new) == about), None)
     if word is not None:
@@ -290,18 +250,6 @@ def _decide_change(
         word=word,
         diff=_diff(old.model, model) if edited else "",
     )
-
-
-def _by_data(spared: tuple[Comparison, ...]) -> Verdict:
-    said = []
-    for each in spared:
-        columns = ", ".join(f"`{column}`" for column in each.columns)
-        said.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(said)}.")
-
-
-def _raw(snapshot: Snapshot) -> Seen:
-    return snapshot.meaning.seen if snapshot.meaning else snapshot.seen
 
 
 def _as_told(snapshot: Snapshot, told: Seen) -> Seen:
@@ -360,45 +308,6 @@ def _removal(old: Snapshot) -> Change:
     return Change(
         old.name, ChangeKind.REMOVED, None, "removed", reason, EVERY, old, None, False, diff=_diff(old.model, None)
     )
-
-
-def _check_columns(graph: Graph, model: Model, shape: Shape | None, decided: Decisions) -> None:
-    """A column that no parent has is an error; one that a parent has lost in this very change blocks it."""
-    if shape is None or shape.unresolved is None:
-        return
-    column = shape.unresolved
-    place = line_of(model, column)
-    culprit = next((p for p in graph.parents[model.name] if column in decided.effects[p].removed), None)
-    if culprit:
-        message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."
-        decided.blockers.append(Blocker(message, place))
-        return
-    parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
-    decided.errors.append(
-        ProjectError(
-            f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
-            place=place,
-            hint="Name a column that is there.",
-        )
-    )
-
-
-def _readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
-    verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
-    for name, old in base.items():  # its view goes, and no table of that name can stand there yet
-        now = graph.models.get(name)
-        if now and now.kind is Kind.EXTERNAL and old.kind.has_view:
-            # one that nobody declares is our own view, found in the catalog
-            verbs[name] = "turns from a model into an external table" if now.line else "removes"
-    return [
-        Blocker(
-            f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
-            line_of(graph.models[name], gone.split(".")[1]),
-        )
-        for name in graph.order
-        for gone in graph.models[name].depends_on
-        if gone in verbs
-    ]
 
 
 def _diff(old: Model | None, new: Model | None) -> str:

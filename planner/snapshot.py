@@ -67,6 +67,11 @@ class Snapshot:
         return seen_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.seen
 
     @property
+    def raw(self) -> Seen:
+        """What it means, whatever chance decides."""
+        return self.meaning.seen if self.meaning else self.seen
+
+    @property
     def as_parent(self) -> Parent:
         """What a query that reads it must know of it."""
         if self.meaning is None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sqlglot import exp
+
 from planner.meaning.digests import Digests
-from planner.meaning.expressions import has_op
+from planner.meaning.expressions import Reader, Scope, has_op
 from planner.meaning.rules import conjuncts
 from planner.meaning.sources import Group
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
+from planner.meaning.trees import given
 
 # What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
 _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
+_SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
 _LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
 
 
@@ -83,6 +87,48 @@ def folds(value: Part) -> bool:
     return has_op(value, "aggregate")
 
 
+def group_keys(
+    reader: Reader, node: exp.Select, scope: Scope, outputs: Mapping[str, Value]
+) -> tuple[list[Value], Value | None]:
+    """The keys of GROUP BY, and what ROLLUP, CUBE and GROUPING SETS make of them."""
+    group = node.args.get("group")
+    if group is None:
+        return [], None
+    if group.args.get("all"):
+        if any(has_op(value, "window") for value in outputs.values()):
+            raise Opaque("GROUP BY ALL beside a window")
+        if any(folds(value) and _uses_bare(value) for value in outputs.values()):
+            raise Opaque("GROUP BY ALL with columns beside an aggregate")
+        return [value for value in outputs.values() if not folds(value)], None
+    if odd := set(given(group)) - {"expressions", "cube", "rollup", "grouping_sets"}:
+        raise Opaque(f"GROUP BY with {sorted(odd)}")
+    sets = [each for kind in ("cube", "rollup", "grouping_sets") for each in group.args.get(kind) or ()]
+    sets += [each for each in group.expressions if isinstance(each, _SETS)]
+    if any(map(_is_ordinal, group.find_all(exp.Literal))):
+        raise Opaque("a number in GROUP BY")
+    keys = [reader.value(each, scope) for each in group.expressions if not isinstance(each, _SETS)]
+    if not sets:
+        return keys, None
+    inner = [column for each in sets for column in _set_members(each)]
+    whole = [each for each in sets if not each.expressions]  # WITH ROLLUP: over all the keys
+    if whole and len(sets) > 1:
+        raise Opaque("several groupings, one of them over all keys")
+    sets_told = [_grouping_set(reader, each, scope) for each in sets]
+    if whole:
+        return keys, Term("sets", ("then", Term(type(whole[0]).__name__, tuple(keys))))
+    told = Term("sets", (*keys, "then", *sets_told))
+    return [*keys, *(reader.value(each, scope) for each in inner)], told
+
+
+def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
+    """ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
+    if isinstance(node, (*_SETS, exp.Tuple)):
+        return Term(type(node).__name__, tuple(_grouping_set(reader, each, scope) for each in node.expressions))
+    if isinstance(node, exp.Paren):
+        return Term("Tuple", (_grouping_set(reader, node.this, scope),))
+    return reader.value(node, scope)
+
+
 def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:
     """True for comparisons of keys with literals."""
     if among.digest(value) in keys:
@@ -93,3 +139,23 @@ def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:
         parts = [part for part in value.parts if isinstance(part, (Term, Ref))]
         return value.op in _ALIKE and all(_is_of_keys(among, part, keys) for part in parts)
     return False
+
+
+def _uses_bare(value: Value) -> bool:
+    """True when an output uses columns outside its aggregates."""
+    if isinstance(value, Term) and value.op == "aggregate":
+        return False
+    if isinstance(value, Ref):
+        return True
+    return any(_uses_bare(part) for part in value.parts if isinstance(part, (Term, Ref)))
+
+
+def _set_members(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, (*_SETS, exp.Tuple)):
+        return [member for each in node.expressions for member in _set_members(each)]
+    return _set_members(node.this) if isinstance(node, exp.Paren) else [node]
+
+
+def _is_ordinal(literal: exp.Literal) -> bool:
+    """True for a number that names an output: `GROUP BY 1`, `GROUP BY CUBE(1)`."""
+    return isinstance(literal.parent, (exp.Group, *_SETS, exp.Tuple, exp.Paren))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.meaning.terms import NOTHING, Block, Part, Ref, Relation, Term, Value
+from planner.meaning.types import are_of_one_type, type_of
 
 if TYPE_CHECKING:
     from planner.meaning.digests import Digests, Names
@@ -48,6 +49,10 @@ class Source(ABC):
         """True when a value of its rows may be another one when it is computed again."""
         return not isinstance(inner, str) and inner.volatile
 
+    def column_type(self, inner: Part) -> str | None:
+        """The Spark type of a value of its rows; None when it is not known."""
+        return None
+
     @cached_property
     def free(self) -> frozenset[Source]:
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.bound
@@ -85,6 +90,9 @@ class Table(Source):
     def column_volatile(self, inner: Part) -> bool:
         return inner in self.volatile_columns
 
+    def column_type(self, inner: Part) -> str | None:
+        return dict(self.types).get(str(inner))
+
     def rows(self, digests: Digests, names: Names) -> str:
         return digests.table_rows(self.name)
 
@@ -107,6 +115,9 @@ class _Over(Source):
     def bound(self) -> frozenset[Source]:
         return frozenset(self.block.all_sources)
 
+    def column_type(self, inner: Part) -> str | None:
+        return type_of(inner)
+
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
         return digests.part(inner, digests.inside(self.block, names))
 
@@ -115,20 +126,13 @@ class _Over(Source):
 class Sealed(_Over):
     """A block as a source: what an outer join appends."""
 
-    @staticmethod
-    def of_one_type(predicate: Value) -> bool:
-        """True when what is compared is known to be of one type."""
-        from planner.meaning.types import are_of_one_type
-
-        return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
-
     @cached_property
     def finds_at_most_one(self) -> bool:
         """Groups of which every key is said to equal something outside, of the same type: '1' and '01' are both 1."""
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
-        equated = [side for value in self.block.where if self.of_one_type(value) for side in _equated(group, value)]
+        equated = [side for value in self.block.where if _is_of_one_type(value) for side in _equated(group, value)]
         return all(is_constant(key) or any(key is each for each in equated) for key in group.keys)
 
     def rows(self, digests: Digests, names: Names) -> str:
@@ -292,6 +296,10 @@ class Union(Source):
     def column_volatile(self, inner: Part) -> bool:
         return any(column_at(branch, inner).volatile for branch in self.branches)
 
+    def column_type(self, inner: Part) -> str | None:
+        columns = [column_at(branch, inner) for branch in self.branches]
+        return type_of(columns[0]) if are_of_one_type(columns) else None
+
     def _ordered(self, digests: Digests, names: Names) -> list[Relation]:
         return sorted(self.branches, key=lambda b: (digests.block(b.block, names), *columns_of(b, digests, names)))
 
@@ -347,6 +355,10 @@ class Compound(Source):
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
         return digests.of("column", str(inner))
+
+
+def _is_of_one_type(predicate: Value) -> bool:
+    return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
 
 
 def _equated(group: Group, predicate: Value) -> list[Part]:

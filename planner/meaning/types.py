@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.meaning.sources import Group, Limit, Sealed, Table, Union, column_at
 from planner.meaning.terms import Part, Ref, Term
 
 _FIXED = {
@@ -17,7 +16,7 @@ _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 def type_of(value: Part) -> str | None:
     """The type as Spark writes it, in lower case; None when it is not known."""
     if isinstance(value, Ref):
-        return _of_column(value)
+        return value.source.column_type(value.inner)
     if not isinstance(value, Term):
         return None
     if value.op in ("cast", "try cast"):
@@ -37,15 +36,3 @@ def spelled(type_: str) -> str:
     """One spelling for a type."""
     lower = type_.strip().lower()
     return _SPELLED.get(lower, lower)
-
-
-def _of_column(ref: Ref) -> str | None:
-    match ref.source:
-        case Table():
-            return dict(ref.source.types).get(str(ref.inner))
-        case Sealed() | Group() | Limit():
-            return type_of(ref.inner)
-        case Union():
-            columns = [column_at(branch, ref.inner) for branch in ref.source.branches]
-            return type_of(columns[0]) if are_of_one_type(columns) else None
-    return None

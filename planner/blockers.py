@@ -1,0 +1,52 @@
+"""What forbids a plan: models that read what the change takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.change import Blocker, Columns
+from planner.columns import Shape
+from planner.errors import ProjectError
+from planner.graph import Graph
+from planner.model import Kind, Model
+from planner.reading.parse import line_of
+from planner.snapshot import Snapshot
+
+
+def unresolved(
+    graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns]
+) -> Blocker | ProjectError | None:
+    """A column that no parent has is an error; one that a parent has lost in this very change blocks it."""
+    if shape is None or shape.unresolved is None:
+        return None
+    column = shape.unresolved
+    place = line_of(model, column)
+    culprit = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
+    if culprit:
+        message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."
+        return Blocker(message, place)
+    parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
+    return ProjectError(
+        f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
+        place=place,
+        hint="Name a column that is there.",
+    )
+
+
+def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
+    """Every model that still reads one which is not there any more."""
+    verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
+    for name, old in base.items():  # its view goes, and no table of that name can stand there yet
+        now = graph.models.get(name)
+        if now and now.kind is Kind.EXTERNAL and old.kind.has_view:
+            # one that nobody declares is our own view, found in the catalog
+            verbs[name] = "turns from a model into an external table" if now.line else "removes"
+    return [
+        Blocker(
+            f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
+            line_of(graph.models[name], gone.split(".")[1]),
+        )
+        for name in graph.order
+        for gone in graph.models[name].depends_on
+        if gone in verbs
+    ]
