@@ -117,18 +117,18 @@ def _known(sql: str, tree: exp.Expr, parents: Mapping[str, Parent], time_column:
     columns = tuple(name for output in outputs for name in _names(output))
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
         return _unknown(sql, tree, frozenset(parents))
-    looking = looking_further(tree, time_column) if time_column and isinstance(tree, exp.Query) else ()
+    looking = tuple(looking_further(tree, time_column)) if time_column and isinstance(tree, exp.Query) else ()
     tables = {
         name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
     }
     query = Query(tables, {name: p.columns or () for name, p in parents.items()}, frozenset(map(id, looking)))
     try:
         relation = query.relation(tree)
+        seen = Digests().relation(relation)
     except (Opaque, RecursionError):
-        return _opaque(tree, columns, parents)
+        return _opaque(tree, columns, parents, by_day=not looking)
     if tuple(relation.columns) != columns:
-        return _opaque(tree, columns, parents)
-    seen = Digests().relation(relation)
+        return _opaque(tree, columns, parents, by_day=not looking)
     return Shape(
         known=True,
         text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
@@ -143,11 +143,11 @@ def _known(sql: str, tree: exp.Expr, parents: Mapping[str, Parent], time_column:
     )
 
 
-def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent]) -> Shape:
+def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], *, by_day: bool) -> Shape:
     """A query whose columns cannot be told apart from its rows: all that it reads matters to all that it returns."""
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
-    shaky = unsure or any(parent.volatile or parent.volatile_rows for parent in parents.values())
+    shaky = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
     return Shape(True, tree.sql("spark", comments=False), columns, volatile_rows=shaky, reads=reads)
 
 

@@ -37,7 +37,8 @@ def _because(plan: Plan, change: Change) -> Iterator[str]:
     if columns := _touched(change.columns):
         yield f"Columns: {columns}"
     yield _table(change)
-    if questions := [each for each in plan.comparisons if each.reader == change.name]:
+    questions = [each for each in plan.comparisons if each.reader == change.name]
+    if change.missing and questions:
         yield _waiting(questions)
 
 
@@ -60,7 +61,9 @@ def _table(change: Change) -> str:
         if change.missing:
             return f"Table: the one of `{change.shares}`, and what it lacks is computed"
         return f"Table: the one of `{change.shares}` is kept; nothing is computed"
-    return "Table: a new one, which is computed" if change.missing else "Table: a new one, built already"
+    return (
+        "Table: a new one, which is computed" if change.missing else "Table: a new one; nothing is computed for it now"
+    )
 
 
 def _waiting(questions: list[Comparison]) -> str:

@@ -54,6 +54,32 @@ def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Askin
     return Answer(kept, refused, tuple(broken))
 
 
+def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], found: dict[str, bool]) -> Asking:
+    """Ask for the rows of every model that is there before and after: `found` says of each whether they are the same.
+
+    What the promises come to is answered as by `proof`; a model that Spark refuses is not among the found.
+    """
+    was: dict[str, Content] = {}
+    now: dict[str, Content] = {}
+    broken: list[Broken] = []
+    refused = 0
+    for name in ordered(after):
+        old, new = _query(before.get(name), was, False), _query(after[name], now, False)
+        wanted = [query for query in (old, new) if query]
+        known = dict(zip(wanted, (yield wanted), strict=True))
+        first, second = known.get(old), known.get(new)
+        if second is not None:
+            now[name] = first if first is not None and first.same(second) else second
+        if first is None or second is None:
+            refused += 1
+            continue
+        was[name] = first
+        found[name] = first.same(second) and list(first.types.items()) == list(second.types.items())
+        if promises(changes.get(name)):
+            broken += [each for each in [compared(name, changes.get(name), first, second)] if each]
+    return Answer(len(found), refused, tuple(broken))
+
+
 def _promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:
     """The models of which something is promised although they, or something that they read, were edited."""
     felt: set[str] = set()
