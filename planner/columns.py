@@ -102,7 +102,7 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
         qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
     except SqlglotError:
         return _unknown(sql, tree, names, _unresolved(tree, schemas))
-    return _known(sql, qualified, parents, time_column)
+    return _known(tree, qualified, parents, time_column)
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:
@@ -112,23 +112,25 @@ def tables_of(tree: exp.Expr) -> frozenset[str]:
     )
 
 
-def _known(sql: str, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str) -> Shape:
+def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str) -> Shape:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
-        return _unknown(sql, tree, frozenset(parents))
+        return _unknown(written.sql("spark", comments=False), tree, frozenset(parents))
     looking = tuple(looking_further(tree, time_column)) if time_column and isinstance(tree, exp.Query) else ()
     tables = {
         name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
     }
-    query = Query(tables, {name: p.columns or () for name, p in parents.items()}, frozenset(map(id, looking)))
+    lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
+    schema = {name: parent.columns or () for name, parent in parents.items()}
+    query = Query(tables, schema, frozenset(map(id, looking)), lower)
     try:
         relation = query.relation(tree)
         seen = Digests().relation(relation)
     except (Opaque, RecursionError):
-        return _opaque(tree, columns, parents, by_day=not looking)
+        return _opaque(written, columns, parents, by_day=not looking)
     if tuple(relation.columns) != columns:
-        return _opaque(tree, columns, parents, by_day=not looking)
+        return _opaque(written, columns, parents, by_day=not looking)
     return Shape(
         known=True,
         text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),

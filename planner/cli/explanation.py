@@ -37,6 +37,9 @@ def _because(plan: Plan, change: Change) -> Iterator[str]:
     if columns := _touched(change.columns):
         yield f"Columns: {columns}"
     yield _table(change)
+    if change.copies:
+        held = ", ".join(str(interval) for interval in change.copies)
+        yield f"Copied from its old table, which holds the same rows: {held}"
     questions = [each for each in plan.comparisons if each.reader == change.name]
     if change.missing and questions:
         yield _waiting(questions)

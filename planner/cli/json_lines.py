@@ -44,6 +44,7 @@ class JsonLines:
         self._audits: list[Json] = []
         self._snapshots: Mapping[str, Snapshot] = {}
         self._plan: Json | None = None
+        self._copied: dict[str, list[list[str]]] = {}  # model -> stretches whose rows came from its old table
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
         """One line a test."""
@@ -64,7 +65,7 @@ class JsonLines:
     def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan as it was in the end; it keeps the id under which it was applied."""
         assert self._plan is not None
-        self._plan = revised_json(self._plan, plan, estimates)
+        self._plan = revised_json(self._plan, plan, estimates, self._copied)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What a run would compute."""
@@ -80,9 +81,12 @@ class JsonLines:
             case StageStarted(stage, total):
                 line({"event": "stage", "name": str(stage), "total": total})
             case BatchDone():
+                if event.copied:
+                    self._copied.setdefault(event.model, []).append(interval_json(event.interval))
                 line({
                     "event": "batch", "model": event.model, "index": event.index, "of": event.of,
                     "interval": interval_json(event.interval), "rows": event.rows, "seconds": round(event.seconds, 3),
+                    "copied": event.copied,
                 })  # fmt: skip
             case AuditRan(model, result):
                 self._audits.append(self._audit(model, result))

@@ -36,12 +36,15 @@ def plan_json(plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
     }
 
 
-def revised_json(shown: Json, plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
+def revised_json(
+    shown: Json, plan: Plan, estimates: Mapping[str, Estimate], copied: Mapping[str, list[list[str]]]
+) -> Json:
     """A plan as it was in the end, told as of the plan that was shown: under its id, with the time that was computed,
     which by now is missing no more, less what comparing tables spared."""
     final, asked = plan_json(plan, estimates), {model["name"]: model["intervals"] for model in shown["models"]}
     for model in final["models"]:
         model["intervals"] = [] if model["spared"] else asked.get(model["name"], model["intervals"])
+        model["copies"] = copied.get(model["name"], [])
     kept = {key: shown[key] for key in ("id", "virtual", "empty")}
     return {**final, **kept, "promised": shown["promise"]}
 
@@ -62,6 +65,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
         "table": shown.table,
         "shares": change.shares,
         "intervals": _timeline(change.missing),
+        "copies": _timeline(change.copies),
         "needed": _timeline(change.needed),
         "preview": change.preview,
         "estimate": _estimate(estimate),

@@ -102,7 +102,8 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     width = max((len(view_name(c.name, environment)) for c in plan.backfills), default=0) if plan else 0
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
-    what = f"insert {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else "full refresh"
+    verb = "copy" if event.copied else "insert"
+    what = f"{verb} {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else "full refresh"
     what = "insert seed file" if kind is Kind.SEED else what
     what += f", audits ✔{event.audits}" if event.audits else ""
     number, shown = f"[{event.index}/{event.of}]", view_name(event.model, environment)

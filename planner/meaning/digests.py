@@ -15,7 +15,7 @@ from itertools import islice, permutations, product
 from typing import TypeAlias
 
 from planner.meaning.sources import Source
-from planner.meaning.terms import Block, Part, Ref, Relation, Step, Term
+from planner.meaning.terms import ROW, Block, Part, Ref, Relation, Step, Term
 
 Names: TypeAlias = dict[Source, str]
 UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
@@ -76,7 +76,7 @@ class Digests:
             values = (self.part(value, inside) for value in part.columns.values())
             return self.of("relation", self.block(part.block, names), *values)
         if isinstance(part, Ref):
-            inner = part.source.column(self, names, part.inner)
+            inner = "row" if part.inner is ROW else part.source.column(self, names, part.inner)
             return self.of("of", names[part.source], inner) if names[part.source] else inner
         digests = [self.part(each, names) for each in part.parts]
         if part.op in UNORDERED:

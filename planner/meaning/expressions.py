@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from planner.functions import folds_rows, is_chancy, is_stranger, is_volatile, multiplies_rows
 from planner.meaning import rules
-from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
+from planner.meaning.terms import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
@@ -19,6 +19,18 @@ _SAME: Mapping[str, Callable[..., exp.Expr]] = {
     "isnull": lambda value: exp.Is(this=value, expression=exp.Null()),
     "isnotnull": lambda value: exp.Not(this=exp.Is(this=value, expression=exp.Null())),
 }
+# What has spellings, or a meaning of its own here; a subclass of one of these is something else.
+_SPELLED = frozenset((
+    exp.Paren, exp.Alias, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Parameter, exp.Window,
+    exp.Lambda, exp.Subquery, exp.Exists, exp.In, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT,
+    exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.Is, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Case,
+    exp.If, exp.Nullif, exp.Nvl2, exp.Cast, exp.TryCast, exp.Anonymous, exp.Extract, exp.Dot, exp.Bracket, exp.DPipe,
+    exp.Concat, exp.Filter, exp.WithinGroup, exp.Count, exp.Like, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
+    exp.BitwiseLeftShift, exp.BitwiseRightShift,
+))  # fmt: skip
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
+_LOOSE = (exp.DPipe, *_BITS)
+_PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
 _INT = range(-(2**31) + 1, 2**31)
 
@@ -54,7 +66,9 @@ class Reader:
 
     relation: Callable[[exp.Expr, Scope], Relation]  # reads a subquery
     unsure: frozenset[int] = frozenset()
+    lower: bool = False  # no name in the query is written with a capital
     chances: int = 0  # each throw of the dice is one of its own
+    thrown: int = 0  # how often the dice were thrown while reading
 
     def value(self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr] | None = None) -> Value:
         """The value of an expression; Opaque for what is not known."""
@@ -63,6 +77,7 @@ class Reader:
     def chance(self) -> str:
         """The name of one more throw of the dice."""
         self.chances += 1
+        self.thrown += 1
         return f"chance {self.chances}"
 
 
@@ -84,6 +99,12 @@ class _Expression:
         return value
 
     def _value(self, node: exp.Expr) -> Value:
+        if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
+            if isinstance(node, (exp.Query, exp.Star)):
+                raise Opaque(type(node).__name__)
+            return self._plain(node)
+        if _binds_otherwise(node):
+            raise Opaque("operators that not everybody reads in the same order")
         match node:
             case exp.Paren() | exp.Alias():
                 return self.value(node.this)
@@ -106,8 +127,6 @@ class _Expression:
                 return self._lambda(node)
             case exp.Subquery() | exp.Exists() | exp.In():
                 return self._subquery(node)
-            case exp.Query() | exp.Star():
-                raise Opaque(type(node).__name__)
         return self._logic(node) or self._function(node)
 
     def _logic(self, node: exp.Expr) -> Value | None:
@@ -158,14 +177,16 @@ class _Expression:
                 return rules.concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
                 return rules.concatenation([self.value(each) for each in node.expressions])
-            case exp.Coalesce() if not node.expressions:
-                return self.value(node.this)
             case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
                 return self._with_clause(node)
             case exp.Count() if _counts_rows(node):
                 return Term("aggregate", ("Count", "rows"))
+        return self._plain(node)
+
+    def _plain(self, node: exp.Expr) -> Value:
+        """An operation that has one spelling only."""
         if folds_rows(node):
-            return Term("aggregate", (type(node).__name__, *self._parts(node)))
+            return Term("aggregate", (_name(node), *self._parts(node)))
         return Term(_name(node), self._parts(node))
 
     def _with_clause(self, node: exp.Expr) -> Value:
@@ -208,11 +229,11 @@ class _Expression:
                 continue  # a function known by its name only
             parts.append(key)
             for each in argument if isinstance(argument, list) else [argument]:
-                parts += self._argument(each)
+                parts += self._argument(each, node)
             parts.append("end")
         return tuple(parts)
 
-    def _argument(self, argument: object) -> list[Part]:
+    def _argument(self, argument: object, of: exp.Expr) -> list[Part]:
         if not isinstance(argument, exp.Expr):
             return [f"{type(argument).__name__} {argument}"]
         if isinstance(argument, exp.Identifier):
@@ -221,17 +242,27 @@ class _Expression:
         if isinstance(argument, (exp.DataType, exp.Var)):
             return [argument.sql("spark").upper()]
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
-            return self._star(argument)
+            return self._star(argument, of)
         return [self.value(argument)]
 
-    def _star(self, star: exp.Expr) -> list[Part]:
-        """`*` or `a.*` inside a function: every column, each with its name."""
+    def _star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
+        """`*` or `a.*` inside a function: every column, each with its name.
+
+        A struct's fields keep the capitals with which a subquery writes its outputs, so there it must be a table's.
+        """
         if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
             raise Opaque("a star with exceptions inside a function")
         asked = star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
         tables = [columns for alias, columns in self.scope.tables.items() if asked in (None, alias)]
         if not tables or (asked is None and len(tables) > 1):
             raise Opaque("which columns a star means")  # USING and NATURAL merge some of them
+        values = [(name, value) for columns in tables for name, value in columns.items()]
+        if (
+            isinstance(of, exp.Struct)
+            and not self.reader.lower
+            and not all(isinstance(v, Ref) and v.inner == name for name, v in values)
+        ):
+            raise Opaque("the fields of a star")
         return [part for columns in tables for name, value in columns.items() for part in (name, value)]
 
     def _column(self, node: exp.Column) -> Value:
@@ -242,7 +273,9 @@ class _Expression:
             return Term("field", (self._variable(table), name))
         if node.args.get("db") or not table or isinstance(node.this, exp.Star):
             raise Opaque(node.sql("spark"))
-        return self.scope.column(table, name)
+        value = self.scope.column(table, name)
+        # beside a decimal, 3 is a narrow decimal when it is written there, and INT when it comes from anywhere else
+        return rules.distant(value)
 
     def _variable(self, name: str) -> Value:
         depth = len(self.variables) - 1 - self.variables[::-1].index(name)
@@ -310,7 +343,8 @@ def placed(value: Part, block: Block) -> Part:
     if not isinstance(value, Term):
         return value
     if value.op == "window" and value.parts[-1] == ROWS:
-        return replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), block))
+        row = Term("any of", tuple(Ref(source, ROW) for source in block.all_sources))  # even a window over no column
+        return replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), row, block))
     parts = tuple(placed(part, block) for part in value.parts)
     return value if parts == value.parts else replace(value, parts=parts)
 
@@ -325,6 +359,17 @@ def references(value: Part) -> list[Ref]:
     if isinstance(value, Ref):
         return [value]
     return [ref for part in value.parts for ref in references(part)] if isinstance(value, Term) else []
+
+
+def _binds_otherwise(node: exp.Expr) -> bool:
+    """True where Spark's order of operators is not the parser's: `||` beside `+`, one bit operator beside another, a
+    comparison of a comparison, without parentheses."""
+    operands = [each for each in (node.args.get("this"), node.args.get("expression")) if isinstance(each, exp.Expr)]
+    if isinstance(node, _LOOSE):
+        return any(isinstance(each, (*_LOOSE, exp.Add, exp.Sub)) and type(each) is not type(node) for each in operands)
+    if isinstance(node, (exp.Add, exp.Sub)):
+        return any(isinstance(each, _LOOSE) for each in operands)
+    return isinstance(node, _PREDICATES) and any(isinstance(each, _PREDICATES) for each in operands)
 
 
 def _is_text(node: exp.Expr) -> bool:

@@ -13,7 +13,7 @@ from planner.meaning import rules
 from planner.meaning.expressions import Reader, Scope
 from planner.meaning.generators import call_of, made
 from planner.meaning.prepare import WRITTEN
-from planner.meaning.sources import Compound, Full, Sealed, Source, Table, Values
+from planner.meaning.sources import Compound, Full, Sealed, Source, Table, Values, fresh
 from planner.meaning.terms import Block, Opaque, Ref, Relation, Step, Term, Value
 from planner.meaning.trees import alias_columns, given
 
@@ -32,12 +32,13 @@ class FromClause(ABC):
     tables: Mapping[str, Table]
     columns: Mapping[str, tuple[str, ...]]
     unsure: frozenset[int] = frozenset()
+    lower: bool = False  # no name is written with a capital
     _chances: dict[int, int] = field(default_factory=dict)
     _queries: int = 0
 
     def __post_init__(self) -> None:
         self._ctes = With()
-        self._reader = Reader(self._nested, self.unsure)
+        self._reader = Reader(self._nested, self.unsure, self.lower)
 
     def _nested(self, node: exp.Expr, scope: Scope) -> Relation:
         return self._query(node, self._ctes, scope)
@@ -60,7 +61,7 @@ class FromClause(ABC):
 
     def _item(self, node: exp.Expr, outer: Scope | None) -> tuple[str, Relation]:
         """One table, CTE or subquery of FROM, under its alias."""
-        alias = node.alias_or_name.lower()
+        alias, thrown = node.alias_or_name.lower(), self._reader.thrown
         if isinstance(node, exp.Table):
             relation = self._table(node)
         elif isinstance(node, exp.Values):
@@ -69,6 +70,8 @@ class FromClause(ABC):
             relation = self._query(node.this, self._ctes, None)
         else:
             raise Opaque(type(node).__name__)
+        if self._reader.thrown > thrown:  # once for each of its rows, and not of those that a join makes of them
+            relation = fresh(relation, Sealed(relation.block))
         if names := [each.name.lower() for each in alias_columns(node)]:
             if len(names) != len(relation.columns):
                 raise Opaque("an alias for some columns")
@@ -113,7 +116,7 @@ class FromClause(ABC):
         if join.args.get("using") or (join.method or "").upper() not in ("", "NATURAL") or kind in ("SEMI", "ANTI"):
             raise Opaque("an unusual join")
         if isinstance(join.this, exp.Lateral):
-            if join.args.get("on") and not isinstance(join.args["on"], exp.Boolean):
+            if join.args.get("on") and not (isinstance(join.args["on"], exp.Boolean) and join.args["on"].this):
                 raise Opaque("a condition on LATERAL")
             return self._lateral(join.this, block, scope, outer=side == "LEFT")
         alias, right = self._item(join.this, scope.outer)

@@ -10,12 +10,15 @@ from sqlglot import exp
 from planner.meaning.digests import Digests
 from planner.meaning.expressions import Reader, Scope, has_op
 from planner.meaning.rules import conjuncts
-from planner.meaning.sources import Group
+from planner.meaning.sources import Group, is_constant
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
 from planner.meaning.trees import given
 
 # What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
 _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
+_OF_NO_FLOAT = frozenset(
+    "Year Month Day Quarter Hour TsOrDsToDate TimestampTrunc DateTrunc Lower Upper Trim Substring Length".split()
+)
 _SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
 _LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
 
@@ -47,6 +50,8 @@ class Grouping:
             return value
         if isinstance(value, (Term, Ref)):
             if (key := self.keys.get(self.among.digest(value))) is not None:
+                if isinstance(value, Term) and value.op not in _OF_NO_FLOAT and self._holds_key(value):
+                    raise Opaque("one key or another made of it")
                 return Ref(self.group, key)
             if isinstance(value, Term) and value.op == "aggregate":
                 return Ref(self.group, value)
@@ -55,6 +60,17 @@ class Grouping:
         if value.free & frozenset(self.among.block.all_sources):
             raise Opaque("a column that is neither grouped by nor aggregated")
         return value
+
+    def _holds_key(self, value: Term) -> bool:
+        """True when a key is made of another: which of the two is meant matters where equal values look different."""
+        return any(
+            not isinstance(part, str)
+            and (
+                (isinstance(part, (Term, Ref)) and self.among.digest(part) in self.keys)
+                or (isinstance(part, Term) and self._holds_key(part))
+            )
+            for part in value.parts
+        )
 
 
 def grouped(block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None) -> tuple[Grouping, Block]:
@@ -109,6 +125,8 @@ def group_keys(
     keys = [reader.value(each, scope) for each in group.expressions if not isinstance(each, _SETS)]
     if not sets:
         return keys, None
+    if any(map(is_constant, keys)):
+        raise Opaque("a constant in a grouping of several sets")
     inner = [column for each in sets for column in _set_members(each)]
     whole = [each for each in sets if not each.expressions]  # WITH ROLLUP: over all the keys
     if whole and len(sets) > 1:

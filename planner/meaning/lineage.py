@@ -18,7 +18,7 @@ from planner.meaning.sources import (
     Values,
     column_at,
 )
-from planner.meaning.terms import Block, Part, Ref, Relation
+from planner.meaning.terms import ROW, Block, Part, Ref, Relation
 
 Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
 NONE: Columns = frozenset()
@@ -33,7 +33,7 @@ def made_from(part: Part) -> Columns:
     if isinstance(part, Relation):
         return depends_on(part.block) | _all(part.columns.values())
     if isinstance(part, Ref):
-        return _inside(part.source, part.inner)
+        return NONE if part.inner is ROW else _inside(part.source, part.inner)
     return _all(part.parts)
 
 

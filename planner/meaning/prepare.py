@@ -30,6 +30,9 @@ def _mark_fields(tree: exp.Expr) -> None:
     sources = {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Subquery, exp.CTE, exp.Lateral)}
     sources |= {each.name.lower() for each in tree.find_all(exp.TableAlias)}
     columns = (each for each in tree.find_all(exp.Column) if each.table and each.table.lower() not in sources)
+    for named in tree.find_all(exp.PropertyEQ):
+        if isinstance(named.this, exp.Identifier):
+            named.set("this", exp.to_identifier(encoded(named.this.name)))  # it may be the column's own
     dots = (each for each in tree.find_all(exp.Dot) if isinstance(each.expression, exp.Identifier))
     for field in [*columns, *dots]:
         name = field.expression if isinstance(field, exp.Dot) else field.this

@@ -145,7 +145,7 @@ class Query(FromClause):
             elif multiplies_rows(output.unalias()):
                 raw[name] = output
             else:
-                raw[name] = self._reader.value(output.unalias(), scope, windows)
+                raw[name] = rules.output(self._reader.value(output.unalias(), scope, windows))
         return raw
 
     def _grouped(

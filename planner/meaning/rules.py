@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from planner.meaning.sources import Group
 from planner.meaning.terms import Block, Part, Ref, Relation, Term, Value
+from planner.meaning.types import type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 _OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
 _INT_MAX = 2**31 - 1
+_PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "Add": lambda one, two: one + two,
     "Sub": lambda one, two: one - two,
@@ -43,7 +45,8 @@ def conjunction(values: Iterable[Value]) -> Value:
     found = [value for value in conjuncts(values) if not _is(value, "TRUE")]
     if any(_is(value, "FALSE") for value in found):
         return FALSE
-    return TRUE if not found else found[0] if len(found) == 1 else Term("and", tuple(found))
+    alone = len(found) == 1 and type_of(found[0]) == "boolean"  # of a text, AND makes a boolean
+    return TRUE if not found else found[0] if alone else Term("and", tuple(found))
 
 
 def conjuncts(values: Iterable[Value]) -> list[Value]:
@@ -74,9 +77,10 @@ def _sought(value: Value) -> Value:
 
 
 def membership(this: Value, listed: Sequence[Value]) -> Value:
-    """IN over literals of one type is OR over equalities; among mixed ones Spark compares in a type of its own."""
+    """IN over literals of one type is OR over equalities where the other side is of a plain type; with decimals, or
+    literals of several types, IN compares in a type of its own."""
     ops = {each.op if isinstance(each, Term) else "" for each in listed}
-    if ops in ({"int"}, {"text"}):
+    if ops in ({"int"}, {"text"}) and type_of(this) in _PLAIN:
         return disjunction([comparison("EQ", this, each) for each in listed])
     return Term("in", (this, Term("any of", tuple(listed))))
 
@@ -88,7 +92,8 @@ def disjunction(values: Sequence[Value]) -> Value:
         found += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
     if any(_is(value, "TRUE") for value in found):
         return TRUE
-    return FALSE if not found else found[0] if len(found) == 1 else Term("or", tuple(found))
+    alone = len(found) == 1 and type_of(found[0]) == "boolean"
+    return FALSE if not found else found[0] if alone else Term("or", tuple(found))
 
 
 def negation(value: Value) -> Value:
@@ -100,7 +105,7 @@ def negation(value: Value) -> Value:
             return FALSE
         case "FALSE":
             return TRUE
-        case "not":
+        case "not" if type_of(value.parts[0]) == "boolean":
             return _values(value)[0]
         case "and":
             return disjunction([negation(each) for each in _values(value)])
@@ -127,8 +132,21 @@ def arithmetic(op: str, one: Value, two: Value) -> Value:
     if numbers := _numbers(one, two):
         result = _ARITHMETIC[op](*numbers)
         if abs(result) <= _INT_MAX:
-            return number(result)
+            return distant(number(result))
     return Term(op, (one, two))
+
+
+def distant(value: Value) -> Value:
+    """A literal that does not stand where it is used: of the same value, and to be told from one that does."""
+    return Term("constant", (value,)) if isinstance(value, Term) and value.op in ("int", "number", "text") else value
+
+
+def output(value: Value) -> Value:
+    """A value as a column: there a literal is what it is, wherever it comes from."""
+    if isinstance(value, Term) and value.op == "constant":
+        (inner,) = _values(value)
+        return inner
+    return value
 
 
 def number(value: int) -> Term:
@@ -146,7 +164,7 @@ def cast(value: Value, type_: str, *, safe: bool) -> Value:
     """A cast to the type that the value has is none; so is one to the type that it was just cast to."""
     if isinstance(value, Term):
         if value.op in _TYPES.get(type_.upper(), ()):
-            return value
+            return distant(value)
         if value.op in ("cast", "try cast") and value.parts[1] == type_:
             return value
         if value.op == "aggregate" and value.parts[0] == "Count" and type_.upper() == "BIGINT":
@@ -221,5 +239,6 @@ def _is(value: Part, op: str) -> bool:
 
 
 def _numbers(*values: Value) -> tuple[int, int] | None:
-    found = [int(str(v.parts[0])) for v in values if isinstance(v, Term) and v.op == "int"]
+    plain = [output(value) for value in values]
+    found = [int(str(v.parts[0])) for v in plain if isinstance(v, Term) and v.op == "int"]
     return (found[0], found[1]) if len(found) == 2 else None

@@ -157,6 +157,11 @@ class Group(_Over):
     def parts(self) -> tuple[Part, ...]:
         return (self.block, *self.keys, *((self.sets,) if self.sets else ()))
 
+    def column(self, digests: Digests, names: Names, inner: Part) -> str:
+        value = super().column(digests, names, inner)
+        # a key is one of the values that are equal to it (-0.0 becomes 0.0), and in a subtotal it is NULL
+        return value if isinstance(inner, Term) and inner.op == "aggregate" else digests.of("key", value)
+
     def rows(self, digests: Digests, names: Names) -> str:
         inside = digests.inside(self.block, names)
         sets = digests.part(self.sets, inside) if self.sets else ""

@@ -43,6 +43,9 @@ class Term:
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str)))
 
 
+ROW = Term("row")  # inside a source: the row itself, whatever its columns
+
+
 @dataclass(frozen=True, eq=False)
 class Ref:
     """A value that a row of a source has: `inner` is a value inside the source, or the name of its column."""
@@ -52,7 +55,7 @@ class Ref:
 
     @cached_property
     def volatile(self) -> bool:
-        return self.source.column_volatile(self.inner)
+        return self.inner is not ROW and self.source.column_volatile(self.inner)
 
     @cached_property
     def free(self) -> frozenset[Source]:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.meaning.terms import Part, Ref, Term
+from planner.meaning.terms import ROW, Part, Ref, Term
 
+_BOOLEAN = "EQ NEQ LT LTE NullSafeEQ and or not in exists Like TRUE FALSE".split()
 _FIXED = {
-    "int": "int", "text": "string", "is null": "boolean", "EQ": "boolean", "LT": "boolean", "LTE": "boolean",
-    "and": "boolean", "or": "boolean", "not": "boolean", "Year": "int", "Month": "int", "Day": "int", "Length": "int",
-}  # fmt: skip
+    **dict.fromkeys([*_BOOLEAN, "is null", "in query"], "boolean"),
+    **dict.fromkeys(["int", "Year", "Month", "Day", "Length"], "int"),
+    "text": "string",
+}
 _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 
 
 def type_of(value: Part) -> str | None:
     """The type as Spark writes it, in lower case; None when it is not known."""
     if isinstance(value, Ref):
-        return value.source.column_type(value.inner)
+        return None if value.inner is ROW else value.source.column_type(value.inner)
     if not isinstance(value, Term):
         return None
     if value.op in ("cast", "try cast"):
         return spelled(str(value.parts[1]))
+    if value.op == "constant":
+        return type_of(value.parts[0])
     if value.op == "aggregate":
         return "bigint" if value.parts[0] == "Count" else None
     return _FIXED.get(value.op)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE
+from tests.planner.shop import FILES as DAILY_FILES
 
 AT = ("--execution-time", TODAY)
 MODEL = "MODEL (name shop.{}, kind FULL);\n{}"
@@ -117,3 +118,20 @@ def test_without_cut_off_nothing_waits(edited: CommandLine) -> None:
 
     assert [line for line in ran.lines if line["event"] in ("compared", "plan") and line.get("comparisons")] == []
     assert sum(line["event"] == "batch" for line in ran.lines) == 4
+
+
+def test_days_that_are_copied_are_told_apart_from_those_that_are_computed(shop: Callable[..., CommandLine]) -> None:
+    daily = DAILY_FILES["models/daily.sql"]
+    later = daily.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")
+    mergeplan = shop(later=later)
+    assert mergeplan("plan", "--auto-apply", *AT).code == 0
+    dearer = daily.replace("day, price", "day, price + CASE WHEN id = 3 THEN 1 ELSE 0 END AS price")
+    mergeplan.write("models/daily.sql", dearer)
+
+    ran = mergeplan("plan", "dev", "--auto-apply", "-o", "json", *AT)
+
+    told = {model["name"]: model for model in ran.result["plan"]["models"]}["shop.later"]
+    batches = [line for line in ran.lines if line["event"] == "batch" and line["model"] == "shop.later"]
+    assert told["copies"] == [line["interval"] for line in batches if line["copied"]]
+    assert [line["interval"] for line in batches if not line["copied"]] == [["2026-01-04", "2026-01-05"]]
+    assert told["intervals"] == [["2026-01-01", "2026-01-06"]]

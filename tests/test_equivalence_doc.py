@@ -1,0 +1,92 @@
+"""docs/equivalence.md says which texts are one query: every pair of its tables is tried."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from planner.change import Columns
+from planner.columns import Parent, Shape, shape_of
+from planner.model import Model
+from tests.planner.building import change_of, external, model, project
+
+PAGE = (Path(__file__).parent.parent / "docs" / "equivalence.md").read_text(encoding="utf-8")
+TABLES = {
+    f"s.{name}": tuple(columns.split(", "))
+    for name, columns in re.findall(r"s\.(\w+) \(([\w, ]+)\)", PAGE.partition("```\n")[2].partition("```")[0])
+}
+
+
+def rows(title: str) -> list[tuple[str, ...]]:
+    """The cells of the tables under a heading, those of the table's own head aside."""
+    section = PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    lines = [line.strip("|") for line in section.splitlines() if line.startswith("| ")]
+    cells = [tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)) for line in lines]
+    return [row for row in cells if row[0].startswith("`")]
+
+
+def query(cell: str) -> str:
+    """The query that a cell stands for."""
+    text = cell.strip("`")
+    if text.startswith("WHERE"):
+        return f"SELECT id FROM s.a {text}"
+    return text if text.startswith(("SELECT", "WITH")) else f"SELECT {text} AS v FROM s.a"
+
+
+def shape(cell: str) -> Shape:
+    parents = {name: Parent(columns, types=tuple((c, "string") for c in columns)) for name, columns in TABLES.items()}
+    return shape_of(query(cell), parents)
+
+
+def pairs(title: str) -> list[tuple[str, str]]:
+    return [(row[0], row[1]) for row in rows(title)]
+
+
+def models(cell: str) -> dict[str, Model]:
+    sources = [external(name, " ".join(columns)) for name, columns in TABLES.items()]
+    return project(*sources, model("s.m", query(cell)))
+
+
+def told(columns: Columns) -> str:
+    """What a change touches, in the page's words."""
+    if columns.every:
+        return "every"
+    verbs = (("adds", columns.added), ("removes", columns.removed), ("alters", columns.altered))
+    return "; ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in verbs if names) or "none"
+
+
+@pytest.mark.parametrize(("one", "other"), pairs("One query"))
+def test_a_pair_of_one_query_has_one_meaning(one: str, other: str) -> None:
+    first, second = shape(one), shape(other)
+
+    assert first.relation is not None
+    assert first.text == second.text
+
+
+@pytest.mark.parametrize(("one", "other"), pairs("Not one query") + pairs("Not recognised"))
+def test_a_pair_of_two_queries_has_two_meanings(one: str, other: str) -> None:
+    assert shape(one).known
+    assert shape(other).known
+    assert shape(one).text != shape(other).text
+
+
+@pytest.mark.parametrize(("one", "other"), pairs("Known to be inexact"))
+def test_a_pair_that_is_told_apart_by_now_is_not_said_to_be_inexact(one: str, other: str) -> None:
+    assert shape(one).text == shape(other).text, "told apart: move it to `Not one query`"
+
+
+@pytest.mark.parametrize(("before", "after", "rule", "touched"), [row[:4] for row in rows("How columns are followed")])
+def test_an_edit_touches_the_columns_that_are_told(before: str, after: str, rule: str, touched: str) -> None:
+    change = change_of(models(before), models(after))["s.m"]
+
+    assert (f"`{change.rule}`", told(change.columns)) == (rule, touched.replace("`", ""))
+
+
+def test_the_page_has_pairs_of_every_sort() -> None:
+    counts = [
+        len(rows(title)) for title in ("One query", "Not one query", "Not recognised", "How columns are followed")
+    ]
+
+    assert [count > least for count, least in zip(counts, (60, 30, 12, 20), strict=True)] == [True] * 4
