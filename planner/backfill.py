@@ -237,7 +237,10 @@ class Backfill:
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
-        return self.engine.replace_interval(table, f"SELECT {names} FROM {work.copied_from}", interval)
+        sql = f"SELECT {names} FROM {work.copied_from}"
+        if table.partitioning is None:
+            return self.engine.replace_table(table, sql)
+        return self.engine.replace_interval(table, sql, interval)
 
     def _write(self, snapshot: Snapshot, table: Table, interval: Interval) -> Written:
         model = snapshot.model

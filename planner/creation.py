@@ -65,7 +65,7 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
     cut = None
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
         cut = time_partitioning(columns, model.time_column, model.time_format, UNITS[model.cron.unit])
-    return Table(snapshot.table, columns, cut, model.description)
+    return Table(snapshot.table, columns, cut, model.description, model.storage_format, model.physical_properties)
 
 
 def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:

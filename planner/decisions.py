@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from planner.blockers import readers_of_removed, unresolved
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
@@ -24,12 +25,14 @@ from planner.impact import (
     is_edited,
     verdict,
 )
+from planner.intervals import between
 from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.rows import meaning_of
 from planner.schedule import Loaded
 from planner.snapshot import Meaning, Snapshot, physical_name, version_of
 
+ALWAYS = between(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
 
 
@@ -163,7 +166,8 @@ def _decide_model(
     decided.comparisons += told.questions
     sides = Side(old.model, before, old.raw), Side(model, after, told.seen)
     change = _decide_change(old, fresh, sides, told.spared, words, base_name, decided)
-    decided.add(replace(change, copies=told.same if change.recomputed else ()), parents, base)
+    same = ALWAYS if change.rule == "layout-changed" and model.kind is not Kind.SEED else told.same
+    decided.add(replace(change, copies=same if change.recomputed else ()), parents, base)
 
 
 def _began(graph: Graph, model: Model) -> str:

@@ -118,6 +118,8 @@ class Table:
     columns: tuple[Column, ...]
     partitioning: Partitioning | None = None
     comment: str = ""
+    format: str = "parquet"
+    options: tuple[tuple[str, str], ...] = ()  # of the files that are written, and of the table
 
 
 class Engine(Protocol):

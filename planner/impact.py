@@ -45,7 +45,7 @@ def fingerprint_of(
     model: Model, shape: Shape | None, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
     """The canonical query and what else shapes rows; what is only said of the model; what it reads."""
-    data = digest(shape.text if shape else "", *row_settings(model).values(), began)
+    data = digest(shape.text if shape else "", *row_settings(model).values(), *layout(model).values(), began)
     metadata = digest(model.sql, *_words_about(model).values())
     read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
     return Fingerprint(data, metadata, read)
@@ -53,7 +53,7 @@ def fingerprint_of(
 
 def is_edited(old: Model, new: Model) -> bool:
     """True when a person changed this model itself, not only something it reads."""
-    return old.sql != new.sql or row_settings(old) != row_settings(new) or _words_about(old) != _words_about(new)
+    return old.sql != new.sql or any(said(old) != said(new) for said in (row_settings, layout, _words_about))
 
 
 def difference(old: Seen, new: Seen) -> Columns:
@@ -86,6 +86,8 @@ def verdict(old: Side, new: Side, effects: Mapping[str, Columns]) -> Verdict:
         return _unaffected(new, effects) if same else _carried(old, new, effects, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT):
         return own if same else _carried(old, new, effects, touched)
+    if own.rule == "layout-changed":
+        return own if same else _carried(old, new, effects, touched)
     if own.rule in ("kind-changed", "settings-changed", "seed-content"):
         return _by_settings(own, touched, reordered)
     if same:
@@ -104,6 +106,10 @@ def _own_change(old: Side, new: Side) -> Verdict:
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
     if settings:
         return Verdict(Category.BREAKING, "settings-changed", f"{_listed(settings, capital=True)} changed")
+    if old.model.sql == new.model.sql and layout(old.model) != layout(new.model):
+        changed = [name for name, value in layout(new.model).items() if layout(old.model)[name] != value]
+        reason = f"{_listed(changed, capital=True)} changed: the rows are copied from the table that holds them."
+        return Verdict(Category.NON_BREAKING, "layout-changed", reason)
     if old.model.sql == new.model.sql:
         about = [name for name, value in _words_about(new.model).items() if _words_about(old.model)[name] != value]
         reason = f"Only {_listed(about)} changed; the rows come from the same query."
@@ -231,6 +237,13 @@ def row_settings(model: Model) -> dict[str, str]:
         "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
     }
+
+
+def layout(model: Model) -> dict[str, str]:
+    """How the rows are kept, whichever they are."""
+    if not model.kind.is_stored:
+        return {}
+    return {"storage_format": model.storage_format, "physical_properties": repr(model.physical_properties)}
 
 
 def _words_about(model: Model) -> dict[str, str]:

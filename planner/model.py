@@ -105,6 +105,8 @@ class Model:
     tags: tuple[str, ...] = ()
     grain: tuple[str, ...] = ()
     stamp: str = ""
+    storage_format: str = "parquet"
+    physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
 
     @property
     def schema(self) -> str:

@@ -101,4 +101,5 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
-    return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named)[:12]
+    layout = (model.storage_format, *(part for pair in model.physical_properties for part in pair))
+    return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named, "laid out", *layout)[:12]

@@ -1,7 +1,7 @@
 """From the text of a file to a Model or to Audits; every error says the file, the line and the column.
 
 Accepted in MODEL because they change nothing here: `allow_partials false`, `enabled`, `formatting`, `ignored_rules`,
-`interval_unit` when it is the cron's own, `optimize_query`, `references`, `storage_format parquet`, `validate_query`.
+`interval_unit` when it is the cron's own, `optimize_query`, `references`, `validate_query`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from planner.reading.properties import (
     checked,
     columns,
     descriptions,
+    literals,
     name,
     names,
     only_grain,
@@ -41,9 +42,10 @@ from planner.reading.properties import (
 )
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
 
-LATER = """session_properties physical_properties virtual_properties partitioned_by clustered_by signals blueprints
+LATER = """session_properties virtual_properties partitioned_by clustered_by signals blueprints
     pre_statements post_statements on_virtual_update gateway table_format physical_version default_catalog
     table_properties project""".split()
+FORMATS = ("parquet", "orc")
 _AUDIT_KEYS = ("name", "dialect", "blocking", "defaults", "standalone")
 _AUDIT_LATER = ("skip", "model", "owner", "description", "start", "cron", "depends_on")
 
@@ -315,6 +317,13 @@ def _harmless(model: Model, given: Property, _: Defaults) -> Model:
     return model
 
 
+def _format(given: Property) -> str:
+    text = word(given).lower()
+    if text not in FORMATS:
+        raise given.error(f"`{given.key} {given.text}` is not supported.", f"Known: {', '.join(FORMATS)}.")
+    return text
+
+
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
@@ -339,7 +348,8 @@ _READERS: dict[str, _Reader] = {
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
     "depends_on": lambda model, given, _: replace(model, depends_on=_depends_on(given)),
     "allow_partials": _only("false"),
-    "storage_format": _only("parquet"),
+    "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
+    "physical_properties": lambda model, given, _: replace(model, physical_properties=literals(given)),
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,

@@ -159,6 +159,16 @@ def pairs(given: Property) -> tuple[tuple[str, str], ...]:
     return tuple((each.key, spark_sql(each.source, each.value)) for each in properties(given.source, inside(given)))
 
 
+def literals(given: Property) -> tuple[tuple[str, str], ...]:
+    """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is no literal."""
+    found = []
+    for each in properties(given.source, inside(given)):
+        if len(each.value) != 1:
+            raise each.error(f"`{each.text}` is not a text, a number, or true or false.")
+        found.append((each.key, each.text))
+    return tuple(sorted(found))
+
+
 def spark_sql(source: Source, tokens: Tokens) -> str:
     """A SQL expression in the file's dialect as Spark SQL."""
     return parsed(source, tokens, "The value").sql("spark", comments=False)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -86,7 +87,9 @@ class SparkEngine:
         partitioned = f" PARTITIONED BY ({quoted(cut.column)})" if cut else ""
         comment = f" COMMENT {literal(table.comment)}" if table.comment else ""
         with self._verb():
-            definition = f"({', '.join(columns)}) USING parquet{partitioned}{comment}"
+            options = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in table.options)
+            said = f" TBLPROPERTIES ({options})" if options else ""
+            definition = f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{said}"
             self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}")
 
     def replace_table(self, table: Table, sql: str) -> Written:
@@ -109,9 +112,9 @@ class SparkEngine:
             inside = frame.where(f"{quoted(cut.column)} >= {first} AND {quoted(cut.column)} < {after}")
             batch = self._batch(table.name)
             check()
-            rows, values = self._write_periods(inside, batch, cut)
+            rows, values = self._write_periods(table, inside, batch, cut)
             check()
-            self._point_periods(table.name, cut, batch, values, low, high)
+            self._point_periods(table, cut, batch, values, low, high)
             return Written(rows, tuple(sorted(values)))
 
     def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
@@ -317,27 +320,27 @@ class SparkEngine:
         batch = self._batch(table.name)
         frame, told = self._session.observed(frame.selectExpr(*_cast(table, frame)), rows="count(1)")
         check()
-        frame.write.parquet(batch)
+        _written(table, frame).save(batch)
         check()
         self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {literal(batch)}")
         return Written(told().get("rows", 0))
 
-    def _write_periods(self, frame: Frame, batch: str, cut: Partitioning) -> tuple[int, frozenset[str]]:
+    def _write_periods(self, table: Table, frame: Frame, batch: str, cut: Partitioning) -> tuple[int, frozenset[str]]:
         """Write rows aside, a folder per partition; how many there were, and which values."""
         frame, told = self._session.observed(
             frame, rows="count(1)", periods=f"collect_set(cast({quoted(cut.column)} as string))"
         )
-        frame.write.partitionBy(cut.column).parquet(batch)
+        _written(table, frame).partitionBy(cut.column).save(batch)
         seen = told()
         return seen.get("rows", 0), frozenset(seen.get("periods", ()))
 
     def _point_periods(
-        self, name: str, cut: Partitioning, batch: str, values: frozenset[str], low: str, high: str
+        self, written: Table, cut: Partitioning, batch: str, values: frozenset[str], low: str, high: str
     ) -> None:
         """Point the interval's partitions at the batch: new ones in one statement, then the existing, one by one."""
-        listed = self._run(f"SHOW PARTITIONS {quoted(name)}").collect()
+        listed = self._run(f"SHOW PARTITIONS {quoted(written.name)}").collect()
         existing = {unquote(row[0].partition("=")[2]) for row in listed}
-        table, column = quoted(name), quoted(cut.column)
+        table, column = quoted(written.name), quoted(cut.column)
 
         def place(value: str) -> str:
             folder = ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
@@ -351,7 +354,7 @@ class SparkEngine:
         emptied = sorted(value for value in existing - values if low <= value < high)
         if emptied:  # not dropped: a reader that has planned its query would fail
             empty = f"{batch}/empty"
-            self._run(f"SELECT * FROM {table} WHERE false").drop(cut.column).write.parquet(empty)
+            _written(written, self._run(f"SELECT * FROM {table} WHERE false").drop(cut.column)).save(empty)
         for value in emptied:
             self._run(f"ALTER TABLE {table} PARTITION ({column} = {literal(value)}) SET LOCATION {literal(empty)}")
 
@@ -370,6 +373,11 @@ class SparkEngine:
         column = table.columns[bad["#bad"]]
         said = f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
         return QueryError(said, line=int(bad["#"]) + 1)  # below the header
+
+
+def _written(table: Table, frame: Frame) -> Any:
+    """The writer of a frame's rows as the table's files are written."""
+    return frame.write.format(table.format).options(**dict(table.options))
 
 
 def _wrapped(sql: str) -> str:

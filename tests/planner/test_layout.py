@@ -1,0 +1,65 @@
+"""How a table's files are written: an edit of it copies rows and computes none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from planner.errors import ProjectError
+from planner.events import BatchDone, Event
+from planner.reading.parse import Defaults, parse_model
+from planner.spark.engine import SparkEngine
+from planner.state import StateStore
+
+from .building import change_of, external, model, project
+from .shop import FILES, NOW, applied, rows, written
+
+DAILY = FILES["models/daily.sql"]
+TOTAL = FILES["models/total.sql"]
+
+
+@pytest.fixture
+def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
+    """A state store of one sort: nothing here depends on it."""
+    opened = StateStore(f"sqlite:///{tmp_path}/state.db", project)
+    yield opened
+    opened.close()
+
+
+def test_another_layout_copies_rows_and_computes_none(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
+    applied(written(tmp_path), engine, store)
+    orc = DAILY.replace("audits (", "storage_format orc,\n  physical_properties (compression = 'zlib'),\n  audits (")
+    told = TOTAL.replace("kind FULL", "kind FULL, storage_format orc")
+    events = list[Event]()
+
+    applied(written(tmp_path, daily=orc, total=told), engine, store, "prod", events.append)
+
+    assert {(e.model, e.copied) for e in events if isinstance(e, BatchDone)} == {
+        ("shop.daily", True),
+        ("shop.total", True),
+    }
+    assert rows(engine, "SELECT total FROM shop.total") == [(60,)]
+    assert rows(engine, "SELECT id FROM shop.daily ORDER BY id") == [(1,), (2,), (3,)]
+
+
+def test_readers_of_a_table_that_is_laid_out_anew_keep_theirs() -> None:
+    raw, child = external("s.raw", "id x"), model("s.child", "SELECT id FROM s.parent")
+    before = project(raw, model("s.parent", "SELECT id, x FROM s.raw"), child)
+    after = project(raw, model("s.parent", "SELECT id, x FROM s.raw", storage_format="orc"), child)
+
+    changes = change_of(before, after)
+
+    assert (changes["s.parent"].category, changes["s.parent"].rule) == ("non_breaking", "layout-changed")
+    assert [name for name, change in changes.items() if change.recomputed] == ["s.parent"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("storage_format csv", r"models/a\.sql:1: `storage_format csv` is not supported"),
+        ("physical_properties (a = 1 + 1)", r"models/a\.sql:1: `1 \+ 1` is not a text, a number, or true or false"),
+    ],
+)
+def test_a_layout_that_cannot_be_is_an_error_at_its_line(said: str, told: str) -> None:
+    with pytest.raises(ProjectError, match=told):
+        parse_model(f"MODEL (name s.a, {said});\nSELECT 1 AS a", "models/a.sql", Defaults(NOW))
