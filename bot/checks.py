@@ -13,7 +13,9 @@ from bot.results import Outcome, Problem
 from bot.words import (
     change_words,
     cost_words,
+    cut_off_words,
     failure_title,
+    open_words,
     problem_line,
     promise_sentence,
     promotion_status,
@@ -129,7 +131,9 @@ def _plan(shown: Shown) -> CheckView:
             annotations=remarks(outcome.problems),
         )
     plan = outcome.plan
-    text = f"{change_words(plan)}; to compute: {work_words(plan)}.\n\n{model_table(plan.models, CHECK_LIMIT - 5_000)}\n"
+    cut = "".join(f"\n\n{said}" for said in (cut_off_words(plan), open_words(plan)) if said)
+    rows = model_table(plan.models, CHECK_LIMIT - 9_000)
+    text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:
         marks = remarks(plan.blockers)
         return CheckView(PLAN, plan.blockers[0].message[:140], text, conclusion="failure", annotations=marks)
@@ -144,8 +148,9 @@ def _environment(record: PullRecord) -> CheckView:
         return CheckView(ENVIRONMENT, "Not built", f"{failure_title(outcome)}.", conclusion="skipped")
     if outcome.ok:
         built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
-        text = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
-        return CheckView(ENVIRONMENT, text.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
+        title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
+        text = f"{title} {cut_off_words(plan)}".rstrip()
+        return CheckView(ENVIRONMENT, title.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
     if outcome.failed or outcome.is_blocked:
         why = "Unit tests failed." if outcome.failed else "The plan is blocked."
         return CheckView(ENVIRONMENT, "Not built", why, conclusion="skipped")

@@ -187,7 +187,7 @@ def graph(models: Sequence[ModelChange]) -> str:
     for model in models:
         category = category_of(model)
         label = re.sub(r"[^A-Za-z0-9_. -]", "_", model.name)
-        work = "<br/>recomputed" if model.recomputed and model.change != "added" else ""
+        work = "<br/>recomputed" if model.recomputed and model.change != "added" else "<br/>cut off" * model.spared
         lines.append(
             f'  {ids[model.name]}["{label}<br/><i>{NAMES.get(category, "Changed")}</i>{work}"]:::{_style(category)}'
         )

@@ -393,7 +393,7 @@ class _ProdReconciliation:
 def moved_sentence(promised: str, outcome: Outcome) -> str:
     """What was computed at the merge because something had moved since the plan; '' when the promise was kept."""
     plan = outcome.plan
-    if plan is None or not promised or plan.promise == promised:
+    if plan is None or not promised or promised in (plan.promise, plan.promised):
         return ""
     todo = [model.name for model in plan.models if model.intervals]
     if not todo:

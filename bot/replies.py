@@ -93,8 +93,10 @@ def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, st
         return False, "The plan could not be made again, see the plan comment."
     if change.category != category:
         return False, f"{code(model)} stays {NAMES.get(change.category, change.category)}: {inert(change.reason)}"
-    kept = [each.name for each in plan.models if each.change == "indirect" and not each.recomputed]
-    below = [each.name for each in plan.models if each.change == "indirect" and each.recomputed]
+    indirect = [each for each in plan.models if each.change == "indirect"]
+    below = [each.name for each in indirect if each.recomputed]
+    cut = [each.name for each in indirect if each.spared]
+    kept = [each.name for each in indirect if not each.recomputed and not each.spared]
     effect = (
         f" Downstream recomputed: {_names(below)}."
         if below
@@ -102,6 +104,7 @@ def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, st
         if kept
         else ""
     )
+    effect += f" Cut off, because they read the same rows as before: {_names(cut)}." if cut else ""
     return True, f"{code(model)} is now {NAMES[category]}.{effect}"
 
 

@@ -30,13 +30,14 @@ from bot.words import (
     WHOLE_KINDS,
     audit_line,
     change_words,
+    cost_of,
     cost_words,
-    duration_words,
+    cut_off_words,
     failure_title,
+    open_words,
     problem_line,
     promise_sentence,
     promotion_status,
-    size_words,
     work_words,
 )
 
@@ -148,12 +149,7 @@ def _counts(outcome: Outcome | None) -> list[str]:
     counts = Counter(category_of(model) for model in plan.models)
     indirect = counts["indirect_breaking"] + counts["indirect_non_breaking"]
     shared = sum(1 for model in plan.models if model.shares)
-    size, seconds = sum(m.size for m in plan.models), sum(m.seconds for m in plan.models)
-    cost = " · ".join(
-        each
-        for each in (size_words(size) if size else "", f"about {duration_words(seconds)}" if seconds else "")
-        if each
-    )
+    cost = cost_of([model for model in plan.models if not model.spared])
     head = [
         "Breaking",
         "Non-breaking",
@@ -249,7 +245,7 @@ def _plan_blocks(plan: PlanView) -> list[str]:
     if not plan.models:
         return []
     shown = [model for model in plan.models if model.change != "unchanged"]
-    blocks = []
+    blocks = [f"✂️ {said}" for said in (cut_off_words(plan), open_words(plan)) if said]
     if 1 < len(shown) <= GRAPH_MOST:
         drawn = graph(shown)
         blocks.append(drawn if len(shown) <= GRAPH_OPEN else folded(f"Graph of {len(shown)} models", drawn))
@@ -280,6 +276,8 @@ def model_row(model: ModelChange) -> tuple[str, str, str, str, str]:
 
 def computed_words(model: ModelChange) -> str:
     """Which days of the table are computed, or that none is."""
+    if model.spared:
+        return "nothing: cut off"
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
     preview = " (preview: made of some days only, and never promoted)" if model.preview else ""
@@ -287,7 +285,8 @@ def computed_words(model: ModelChange) -> str:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:
         return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
-    return days(model.intervals) + preview
+    copied = f"; of these copied, for the rows are the same: {days(model.copies)}" if model.copies else ""
+    return days(model.intervals) + copied + preview
 
 
 def table_words(model: ModelChange) -> str:
@@ -301,6 +300,8 @@ def table_words(model: ModelChange) -> str:
 
 def _column_words(model: ModelChange) -> str:
     groups = (("added", model.added), ("altered", model.altered), ("removed", model.removed))
+    if model.every and "row" not in model.reason and model.change not in ("added", "removed"):
+        return " (every row)"
     said = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
     named = all(name in model.reason for _, names in groups for name in names)
     return f" ({'; '.join(said)})" if said and not named else ""

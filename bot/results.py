@@ -24,10 +24,13 @@ class ModelChange:
     added: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    every: bool = False  # rows change, and so every column
     recomputed: bool = False
+    spared: bool = False  # cut off: it would be computed, had no tables been compared
     table: str = ""
     shares: str = ""
     intervals: tuple[Days, ...] = ()  # what was missing when the plan was made
+    copies: tuple[Days, ...] = ()  # what of that comes from its old table, which holds the same rows
     needed: tuple[Days, ...] = ()  # what its table must hold
     preview: bool = False
     rows: int = 0
@@ -67,6 +70,15 @@ class Word:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Two tables that will be compared: where they hold the same rows in these columns, the reader is not computed."""
+
+    reader: str
+    model: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PlanView:
     """The planner's plan, as far as a pull request shows it."""
 
@@ -81,6 +93,13 @@ class PlanView:
     blockers: tuple[Problem, ...] = ()
     words: tuple[Word, ...] = ()
     unused_words: tuple[Word, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()  # not made yet
+    promised: str = ""  # the promise as it was shown, where comparing tables has changed it since
+
+    @property
+    def spared(self) -> tuple[ModelChange, ...]:
+        """The models that were cut off."""
+        return tuple(each for each in self.models if each.spared)
 
     @property
     def touches(self) -> bool:
@@ -253,7 +272,13 @@ def _plan(value: Mapping[str, Any]) -> PlanView:
         blockers=tuple(_problem(each) for each in _list(value.get("blockers")) if isinstance(each, dict)),
         words=_words(value.get("words")),
         unused_words=_words(value.get("unused_words")),
+        comparisons=tuple(_comparison(each) for each in _list(value.get("comparisons")) if isinstance(each, dict)),
+        promised=_text(value.get("promised")),
     )
+
+
+def _comparison(value: Mapping[str, Any]) -> Comparison:
+    return Comparison(_text(value.get("reader")), _text(value.get("model")), _names(value.get("columns")))
 
 
 def _model(value: Mapping[str, Any]) -> ModelChange:
@@ -269,10 +294,13 @@ def _model(value: Mapping[str, Any]) -> ModelChange:
         added=_names(columns.get("added")),
         altered=_names(columns.get("altered")),
         removed=_names(columns.get("removed")),
+        every=bool(columns.get("every")),
         recomputed=bool(value.get("recomputed")),
+        spared=bool(value.get("spared")),
         table=_text(value.get("table")),
         shares=_text(value.get("shares")),
         intervals=_timeline(value.get("intervals")),
+        copies=_timeline(value.get("copies")),
         needed=_timeline(value.get("needed")),
         preview=bool(value.get("preview")),
         rows=_whole(estimate.get("rows")),

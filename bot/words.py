@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from bot.markdown import NAMES, SIGNS, category_of, clipped, code, counted, days, inert
 from bot.records import PullRecord, State
 from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
+WHY_MOST = 4  # reasons, names: what is longer is counted
+COLUMNS_MOST = 8
 
 
 def failure_title(outcome: Outcome | None) -> str:
@@ -53,6 +56,52 @@ def day_count(model: ModelChange) -> int:
     return int(head) if head.isdigit() else 0
 
 
+def cut_off_words(plan: PlanView) -> str:
+    """What comparing tables spared, why, and what that saved; '' when it spared nothing.
+
+    `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GB.`
+    """
+    spared = plan.spared
+    if not spared:
+        return ""
+    head = f"**{counted(len(spared), 'model was', 'models were')} not computed.**"
+    why = list(dict.fromkeys(inert(model.reason) for model in spared if model.rule == "same-data"))
+    more = f" And {len(why) - WHY_MOST} more like that." if len(why) > WHY_MOST else ""
+    cost = cost_of(spared)
+    return " ".join([head, *why[:WHY_MOST]]) + more + (f" That saved {cost}." if cost else "")
+
+
+def open_words(plan: PlanView) -> str:
+    """What may still be cut off, told by the table that decides it; '' when nothing is open.
+
+    What reads a model that may be cut off is not named: it is cut off with it.
+    """
+    waiting = {each.reader for each in plan.comparisons}
+    readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for each in plan.comparisons:
+        if each.model not in waiting:
+            readers.setdefault((each.model, each.columns), []).append(code(each.reader))
+    said = []
+    for (model, columns), names in readers.items():
+        where = f" in {_some([code(each) for each in columns], COLUMNS_MOST)}" if columns else ""
+        said.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
+    more = f"; and {len(said) - WHY_MOST} more like that" if len(said) > WHY_MOST else ""
+    return f"**May still be cut off**, with what reads it: {'; '.join(said[:WHY_MOST])}{more}." if said else ""
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def cost_of(models: Sequence[ModelChange]) -> str:
+    """`about 2 min, 1.2 GB`, as far as it is known."""
+    seconds, size = sum(model.seconds for model in models), sum(model.size for model in models)
+    parts = (f"about {duration_words(max(1, seconds))}" if seconds else "", size_words(size) if size else "")
+    return ", ".join(part for part in parts if part)
+
+
 def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
     """What a merge will do, counted."""
     views, dropped = len(plan.moving), sum(model.change == "removed" for model in plan.models)
@@ -62,7 +111,8 @@ def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
     if outcome and outcome.applied:
         moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
         return f"{moves} Nothing is computed again."
-    return f"Merging computes {work_words(plan)}, then points {counted(views, 'view')} of prod at the result{gone}."
+    work = work_words(plan) + (", less what comes out the same" if plan.comparisons else "")
+    return f"Merging computes {work}, then points {counted(views, 'view')} of prod at the result{gone}."
 
 
 def promotion_status(record: PullRecord) -> str:

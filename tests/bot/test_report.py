@@ -164,3 +164,19 @@ def test_a_large_graph_is_folded() -> None:
 
     assert text is not None
     assert "<summary>Graph of 40 models</summary>" in text
+
+
+def test_days_that_are_copied_are_told() -> None:
+    later = {
+        "name": "shop.later",
+        "change": "indirect",
+        "category": "indirect_breaking",
+        "recomputed": True,
+        "kind": "INCREMENTAL_BY_TIME_RANGE",
+        "intervals": [["2026-01-01", "2026-01-06"]],
+        "copies": [["2026-01-01", "2026-01-04"]],
+    }
+    text = plan_comment(shown(models=[later]))
+
+    assert text is not None
+    assert "of these copied, for the rows are the same: 3 days, 2026-01-01 to 2026-01-03 |" in text
