@@ -70,11 +70,10 @@ class Decisions:
         return self.told[name] if name in self.told else self.snapshots[name].seen
 
     def told_by(self, parents: Iterable[str], base: Mapping[str, Snapshot]) -> Mapping[str, Told]:
-        """What each of these models tells its readers."""
-        return {
-            name: Told(base.get(name), self.snapshots[name], self.seen(name), self.effects[name] != UNTOUCHED)
-            for name in parents
-        }
+        """What each of these models tells its readers; where a person said breaking, no comparison says otherwise."""
+        insisted = {word.model for word in self.used_words if word.category is Category.BREAKING}
+        news = {name: self.effects[name] != UNTOUCHED and name not in insisted for name in parents}
+        return {name: Told(base.get(name), self.snapshots[name], self.seen(name), news[name]) for name in parents}
 
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
         """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""

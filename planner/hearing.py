@@ -18,7 +18,7 @@ from planner.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Told:
-    """A parent before and now, what it tells its readers to be, and whether that is anything new."""
+    """A parent before and now, what it tells its readers to be, and whether that is news that tables may belie."""
 
     old: Snapshot | None
     new: Snapshot

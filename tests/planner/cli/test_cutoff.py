@@ -135,3 +135,10 @@ def test_days_that_are_copied_are_told_apart_from_those_that_are_computed(shop: 
     assert told["copies"] == [line["interval"] for line in batches if line["copied"]]
     assert [line["interval"] for line in batches if not line["copied"]] == [["2026-01-04", "2026-01-05"]]
     assert told["intervals"] == [["2026-01-01", "2026-01-06"]]
+
+
+def test_who_says_breaking_is_not_contradicted_by_a_comparison(edited: CommandLine) -> None:
+    ran = edited("plan", "dev", "--auto-apply", "--categorize", "shop.total=breaking", "-o", "json", *AT)
+
+    assert [line["reader"] for line in ran.lines if line["event"] == "compared"] == ["shop.top"]
+    assert sum(line["event"] == "batch" for line in ran.lines) == 3
