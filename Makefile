@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
-	@echo "make prove   what the rules promise, run on Spark in 2,000 random cases"
+	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make bench   how long plans take, as ratios"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
 	@echo "make clean   remove what the others made"
@@ -34,7 +34,7 @@ unit: $(READY)
 	@$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py
+	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py

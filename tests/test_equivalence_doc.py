@@ -72,11 +72,6 @@ def test_a_pair_of_two_queries_has_two_meanings(one: str, other: str) -> None:
     assert shape(one).text != shape(other).text
 
 
-@pytest.mark.parametrize(("one", "other"), pairs("Known to be inexact"))
-def test_a_pair_that_is_told_apart_by_now_is_not_said_to_be_inexact(one: str, other: str) -> None:
-    assert shape(one).text == shape(other).text, "told apart: move it to `Not one query`"
-
-
 @pytest.mark.parametrize(("before", "after", "rule", "touched"), [row[:4] for row in rows("How columns are followed")])
 def test_an_edit_touches_the_columns_that_are_told(before: str, after: str, rule: str, touched: str) -> None:
     change = change_of(models(before), models(after))["s.m"]

@@ -12,7 +12,7 @@ from planner.state import StateStore
 
 from .shop import FILES, applied, planned, rows, written
 
-DAILY = FILES["models/daily.sql"]
+DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
 SAME = DAILY.replace("SELECT id, day, price", "SELECT id, day, price + id - id AS price")
 OTHER = DAILY.replace("SELECT id, day, price", "SELECT id, day, price + CASE WHEN id = 3 THEN 1 ELSE 0 END AS price")
 READERS = {
@@ -36,7 +36,7 @@ def computed(events: list[Event]) -> set[str]:
 def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    applied(written(tmp_path, **READERS), engine, store)
+    applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
     prod = store.environment("prod").snapshots
     project, events = written(tmp_path, **READERS, daily=SAME), list[Event]()
 
@@ -55,7 +55,7 @@ def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
 
 
 def test_a_changed_model_with_other_rows_is_followed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
-    applied(written(tmp_path, **READERS), engine, store)
+    applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
     events = list[Event]()
 
     applied(written(tmp_path, **READERS, daily=OTHER), engine, store, "dev", events.append)
@@ -67,7 +67,7 @@ def test_a_changed_model_with_other_rows_is_followed(tmp_path: Path, engine: Spa
 def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    applied(written(tmp_path, **READERS), engine, store)
+    applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
     project = written(tmp_path, **READERS, daily=SAME)
     outcome = applied(project, engine, store, "dev")
     snapshot = store.environment("prod").snapshots["shop.daily"]
@@ -86,7 +86,7 @@ def test_days_that_came_out_the_same_are_copied_and_the_others_computed(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     by_day = DAILY.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")
-    applied(written(tmp_path, later=by_day), engine, store)
+    applied(written(tmp_path, later=by_day, daily=DAILY), engine, store)
     events = list[Event]()
 
     applied(written(tmp_path, later=by_day, daily=OTHER), engine, store, "dev", events.append)
@@ -103,7 +103,7 @@ def test_a_reader_that_looks_beyond_its_day_is_computed_for_every_day(
         "SELECT id, day, price FROM shop.items",
         "SELECT id, day, (SELECT MAX(price) FROM shop.daily) AS price FROM shop.daily",
     )
-    applied(written(tmp_path, later=last), engine, store)
+    applied(written(tmp_path, later=last, daily=DAILY), engine, store)
     events = list[Event]()
 
     applied(written(tmp_path, later=last, daily=OTHER), engine, store, "dev", events.append)

@@ -14,7 +14,7 @@ from planner.state import StateStore
 from .building import change_of, external, model, project
 from .shop import FILES, NOW, applied, rows, written
 
-DAILY = FILES["models/daily.sql"]
+DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
 TOTAL = FILES["models/total.sql"]
 
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
 
 
 def test_another_layout_copies_rows_and_computes_none(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
-    applied(written(tmp_path), engine, store)
+    applied(written(tmp_path, daily=DAILY), engine, store)
     orc = DAILY.replace("audits (", "storage_format orc,\n  physical_properties (compression = 'zlib'),\n  audits (")
     told = TOTAL.replace("kind FULL", "kind FULL, storage_format orc")
     events = list[Event]()
