@@ -19,13 +19,12 @@ from planner.functions import is_volatile, multiplies_rows
 from planner.meaning.clauses import clauses
 from planner.meaning.digests import Digests, Seen
 from planner.meaning.lineage import depends_on, made_from
-from planner.meaning.prepare import captures, prepared
+from planner.meaning.prepare import captures, misread, prepared
 from planner.meaning.queries import Query
 from planner.meaning.sources import Table
-from planner.meaning.stretch import bounded
+from planner.meaning.stretch import Stretched, bounded, stretched
 from planner.meaning.terms import Opaque, Relation
 from planner.meaning.types import type_of
-from planner.stretches import looking_further
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,9 @@ class Shape:
     volatile_rows: bool = True
     reads: Mapping[str, Reads] = field(default_factory=dict)
     bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
+    day: tuple[str, str] | None = (
+        None  # the parent and its column that the day of a row comes from, held by its stretch
+    )
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
     unresolved: str | None = None
 
@@ -116,31 +118,37 @@ def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], tim
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
-        return _unknown(written.sql("spark", comments=False), tree, frozenset(parents))
-    looking = tuple(looking_further(tree, time_column)) if time_column and isinstance(tree, exp.Query) else ()
+        return _unknown(_text(written), tree, frozenset(parents))
     tables = {
         name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
     }
     lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
     schema = {name: parent.columns or () for name, parent in parents.items()}
-    query = Query(tables, schema, frozenset(map(id, looking)), lower)
+    query = Query(tables, schema, lower)
+    by_day = not time_column or not any(
+        each.name.startswith(("start_", "end_")) for each in tree.find_all(exp.Parameter)
+    )
+    if misread(written):
+        return _opaque(written, columns, parents, by_day=by_day)
     try:
         relation = query.relation(tree)
         seen = Digests().relation(relation)
     except (Opaque, RecursionError):
-        return _opaque(written, columns, parents, by_day=not looking)
+        return _opaque(written, columns, parents, by_day=by_day)
     if tuple(relation.columns) != columns:
-        return _opaque(written, columns, parents, by_day=not looking)
+        return _opaque(written, columns, parents, by_day=by_day)
+    further = stretched(relation, time_column) if time_column else Stretched()
     return Shape(
         known=True,
         text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
         columns=columns,
         relation=relation,
         frame=clauses(relation),
-        volatile=frozenset(name for name, value in relation.columns.items() if value.volatile),
-        volatile_rows=relation.block.volatile,
+        volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
+        volatile_rows=further.rows or relation.block.volatile,
         reads=_reads(relation, parents),
         bounded=bounded(relation) if time_column else {},
+        day=further.day,
         types=tuple((name, told) for name, value in relation.columns.items() if (told := type_of(value))),
     )
 
@@ -150,7 +158,7 @@ def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Pare
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     shaky = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
-    return Shape(True, tree.sql("spark", comments=False), columns, volatile_rows=shaky, reads=reads)
+    return Shape(True, _text(tree), columns, volatile_rows=shaky, reads=reads)
 
 
 def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
@@ -167,6 +175,13 @@ def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads
         )
         for parent in parents
     }
+
+
+def _text(tree: exp.Expr) -> str:
+    """The tree as it is, comments aside; written as SQL, WITHs would move and might meet."""
+    for node in tree.walk():
+        node.comments = None
+    return repr(tree)
 
 
 def _names(output: exp.Expr) -> list[str]:

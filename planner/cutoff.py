@@ -89,7 +89,8 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
     if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
         return False
     plain = all(each.model.time_format in ("", "yyyy-MM-dd") for each in (reader, parent))
-    return plain and parent.model.time_column in shape.bounded.get(parent.name, frozenset())
+    day = (parent.name, parent.model.time_column)
+    return plain and shape.day == day and day[1] in shape.bounded.get(parent.name, frozenset())
 
 
 def open_questions(comparisons: Iterable[Comparison], loaded: Loaded) -> tuple[Comparison, ...]:

@@ -6,8 +6,11 @@ stands in no list is a stranger (a user's function, a later Spark's) and nothing
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
+_CLOCK = re.compile(r"\s*(now|today|yesterday|tomorrow|\d{1,2}:\d)", re.IGNORECASE)
 SCALARS = frozenset(
     """isnotnull isnull regexp bin bround conv e expm1 hypot log1p pmod positive try_mod shiftrightunsigned date_part
     datepart make_date make_dt_interval make_time make_timestamp_ltz make_timestamp_ntz make_ym_interval
@@ -60,6 +63,8 @@ def is_stranger(node: exp.Expr) -> bool:
 def is_volatile(node: exp.Expr) -> bool:
     """True when running the node again over the same rows may answer differently; strangers count as such, and so does
     the moment of the run (`@execution_ds`)."""
+    if isinstance(node, exp.Literal):  # `DATE 'today'`, and wherever else a text becomes a date
+        return bool(node.is_string) and _CLOCK.match(node.name) is not None
     if isinstance(node, exp.Parameter):
         return node.name.lower().startswith("execution")
     if isinstance(node, exp.WindowSpec):  # among rows of equal rank, which come first? (RANGE takes all of them)

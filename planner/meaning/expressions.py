@@ -31,6 +31,7 @@ _SPELLED = frozenset((
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
+CHANCE, NAMES = "chance", "names"  # what `prepare` says of a node
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
 _INT = range(-(2**31) + 1, 2**31)
 
@@ -49,8 +50,8 @@ class Scope:
                 return self.tables[table][name]
             except KeyError:
                 raise Opaque(f"{table}.{name}") from None
-        if self.outer is None:
-            raise Opaque(f"{table}.{name}")
+        if self.outer is None or any(table in columns for columns in self.tables.values()):
+            raise Opaque(f"{table}.{name}")  # Spark takes a struct of the inner query before a table of the outer one
         return self.outer.column(table, name)
 
     def having(self, alias: str, columns: Mapping[str, Value]) -> Scope:
@@ -62,23 +63,20 @@ class Scope:
 
 @dataclass
 class Reader:
-    """Reads the expressions of one model: `unsure` are nodes (by id) that come out otherwise in other batches."""
+    """Reads the expressions of one model."""
 
     relation: Callable[[exp.Expr, Scope], Relation]  # reads a subquery
-    unsure: frozenset[int] = frozenset()
     lower: bool = False  # no name in the query is written with a capital
-    chances: int = 0  # each throw of the dice is one of its own
     thrown: int = 0  # how often the dice were thrown while reading
 
     def value(self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr] | None = None) -> Value:
         """The value of an expression; Opaque for what is not known."""
         return _Expression(self, scope, windows or {}).value(node)
 
-    def chance(self) -> str:
-        """The name of one more throw of the dice."""
-        self.chances += 1
+    def chance(self, node: exp.Expr) -> str:
+        """The name of one throw of the dice: an alias that stands for it means the same throw."""
         self.thrown += 1
-        return f"chance {self.chances}"
+        return f"chance {node.meta.get(CHANCE)}"
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ class _Expression:
         if multiplies_rows(node):
             raise Opaque("a function that makes rows stands inside an expression")
         value = self._value(node)
-        if is_volatile(node) or id(node) in self.reader.unsure:
-            chance = (self.reader.chance(),) if is_chancy(node) else ()
+        if is_volatile(node):
+            chance = (self.reader.chance(node),) if is_chancy(node) else ()
             parts = value.parts if isinstance(value, Term) else (value,)
             return Term(value.op if isinstance(value, Term) else "unsure", (*parts, *chance), own_volatile=True)
         return value
@@ -185,9 +183,8 @@ class _Expression:
 
     def _plain(self, node: exp.Expr) -> Value:
         """An operation that has one spelling only."""
-        if folds_rows(node):
-            return Term("aggregate", (_name(node), *self._parts(node)))
-        return Term(_name(node), self._parts(node))
+        parts = (*self._parts(node), *node.meta.get(NAMES, ()))
+        return Term("aggregate", (_name(node), *parts)) if folds_rows(node) else Term(_name(node), parts)
 
     def _with_clause(self, node: exp.Expr) -> Value:
         """An aggregate with FILTER or WITHIN GROUP: they look at the rows that it folds."""
@@ -256,12 +253,7 @@ class _Expression:
         tables = [columns for alias, columns in self.scope.tables.items() if asked in (None, alias)]
         if not tables or (asked is None and len(tables) > 1):
             raise Opaque("which columns a star means")  # USING and NATURAL merge some of them
-        values = [(name, value) for columns in tables for name, value in columns.items()]
-        if (
-            isinstance(of, exp.Struct)
-            and not self.reader.lower
-            and not all(isinstance(v, Ref) and v.inner == name for name, v in values)
-        ):
+        if isinstance(of, exp.Struct) and not self.reader.lower:
             raise Opaque("the fields of a star")
         return [part for columns in tables for name, value in columns.items() for part in (name, value)]
 
@@ -309,8 +301,8 @@ class _Expression:
             return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
         if isinstance(node, exp.Count) and _counts_rows(node):
             return Term("window function", ("Count", "rows"))
-        doubtful = is_volatile(node) or id(node) in self.reader.unsure
-        chance = (self.reader.chance(),) if is_chancy(node) else ()
+        doubtful = is_volatile(node)
+        chance = (self.reader.chance(node),) if is_chancy(node) else ()
         return Term("window function", (_name(node), *self._parts(node), *chance), own_volatile=doubtful)
 
     def _subquery(self, node: exp.Expr) -> Value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planner.functions import multiplies_rows
+from planner.functions import is_volatile, multiplies_rows
 from planner.meaning import rules
 from planner.meaning.expressions import Reader, Scope
 from planner.meaning.generators import call_of, made
@@ -31,14 +31,12 @@ class FromClause(ABC):
 
     tables: Mapping[str, Table]
     columns: Mapping[str, tuple[str, ...]]
-    unsure: frozenset[int] = frozenset()
     lower: bool = False  # no name is written with a capital
-    _chances: dict[int, int] = field(default_factory=dict)
     _queries: int = 0
 
     def __post_init__(self) -> None:
         self._ctes = With()
-        self._reader = Reader(self._nested, self.unsure, self.lower)
+        self._reader = Reader(self._nested, self.lower)
 
     def _nested(self, node: exp.Expr, scope: Scope) -> Relation:
         return self._query(node, self._ctes, scope)
@@ -87,21 +85,12 @@ class FromClause(ABC):
             raise Opaque("a function in FROM")
         if not node.db and name in self._ctes.queries:
             query, ctes = self._ctes.queries[name]
-            return self._cte(query, ctes)
+            return self._query(query, ctes, None)
         full = f"{node.db.lower()}.{name}"
         if full not in self.tables or node.catalog:
             raise Opaque(full)
         table = replace(self.tables[full])  # an appearance of its own
         return Relation(Block((table,)), {column: Ref(table, column) for column in self.columns[full]})
-
-    def _cte(self, query: exp.Expr, ctes: With) -> Relation:
-        """Each use reads the CTE anew, but what chance says in it is said once."""
-        now = self._reader.chances
-        self._reader.chances = self._chances.setdefault(id(query), now)
-        try:
-            return self._query(query, ctes, None)
-        finally:
-            self._reader.chances = max(now, self._reader.chances)
 
     def _values(self, node: exp.Values) -> Relation:
         rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
@@ -192,22 +181,25 @@ def _reshaped(node: exp.Expr, relation: Relation) -> Relation:
         relation = Relation(Block((source,)), {name: Ref(source, str(i)) for i, name in enumerate(names)})
     if pivots := node.args.get("pivots"):
         told = Term("text", tuple(map(_pivot_text, pivots)))
-        source = Compound("PIVOT", (relation,), (told,))
+        shaky = any(is_volatile(each) for pivot in pivots for each in pivot.walk())
+        source = Compound("PIVOT", (relation,), (told,), shaky)
         return Relation(Block((source,)), _Whatever(source))
     return relation
 
 
 def settle_using(select: exp.Select) -> None:
-    """A column that USING or NATURAL merges is the left one's, unless a join keeps rows that the left side lacks."""
-    if any((join.side or "").upper() in ("RIGHT", "FULL") for join in select.args.get("joins") or ()):
-        return
+    """A column that USING or NATURAL merges is the one of the side that keeps its rows; FULL JOIN takes either."""
+    sides = [(join.side or "").upper() for join in select.args.get("joins") or ()]
     for merged in list(select.find_all(exp.Coalesce)):
-        if not merged.meta.get(WRITTEN) and merged.find_ancestor(exp.Select) is select:
-            merged.replace(merged.this)
+        if merged.meta.get(WRITTEN) or merged.find_ancestor(exp.Select) is not select or "FULL" in sides:
+            continue
+        merged.replace(merged.expressions[-1] if "RIGHT" in sides else merged.this)
 
 
 def _pivot_text(pivot: exp.Expr) -> str:
     """What a PIVOT says, over the one table that it is about."""
+    if written := pivot.meta.get(WRITTEN):
+        return str(written)
     told = pivot.copy()
     told.set("alias", None)
     for column in told.find_all(exp.Column):

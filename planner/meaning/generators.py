@@ -47,7 +47,7 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
     if any(not isinstance(each, exp.Expr) for each in parts) and not isinstance(node, exp.Anonymous):
         raise Opaque("an unusual generator")
     values = [reader.value(each, scope) for each in parts if isinstance(each, exp.Expr)]
-    doubtful = is_volatile(node) or id(node) in reader.unsure
+    doubtful = is_volatile(node)
     if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
         return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]
     if (kind := _EXPLODING.get(name)) and len(values) == 1:

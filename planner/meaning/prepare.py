@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from planner.meaning.expressions import encoded
+from planner.functions import is_chancy
+from planner.meaning.expressions import CHANCE, NAMES, encoded
 
 WRITTEN = "written"  # marks what stood in the query before its names were resolved
 
@@ -16,6 +17,14 @@ def prepared(tree: exp.Expr) -> exp.Expr:
     for column in list(tree.find_all(exp.Column)):  # `@start_ds` is read as a column, and is none of anybody
         if column.name.startswith("@"):
             column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
+    for number, node in enumerate(each for each in tree.walk() if is_chancy(each)):
+        node.meta[CHANCE] = number
+    for pivot in tree.find_all(exp.Pivot):
+        if pivot.args.get("unpivot"):
+            pivot.meta[WRITTEN] = pivot.sql("spark")  # the names in it become values
+    for node in tree.find_all(exp.ArraysZip, exp.Anonymous):
+        if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
+            node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
     _mark_fields(tree)
     for coalesce in tree.find_all(exp.Coalesce):
         coalesce.meta[WRITTEN] = True  # others come of USING
@@ -27,22 +36,62 @@ def prepared(tree: exp.Expr) -> exp.Expr:
 
 def _mark_fields(tree: exp.Expr) -> None:
     """Fields of structs and maps keep their capitals, which names of columns lose."""
-    sources = {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Subquery, exp.CTE, exp.Lateral)}
-    sources |= {each.name.lower() for each in tree.find_all(exp.TableAlias)}
-    columns = (each for each in tree.find_all(exp.Column) if each.table and each.table.lower() not in sources)
-    for named in tree.find_all(exp.PropertyEQ):
+    for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
         if isinstance(named.this, exp.Identifier):
             named.set("this", exp.to_identifier(encoded(named.this.name)))  # it may be the column's own
-    dots = (each for each in tree.find_all(exp.Dot) if isinstance(each.expression, exp.Identifier))
-    for field in [*columns, *dots]:
+    columns = [each for each in tree.find_all(exp.Column) if each.table and each.table.lower() not in _around(each)]
+    dots = [each for each in tree.find_all(exp.Dot) if isinstance(each.expression, exp.Identifier)]
+    for field in (*columns, *dots):
         name = field.expression if isinstance(field, exp.Dot) else field.this
         if not isinstance(name, exp.Identifier) or encoded(name.name) == name.name:
             continue
         if isinstance(field.parent, exp.Select) and field.arg_key == "expressions":
-            field.replace(exp.alias_(field.copy(), name.name, quoted=True))
-            _mark_fields(tree)
-            return
+            told = exp.alias_(field.copy(), name.name, quoted=True)
+            field.replace(told)
+            field = told.this
+            name = field.expression if isinstance(field, exp.Dot) else field.this
         name.set("this", encoded(name.name))
+
+
+def _around(column: exp.Expr) -> set[str]:
+    """The names of the tables in FROM of the queries around a column."""
+    found: set[str] = set()
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        items = [select.args["from_"].this] if select.args.get("from_") else []
+        items += [join.this for join in select.args.get("joins") or ()] + list(select.args.get("laterals") or ())
+        found |= {item.alias_or_name.lower() for item in items}
+        found |= {pivot.alias.lower() for item in items for pivot in item.args.get("pivots") or ()}
+        select = select.find_ancestor(exp.Select)
+    return found
+
+
+def misread(tree: exp.Expr) -> bool:
+    """True where the resolver of names is known to understand something else than Spark.
+
+    After a RIGHT or FULL JOIN a further USING joins by the merged column; and in a subquery that may look outside, a
+    bare name in WHERE or ON never means one of its own outputs.
+    """
+    return any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select))
+
+
+def _merges_merged(select: exp.Select) -> bool:
+    joins = select.args.get("joins") or []
+    merging = any(join.args.get("using") or (join.method or "").upper() == "NATURAL" for join in joins)
+    return merging and len(joins) > 1 and any((join.side or "").upper() in ("RIGHT", "FULL") for join in joins)
+
+
+def _sees_itself(select: exp.Select) -> bool:
+    outside = select.find_ancestor(exp.Exists, exp.In, exp.Lateral, exp.Subquery)
+    if outside is None or (isinstance(outside, exp.Subquery) and isinstance(outside.parent, (exp.From, exp.Join))):
+        return False
+    renamed = {
+        each.alias.lower()
+        for each in select.selects
+        if isinstance(each, exp.Alias) and not (isinstance(each.this, exp.Column) and each.this.name == each.alias)
+    }
+    clauses = [select.args.get("where"), *(join.args.get("on") for join in select.args.get("joins") or ())]
+    return any(renamed & _bare_names(clause) for clause in clauses if clause is not None)
 
 
 def _resolve_having(select: exp.Select) -> None:

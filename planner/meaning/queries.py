@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -80,9 +80,6 @@ class Query(FromClause):
         if where := node.args.get("where"):
             block, scope = pushed(block.kept(rules.filters(self._reader.value(where.this, scope))), scope)
         relation, order = self._outputs(node, block, scope, windows)
-        if id(node) in self.unsure:
-            unsure = Term("looks beyond its day", (), own_volatile=True)
-            relation = replace(relation, block=relation.block.kept([unsure]))
         if once := node.args.get("distinct"):
             if once.args.get("on"):
                 raise Opaque("DISTINCT ON")

@@ -30,6 +30,9 @@ def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> s
 def kept_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
     """The tree with such calls as plain names and arguments."""
     kinds = (exp.PercentileCont, exp.PercentileDisc, *((exp.ToChar, exp.ParseJSON) if dialect in SPARK else ()))
+    for listed in tree.find_all(exp.GroupConcat) if dialect in SPARK else ():
+        if not listed.args.get("separator"):
+            listed.set("separator", exp.Literal.string(""))  # left out, a comma would be written
     for node in list(tree.find_all(*kinds)):
         arguments = [each for each in (node.this, node.args.get("expression"), node.args.get("format")) if each]
         call = exp.Anonymous(this=node.sql_name(), expressions=arguments)

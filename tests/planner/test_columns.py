@@ -7,7 +7,7 @@ import sqlglot
 from planner.columns import Parent, shape_of
 from planner.functions import folds_rows, is_stranger
 
-PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y"))}
+PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}
 
 
 def test_a_query_reads_columns_for_its_rows_and_for_its_outputs() -> None:
@@ -80,9 +80,11 @@ def test_a_column_that_no_parent_has_is_named() -> None:
 
 
 def test_chance_and_the_clock_make_an_output_volatile() -> None:
-    shape = shape_of("SELECT id, RAND() AS r, CURRENT_DATE() AS t, my_udf(x) AS u FROM s.a", PARENTS)
+    sql = "SELECT id, RAND() AS r, CURRENT_DATE() AS t, my_udf(x) AS u, DATE 'today' AS v FROM s.a"
 
-    assert shape.volatile == {"r", "t", "u"}
+    shape = shape_of(sql, PARENTS)
+
+    assert shape.volatile == {"r", "t", "u", "v"}
     assert not shape.volatile_rows
 
 
@@ -171,6 +173,13 @@ def test_what_depends_on_which_of_equal_rows_comes_first_may_come_out_otherwise(
         ("SELECT id, MAX(d) AS d FROM s.a WHERE {} GROUP BY id", (), True),
         ("WITH a AS (SELECT * FROM s.a WHERE {}), n AS (SELECT COUNT(*) AS n FROM a) SELECT d, n FROM a, n", (), True),
         ("SELECT d FROM s.a WHERE {} AND id IN (SELECT id FROM s.a WHERE {})", (), True),
+        ("SELECT a.d FROM s.a JOIN s.e ON a.id = e.id WHERE a.{} AND e.{}", (), True),
+        ("SELECT d FROM s.a WHERE {} AND x <= @end_ds", (), True),
+        ("SELECT MAKE_DATE(2026, 1, d) AS d, SUM(x) OVER (PARTITION BY x) AS t FROM s.a WHERE {}", (), True),
+        ("SELECT COALESCE(x, d) AS d, SUM(x) OVER (PARTITION BY x) AS t FROM s.a WHERE {}", (), True),
+        ("SELECT DATE_ADD(d, 1) AS d, x FROM s.a WHERE {}", (), True),
+        ("SELECT a.d, SUM(x) OVER (PARTITION BY e.d) AS t FROM s.a JOIN s.e ON a.id = e.id WHERE a.{}", ("t",), False),
+        ("SELECT d, x FROM s.a WHERE {} UNION ALL SELECT d, id FROM s.e WHERE {}", (), False),
     ],
 )
 def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(

@@ -215,6 +215,50 @@ SAME = [
     ),
 ]
 OTHER = [
+    (  # Spark joins the third table by the merged column
+        "SELECT id, x, y, z FROM s.a FULL JOIN s.b USING (id) FULL JOIN s.c USING (id)",
+        "SELECT COALESCE(a.id, b.id, c.id) AS id, x, y, z FROM s.a FULL JOIN s.b ON a.id = b.id"
+        " FULL JOIN s.c ON a.id = c.id",
+    ),
+    (
+        "SELECT id, y FROM s.a RIGHT JOIN s.b USING (id)",
+        "SELECT COALESCE(a.id, b.id) AS id, y FROM s.a RIGHT JOIN s.b ON a.id = b.id",
+    ),
+    (  # `d` in the subquery's WHERE is the outer one
+        "SELECT id FROM s.a WHERE EXISTS (SELECT b.y AS d FROM s.b WHERE d > 1)",
+        "SELECT id FROM s.a WHERE EXISTS (SELECT b.y AS d FROM s.b WHERE b.y > 1)",
+    ),
+    ("SELECT UUID() AS k, UUID() AS l FROM s.a", "SELECT UUID() AS k, k AS l FROM s.a"),
+    (
+        "SELECT TO_JSON(ARRAYS_ZIP(k)) AS j FROM (SELECT arr AS k FROM s.a)",
+        "SELECT TO_JSON(ARRAYS_ZIP(arr)) AS j FROM (SELECT arr FROM s.a)",
+    ),
+    (  # Spark takes the struct `m` of the inner table, not the outer table that is called so
+        "SELECT m.y FROM s.b AS m WHERE EXISTS (SELECT 1 FROM s.a WHERE m.id = 1)",
+        "SELECT q.y FROM s.b AS q WHERE EXISTS (SELECT 1 FROM s.a WHERE q.id = 1)",
+    ),
+    (
+        "WITH m AS (SELECT id, m FROM s.a), q AS (SELECT m FROM m) SELECT m.K AS v FROM q",
+        "WITH m AS (SELECT id, m FROM s.a), q AS (SELECT m FROM m) SELECT m.k AS v FROM q",
+    ),
+    (
+        "SELECT c, v FROM s.a UNPIVOT (v FOR c IN (x AS P, d))",
+        "SELECT c, v FROM s.a UNPIVOT (v FOR c IN (x AS p, d))",
+    ),
+    (
+        "SELECT TO_JSON(CAST(m AS STRUCT<A: INT>)) AS j FROM s.a",
+        "SELECT TO_JSON(CAST(m AS STRUCT<a: INT>)) AS j FROM s.a",
+    ),
+    (
+        "SELECT TO_JSON(STRUCT(*)) AS j FROM (SELECT id AS Id FROM s.a)",
+        "SELECT TO_JSON(STRUCT(*)) AS j FROM (SELECT id FROM s.a)",
+    ),
+    (
+        "SELECT p.id AS i, q.id AS j FROM (WITH c AS (SELECT id FROM s.a) SELECT id FROM c) AS p"
+        " CROSS JOIN (WITH c AS (SELECT id FROM s.b) SELECT id FROM c) AS q SORT BY i LIMIT 9",
+        "SELECT p.id AS i, q.id AS j FROM (WITH c AS (SELECT id FROM s.b) SELECT id FROM c) AS p"
+        " CROSS JOIN (WITH c AS (SELECT id FROM s.a) SELECT id FROM c) AS q SORT BY i LIMIT 9",
+    ),
     (  # values of three types are widened pair by pair: 16777217 is another number once it was a FLOAT
         "SELECT y AS v FROM s.b UNION ALL (SELECT z FROM s.c UNION ALL SELECT d FROM s.a)",
         "(SELECT y AS v FROM s.b UNION ALL SELECT z FROM s.c) UNION ALL SELECT d FROM s.a",
