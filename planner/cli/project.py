@@ -1,4 +1,4 @@
-"""init, test, audit, render, dag, info: a project by itself."""
+"""init, test, audit, render, info: a project by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from planner.checks.audits import AuditResult, run_audits
 from planner.checks.unit_tests import run_unit_tests
-from planner.cli.json_lines import JsonLines, line
+from planner.cli.json_lines import JsonLines
 from planner.cli.plan import Output, output_option
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, moment, opened, workspace
@@ -173,38 +173,6 @@ def render(model: str, start: str | None, end: str | None, root: Path, gateway: 
         interval = Interval(since, until) if since and since < until else None
         sql = rendered(found, {}, work.project.embedded, interval, work.now)
     click.echo(sqlglot.parse_one(sql, dialect="spark").sql(dialect="spark", pretty=True))
-    return 0
-
-
-@click.command()
-@click.option("--select", "selectors", multiple=True, help="Only these models: names, globs, tag:x, +up, down+.")
-@click.option("-o", "--output", type=click.Choice(["text", "mermaid", "json"]), default="text", help="How to print it.")
-@workspace
-def dag(selectors: tuple[str, ...], output: str, root: Path, gateway: str | None) -> int:
-    """Draw the graph of models.
-
-    \b
-    mergeplan dag
-    mergeplan dag --select +shop.orders+ --output mermaid
-    """
-    with opened(root, gateway) as work:
-        graph = graph_of(work.project.models)
-        chosen = select(graph, selectors) if selectors else frozenset(graph.order)
-    order = [name for name in graph.order if name in chosen]
-    parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
-    if output == "json":
-        line({"event": "result", "ok": True, "models": [{"name": n, "parents": parents[n]} for n in order]})
-    elif output == "mermaid":
-        click.echo("graph LR")
-        ids = {name: f"m{number}" for number, name in enumerate(order)}
-        for name in order:
-            click.echo(f'  {ids[name]}["{name}"]')
-            for parent in parents[name]:
-                click.echo(f"  {ids[parent]} --> {ids[name]}")
-    else:
-        for name in order:
-            reads = f"  <- {', '.join(parents[name])}" if parents[name] else ""
-            click.echo(f"{name} ({graph.models[name].kind}){reads}")
     return 0
 
 

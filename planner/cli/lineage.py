@@ -1,0 +1,257 @@
+"""lineage, dag: what is made from what, column by column and model by model, as text, JSON, Mermaid or a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from planner.cli.terminal import WIDE, counted
+from planner.cli.workspace import opened, workspace
+from planner.graph import graph_of, select
+from planner.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
+from planner.model import Kind, Model
+
+UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
+DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
+ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>"}
+OUTER = (Kind.SEED, Kind.EXTERNAL)
+LETTER, SMALL, BOX, APART, BESIDE = 8, 7, 44, 64, 18  # of the page's drawing, in pixels
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --dim: #8d96a0; --line: #6e7681; --page: #0d1117; --box: #161b22 } }
+body { margin: 24px; background: var(--page); color: var(--ink); font: 14px/1.5 system-ui, sans-serif }
+h1 { font-size: 18px } p { color: var(--dim) } div { overflow: auto } text { fill: var(--ink) }
+text { font: 13px/1 ui-monospace, Menlo, Consolas, monospace } text + text { font-size: 10px; fill: var(--dim) }
+rect { fill: var(--box); stroke: #0969da; stroke-width: 1.5 } g:hover rect { stroke-width: 3 }
+path { fill: none; stroke: var(--line); stroke-width: 1.5 }
+.SEED rect, .EXTERNAL rect { stroke: #1a7f37 } .VIEW rect { stroke: #8250df; stroke-dasharray: 5 3 }
+.EMBEDDED rect { stroke: var(--line); stroke-dasharray: 2 3 } .INCREMENTAL_BY_TIME_RANGE rect { stroke: #bc4c00 }
+"""
+
+
+@click.command()
+@click.argument("asked", metavar="MODEL[.COLUMN]")
+@click.option("--downstream", is_flag=True, help="What is made from it, not what it is made from.")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "mermaid"]), default="text", help="How to print it.")
+@workspace
+def lineage(asked: str, downstream: bool, output: str, root: Path, gateway: str | None) -> int:
+    """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
+
+    \b
+    mergeplan lineage shop.orders
+    mergeplan lineage shop.orders.amount
+    mergeplan lineage shop.orders.amount --downstream
+    mergeplan lineage shop.orders.amount -o mermaid
+    """
+    with opened(root, gateway) as work:
+        models = work.project.models
+    found = lineage_of(models, asked, downstream=downstream)
+    if output == "json":
+        click.echo(lineage_json(found, models))
+    elif output == "mermaid":
+        click.echo(lineage_mermaid(found))
+    else:
+        console = Console(highlight=False)
+        console = console if console.is_terminal else Console(highlight=False, width=WIDE)
+        console.print(lineage_tree(found, models))
+        if not found.edges:
+            click.echo("Nothing is made from it." if downstream else "It is made from nothing else.")
+        for model, why in found.unfollowed:
+            told = f"`{model}` is not followed column by column: {why}."
+            console.print(Text(told, style="yellow"), soft_wrap=True)
+    return 0
+
+
+@click.command()
+@click.argument("selection", nargs=-1)
+@click.option("--select", "selectors", multiple=True, help="Only these models; the same as SELECTION.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "mermaid", "json", "html"]), default="text", help="How to draw it."
+)
+@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
+@workspace
+def dag(
+    selection: tuple[str, ...],
+    selectors: tuple[str, ...],
+    output: str,
+    to: Path | None,
+    root: Path,
+    gateway: str | None,
+) -> int:
+    """Draw the graph of models, or of a SELECTION: names, globs, tag:x, +up, down+.
+
+    \b
+    mergeplan dag
+    mergeplan dag +shop.orders+ --output mermaid
+    mergeplan dag --output html --to graph.html
+    """
+    with opened(root, gateway) as work:
+        graph = graph_of(work.project.models)
+    wanted = (*selection, *selectors)
+    chosen = select(graph, wanted) if wanted else frozenset(graph.order)
+    order = [name for name in graph.order if name in chosen]
+    parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
+    models = {name: graph.models[name] for name in order}
+    draw = {"text": dag_text, "json": dag_json, "mermaid": dag_mermaid, "html": dag_html}[output]
+    text = draw(models, parents)
+    whole = f"{text}\n" if text else ""
+    if to is not None:
+        to.write_text(whole, encoding="utf-8")
+    else:
+        click.echo(whole, nl=False)
+    return 0
+
+
+def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
+    """The lineage as a tree; what goes many ways is told in full where it comes first."""
+    words = DOWN if found.downstream else UP
+    near = "source" if found.downstream else "target"
+    edges: dict[Node, list[tuple[str, Node]]] = {}
+    for edge in found.edges:
+        far = edge.target if found.downstream else edge.source
+        edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
+    own = Node(found.model, found.column or ALL)
+    tree = Tree(_label("", own, models) if found.column else Text.assemble(found.model, _kind(found.model, models)))
+    told: set[Node] = set()
+    waiting: list[tuple[Tree, str, Node]] = []
+    for start in reversed(found.starts):
+        if start != own:
+            waiting += [(tree, "", start)] if start.column != ROWS or start in edges else []
+        else:
+            waiting += [(tree, word, node) for word, node in reversed(edges.get(start, []))]
+    while waiting:
+        above, word, node = waiting.pop()
+        again = node in told and node in edges
+        inside = not word and node.model == found.model
+        label = Text(_short(node)) if inside else _label(word, node, models)
+        branch = above.add(label.append(" (as above)", "dim") if again else label)
+        told.add(node)
+        if not again:
+            waiting += [(branch, more, each) for more, each in reversed(edges.get(node, []))]
+    return tree
+
+
+def lineage_json(found: Lineage, models: Mapping[str, Model]) -> str:
+    """The lineage as one JSON object (docs/json.md)."""
+    kinds = {name: str(models[name].kind) if name in models else None for name in {n.model for n in found.nodes}}
+    result = {
+        "event": "result",
+        "ok": True,
+        "model": found.model,
+        "column": found.column,
+        "direction": "downstream" if found.downstream else "upstream",
+        "nodes": [{**_node(node), "kind": kinds[node.model]} for node in found.nodes],
+        "edges": [{"from": _node(e.source), "to": _node(e.target), "how": str(e.how)} for e in found.edges],
+        "unfollowed": [{"model": model, "reason": why} for model, why in found.unfollowed],
+    }
+    return json.dumps(result)
+
+
+def lineage_mermaid(found: Lineage) -> str:
+    """The lineage as a flowchart: a frame for each model; dotted arrows decide rows, thick ones are not followed."""
+    ids = {node: f"n{number}" for number, node in enumerate(found.nodes)}
+    lines = ["flowchart LR"]
+    for number, model in enumerate(dict.fromkeys(node.model for node in ids)):
+        lines.append(f'  subgraph m{number}["{_mermaid(model)}"]')
+        for node in (node for node in ids if node.model == model):
+            ends = "[]" if node.column not in (ROWS, ALL) else "()"
+            lines.append(f'    {ids[node]}{ends[0]}"{_mermaid(_short(node))}"{ends[1]}')
+        lines.append("  end")
+    lines += [f"  {ids[edge.source]} {ARROWS[edge.how]} {ids[edge.target]}" for edge in found.edges]
+    return "\n".join(lines)
+
+
+def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """A line for each model, parents first."""
+    reads = {name: f"  <- {', '.join(parents[name])}" if parents[name] else "" for name in models}
+    return "\n".join(f"{name} ({model.kind}){reads[name]}" for name, model in models.items())
+
+
+def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """The graph as one JSON object (docs/json.md)."""
+    told = [{"name": name, "parents": list(parents[name])} for name in models]
+    kinds = {name: str(model.kind) for name, model in models.items()}
+    return json.dumps({"event": "result", "ok": True, "models": told, "kinds": kinds})
+
+
+def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """The graph as Mermaid draws it; what comes from outside stands in a cylinder."""
+    ids = {name: f"m{number}" for number, name in enumerate(models)}
+    lines = ["graph LR"]
+    for name, model in models.items():
+        text = f'"{_mermaid(name)}"'
+        lines.append(f"  {ids[name]}[({text})]" if model.kind in OUTER else f"  {ids[name]}[{text}]")
+        lines += [f"  {ids[parent]} --> {ids[name]}" for parent in parents[name]]
+    return "\n".join(lines)
+
+
+def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """The graph as a page that needs nothing else: each model right of all that it reads."""
+    width = {name: max(LETTER * len(name), SMALL * len(model.kind)) + 24 for name, model in models.items()}
+    places = _places(parents, width)
+    paths, boxes = [], []
+    for name, model in models.items():
+        x, y = places[name]
+        for parent in parents[name]:
+            left, top = places[parent][0] + width[parent], places[parent][1] + BOX // 2
+            bend, middle = (left + x) // 2, y + BOX // 2
+            paths.append(f'<path d="M{left} {top} C{bend} {top} {bend} {middle} {x} {middle}"/>')
+        about = f"<title>{escape(model.description or model.path)}</title>"
+        box = f'<rect x="{x}" y="{y}" width="{width[name]}" height="{BOX}" rx="6"/>'
+        title = f'<text x="{x + 12}" y="{y + 19}">{escape(name)}</text>'
+        kind = f'<text x="{x + 12}" y="{y + 34}">{model.kind}</text>'
+        boxes.append(f'<g class="{model.kind}">{about}{box}{title}{kind}</g>')
+    right = max((places[name][0] + width[name] for name in models), default=0) + 2
+    low = max((y for _, y in places.values()), default=0) + BOX + 2
+    told = f"{counted(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
+    head = f'<meta charset="utf-8"><title>Models</title><style>{STYLE}</style>'
+    drawn = "\n".join((f'<div><svg width="{right}" height="{low}">', *paths, *boxes, "</svg></div>"))
+    body = f"<h1>Models</h1><p>{told}</p>\n{drawn}"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
+
+
+def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Where each box's corner is: in columns by how far it is from the start, beside what it reads."""
+    depth: dict[str, int] = {}
+    for name in parents:
+        depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)
+    places: dict[str, tuple[int, int]] = {}
+    x = 2
+    for level in range(max(depth.values(), default=-1) + 1):
+        column = [name for name in parents if depth[name] == level]
+        column.sort(key=lambda name: sum(places[p][1] for p in parents[name]) / max(len(parents[name]), 1))
+        places |= {name: (x, 2 + row * (BOX + BESIDE)) for row, name in enumerate(column)}
+        x += max(width[name] for name in column) + APART
+    return places
+
+
+def _label(word: str, node: Node, models: Mapping[str, Model]) -> Text:
+    name = {ROWS: f"the rows of {node.model}", ALL: f"every column of {node.model}"}.get(node.column)
+    kind = _kind(node.model, models) if node.model not in models or models[node.model].kind in OUTER else ""
+    return Text.assemble((word, "dim"), name or f"{node.model}.{node.column}", (kind, "dim"))
+
+
+def _short(node: Node) -> str:
+    return {ROWS: "its rows", ALL: "every column"}.get(node.column, node.column)
+
+
+def _kind(model: str, models: Mapping[str, Model]) -> str:
+    return f" ({models[model].kind})" if model in models else " (no model)"
+
+
+def _node(node: Node) -> dict[str, str | None]:
+    return {"model": node.model, "column": node.column or None}
+
+
+def _mermaid(text: str) -> str:
+    """Text in quotes as Mermaid reads it."""
+    return re.sub(r'["#&<>\x00-\x1f]', lambda found: f"#{ord(found[0])};", text)
