@@ -50,7 +50,7 @@ def test_what_is_said_to_be_unaffected_holds_the_same_rows(shared_engine: SparkE
     assert not failures, failures[0]
     kept, refused = sum(answer.kept for answer in answers), sum(answer.refused for answer in answers)
     assert kept > 2, f"seeds from {first}: hardly anything was looked at"
-    assert refused <= 3 + kept // 4, f"seeds from {first}: Spark refused {refused} of {kept + refused}"
+    assert refused <= 10 + kept // 2, f"seeds from {first}: Spark refused {refused} of {kept + refused}"
 
 
 def too_trusting(before: Models, after: Models) -> dict[str, Change]:
