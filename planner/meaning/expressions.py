@@ -123,6 +123,8 @@ class _Expression:
                 return self._window(node)
             case exp.Lambda():
                 return self._lambda(node)
+            case exp.Exists() if not isinstance(node.this, exp.Query):
+                return self._plain(node)  # of an array
             case exp.Subquery() | exp.Exists() | exp.In():
                 return self._subquery(node)
         return self._logic(node) or self._function(node)

@@ -13,6 +13,7 @@ from planner.meaning.rules import conjuncts
 from planner.meaning.sources import Group, is_constant
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
 from planner.meaning.trees import given
+from planner.meaning.types import PLAIN, type_of
 
 # What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
 _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
@@ -66,7 +67,7 @@ class Grouping:
         return any(
             not isinstance(part, str)
             and (
-                (isinstance(part, (Term, Ref)) and self.among.digest(part) in self.keys)
+                (isinstance(part, (Term, Ref)) and type_of(part) not in PLAIN and self.among.digest(part) in self.keys)
                 or (isinstance(part, Term) and self._holds_key(part))
             )
             for part in value.parts

@@ -28,7 +28,7 @@ def prepared(tree: exp.Expr) -> exp.Expr:
     _mark_fields(tree)
     for coalesce in tree.find_all(exp.Coalesce):
         coalesce.meta[WRITTEN] = True  # others come of USING
-    for select in list(tree.find_all(exp.Select)):
+    for select in reversed(list(tree.find_all(exp.Select))):  # inner ones first: a join's subquery is copied
         _without_semi_joins(select)
         _resolve_having(select)
     return tree

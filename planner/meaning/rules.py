@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from planner.meaning.sources import Group
 from planner.meaning.terms import Block, Part, Ref, Relation, Term, Value
-from planner.meaning.types import type_of
+from planner.meaning.types import PLAIN, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 _OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
 _INT_MAX = 2**31 - 1
-_PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "Add": lambda one, two: one + two,
     "Sub": lambda one, two: one - two,
@@ -80,7 +79,7 @@ def membership(this: Value, listed: Sequence[Value]) -> Value:
     """IN over literals of one type is OR over equalities where the other side is of a plain type; with decimals, or
     literals of several types, IN compares in a type of its own."""
     ops = {each.op if isinstance(each, Term) else "" for each in listed}
-    if ops in ({"int"}, {"text"}) and type_of(this) in _PLAIN:
+    if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
         return disjunction([comparison("EQ", this, each) for each in listed])
     return Term("in", (this, Term("any of", tuple(listed))))
 

@@ -12,6 +12,8 @@ _FIXED = {
     **dict.fromkeys(["int", "Year", "Month", "Day", "Length"], "int"),
     "text": "string",
 }
+# Types of which equal values look alike, and which are compared as they are.
+PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
 _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 
 

@@ -213,6 +213,19 @@ SAME = [
         "SELECT x, COUNT(*) AS n FROM s.a GROUP BY x, id WITH ROLLUP",
         "SELECT x, COUNT(*) AS n FROM s.a GROUP BY ROLLUP (x, id)",
     ),
+    (
+        "SELECT id FROM s.a WHERE EXISTS(arr, e -> e = 1) AND x > 1",
+        "SELECT id FROM s.a WHERE 1 < x AND EXISTS(arr, v -> 1 = v)",
+    ),
+    (
+        "SELECT id FROM s.a SEMI JOIN (SELECT b.id FROM s.b ANTI JOIN s.c ON b.id = c.id) AS q ON a.id = q.id",
+        "SELECT id FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE NOT EXISTS (SELECT 1 FROM s.c WHERE b.id = c.id)"
+        " AND a.id = b.id)",
+    ),
+    (
+        "SELECT id, CAST(id AS STRING) AS t FROM s.a GROUP BY id, CAST(id AS STRING)",
+        "SELECT a.id, STRING(a.id) AS t FROM s.a GROUP BY STRING(id), id",
+    ),
 ]
 OTHER = [
     (  # Spark joins the third table by the merged column
