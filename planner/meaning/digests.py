@@ -20,6 +20,7 @@ from planner.meaning.terms import ROW, Block, Part, Ref, Relation, Step, Term
 Names: TypeAlias = dict[Source, str]
 UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
 REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # saying a thing twice changes nothing
+FORM = b"1"  # to be raised when equal digests come to mean something else: kept ones are then like no new one
 _ORDERS = 24  # of equal tables in one FROM that are tried
 
 
@@ -41,7 +42,7 @@ class Digests:
 
     def of(self, *texts: str) -> str:
         """One digest of texts, each with its length, so that no two lists run together."""
-        hashed = hashlib.sha256()
+        hashed = hashlib.sha256(FORM)
         for text in texts:
             data = text.encode()
             hashed.update(b"%d:" % len(data) + data)
