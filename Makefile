@@ -31,7 +31,7 @@ types: $(READY)
 	@$(BIN)/mypy
 
 unit: $(READY)
-	@$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py
