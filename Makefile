@@ -34,7 +34,7 @@ unit: $(READY)
 	@$(BIN)/pytest -n 3 --dist worksteal $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py
+	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py tests/bot/test_real_crash.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py

@@ -18,7 +18,7 @@ from planner.errors import Place, ProjectError
 from planner.reading.faithful import SPARK, joined_quotes, kept_calls
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
-ARGUMENTS = {"PERCENTILE": 2, "UUID": 0}  # how many of them the parser keeps
+ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _PIECES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[()]|[^()'\"`/-]+|.", re.DOTALL)
@@ -143,7 +143,8 @@ def _check_arguments(source: Source, tokens: Tokens) -> None:
         end = closing(tokens, index + 1) if most is not None and after.token_type is TokenType.L_PAREN else None
         if end is not None and most is not None and len(split(tokens[index + 2 : end])) > most:
             name = token.text.upper()
-            raise source.error(token, f"`{name}` with more than {most} arguments is not supported.")
+            told = f"more than {most} arguments" if most else "an argument"
+            raise source.error(token, f"`{name}` with {told} is not supported.")
 
 
 def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
