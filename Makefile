@@ -30,11 +30,14 @@ lint: $(READY)
 types: $(READY)
 	@$(BIN)/mypy
 
+# Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
+LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py
+
 unit: $(READY)
-	@$(BIN)/pytest -n 3 --dist worksteal $(TESTS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py tests/bot/test_real_crash.py
+	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py $(LONG)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py

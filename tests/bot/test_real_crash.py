@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,8 +17,6 @@ from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 from tests.bot.test_real_planner import EXAMPLE, rows
 
-# Two minutes with five Sparks: `make prove` runs it, `tests/bot/test_crash.py` the same with a quick planner each time.
-pytestmark = pytest.mark.skipif("MERGEPLAN_CASES" not in os.environ, reason="make prove runs it")
 PATIENCE = 200.0
 MODEL = "models/incremental_model.sql"
 DAYS = 100  # in a batch of the pull request's own table
