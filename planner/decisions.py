@@ -166,7 +166,8 @@ def _decide_model(
     sides = Side(old.model, before, old.raw), Side(model, after, told.seen)
     change = _decide_change(old, fresh, sides, told.spared, words, base_name, decided)
     same = ALWAYS if change.rule == "layout-changed" and model.kind is not Kind.SEED else told.same
-    decided.add(replace(change, copies=same if change.recomputed else ()), parents, base)
+    # a table that a word or a comparison kept does not hold what its query would return: nothing is copied from it
+    decided.add(replace(change, copies=same if change.recomputed and not old.forced else ()), parents, base)
 
 
 def _began(graph: Graph, model: Model) -> str:

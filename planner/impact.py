@@ -84,9 +84,7 @@ def verdict(old: Side, new: Side, effects: Mapping[str, Columns]) -> Verdict:
     own = _own_change(old, new) if is_edited(old.model, new.model) else None
     if own is None:
         return _unaffected(new, effects) if same else _carried(old, new, effects, touched)
-    if own.category in (Category.METADATA, Category.EQUIVALENT):
-        return own if same else _carried(old, new, effects, touched)
-    if own.rule == "layout-changed":
+    if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
         return own if same else _carried(old, new, effects, touched)
     if own.rule in ("kind-changed", "settings-changed", "seed-content"):
         return _by_settings(own, touched, reordered)

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from planner.change import Category
 from planner.errors import ProjectError
 from planner.events import BatchDone, Event
 from planner.reading.parse import Defaults, parse_model
+from planner.schedule import Loaded
 from planner.spark.engine import SparkEngine
 from planner.state import StateStore
 
-from .building import change_of, external, model, project
+from .building import change_of, external, model, planned, project, promoted
 from .shop import FILES, NOW, applied, rows, written
 
 DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
@@ -51,6 +53,22 @@ def test_readers_of_a_table_that_is_laid_out_anew_keep_theirs() -> None:
 
     assert (changes["s.parent"].category, changes["s.parent"].rule) == ("non_breaking", "layout-changed")
     assert [name for name, change in changes.items() if change.recomputed] == ["s.parent"]
+
+
+def test_nothing_is_copied_from_a_table_that_a_word_kept() -> None:
+    raw, child = external("s.raw", "id x"), model("s.child", "SELECT id FROM s.parent")
+    prod, loaded = promoted(project(raw, model("s.parent", "SELECT id, x FROM s.raw"), child))
+    edited = project(raw, model("s.parent", "SELECT id, x FROM s.raw WHERE x > 1"), child)
+    said = planned(edited, prod, prod, loaded, categories={"s.parent": Category.NON_BREAKING})
+
+    orc = edited | project(model("s.child", child.sql, storage_format="orc"))
+    built = {change.new.table: change.needed for change in said.changes if change.new and change.shares is None}
+    plan = planned(orc, said.new, said.new, Loaded({**loaded.timelines, **built}))
+
+    assert said.new.snapshots["s.child"].forced
+    assert [(change.rule, bool(change.missing), change.copies) for change in plan.changes] == [
+        ("layout-changed", True, ())
+    ]
 
 
 @pytest.mark.parametrize(
