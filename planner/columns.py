@@ -64,9 +64,7 @@ class Shape:
     volatile_rows: bool = True
     reads: Mapping[str, Reads] = field(default_factory=dict)
     bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
-    day: tuple[str, str] | None = (
-        None  # the parent and its column that the day of a row comes from, held by its stretch
-    )
+    day: tuple[str, str] | None = None  # the parent and the column of it, held in the stretch, that a row's day is
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
     unresolved: str | None = None
 
@@ -128,14 +126,14 @@ def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], tim
     by_day = not time_column or not any(
         each.name.startswith(("start_", "end_")) for each in tree.find_all(exp.Parameter)
     )
-    if misread(written):
-        return _opaque(written, columns, parents, by_day=by_day)
     try:
+        if misread(written):
+            raise Opaque("names that are resolved otherwise")
         relation = query.relation(tree)
+        if tuple(relation.columns) != columns:
+            raise Opaque("outputs that are named otherwise")
         seen = Digests().relation(relation)
     except (Opaque, RecursionError):
-        return _opaque(written, columns, parents, by_day=by_day)
-    if tuple(relation.columns) != columns:
         return _opaque(written, columns, parents, by_day=by_day)
     further = stretched(relation, time_column) if time_column else Stretched()
     return Shape(

@@ -5,12 +5,12 @@ What two tables hold is compared by Spark, as hashes; here is said what to compa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from planner.columns import Shape
-from planner.content import WHOLE, ColumnSet, Contents
+from planner.content import WHOLE, ColumnSet, Contents, equal_periods
 from planner.intervals import UNITS, Interval, Timeline, merge, partitions
 from planner.model import Kind
 from planner.schedule import Loaded
@@ -34,7 +34,7 @@ class Comparison:
         """True when both are known to hold the same rows, in every period that either holds; None: not known yet."""
         held = loaded.of(self.old), loaded.of(self.new)
         periods = {period for timeline in held for period in _periods(self.new, timeline)}
-        one, two = (self._known(loaded, each) for each in (self.old, self.new))
+        one, two = (_contents(loaded, each).of(self.columns) for each in (self.old, self.new))
         if not all(held) or not periods <= one.keys() or not periods <= two.keys():
             return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
         return all(one[period] == two[period] for period in periods)
@@ -42,11 +42,8 @@ class Comparison:
     def equal_periods(self, loaded: Loaded) -> frozenset[str]:
         """The periods that both hold, and in which both are known to hold the same rows."""
         held = [set(_periods(each, loaded.of(each))) for each in (self.old, self.new)]
-        one, two = (self._known(loaded, each) for each in (self.old, self.new))
-        return frozenset(p for p in held[0] & held[1] if p in one and one[p] == two.get(p))
-
-    def _known(self, loaded: Loaded, snapshot: Snapshot) -> Mapping[str, object]:
-        return (loaded.contents or {}).get(snapshot.table, Contents()).of(self.columns)
+        one, two = (_contents(loaded, each) for each in (self.old, self.new))
+        return equal_periods(one, two, self.columns, held[0] & held[1])
 
 
 def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
@@ -96,6 +93,10 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
 def open_questions(comparisons: Iterable[Comparison], loaded: Loaded) -> tuple[Comparison, ...]:
     """The comparisons that nobody has made yet."""
     return tuple(each for each in comparisons if each.answer(loaded) is None)
+
+
+def _contents(loaded: Loaded, snapshot: Snapshot) -> Contents:
+    return (loaded.contents or {}).get(snapshot.table, Contents())
 
 
 def _cut(snapshot: Snapshot) -> tuple[str, str] | None:

@@ -30,7 +30,7 @@ from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.rows import meaning_of
 from planner.schedule import Loaded
-from planner.snapshot import Meaning, Snapshot, physical_name, version_of
+from planner.snapshot import Snapshot, physical_name, version_of
 
 ALWAYS = between(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
@@ -184,8 +184,8 @@ def _began(graph: Graph, model: Model) -> str:
 
 def _version(fresh: Snapshot, versions: dict[str, str], decided: Decisions) -> str:
     """The version of a model that is built anew; never that of a table that drifted."""
-    model, again = fresh.model, 0
-    meaning = fresh.meaning or Meaning(fresh.fingerprint.data, ())
+    model, meaning, again = fresh.model, fresh.meaning, 0
+    assert meaning is not None
     version = version_of(model, meaning, versions)
     while model.kind.is_stored and physical_name(model.name, version) in decided.loaded.drifted:
         again += 1
@@ -228,7 +228,7 @@ def _decide_change(
     rebuilt = found.category in REBUILT
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
-    differs = fresh.meaning is not None and sides[1].seen != fresh.meaning.seen
+    differs = sides[1].seen != fresh.raw
     drifts = not rebuilt and differs
     forced = keeps and (drifts or old.forced)
     snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced)

@@ -247,7 +247,7 @@ class _Expression:
     def _star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
         """`*` or `a.*` inside a function: every column, each with its name.
 
-        A struct's fields keep the capitals with which a subquery writes its outputs, so there it must be a table's.
+        A struct's fields keep the capitals with which the query writes its names, so there must be none.
         """
         if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
             raise Opaque("a star with exceptions inside a function")
@@ -348,13 +348,6 @@ def has_op(value: Part, *ops: str) -> bool:
     return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
 
 
-def references(value: Part) -> list[Ref]:
-    """The references that the value itself makes, subqueries aside."""
-    if isinstance(value, Ref):
-        return [value]
-    return [ref for part in value.parts for ref in references(part)] if isinstance(value, Term) else []
-
-
 def _binds_otherwise(node: exp.Expr) -> bool:
     """True where Spark's order of operators is not the parser's: `||` beside `+`, one bit operator beside another, a
     comparison of a comparison, without parentheses."""
@@ -402,7 +395,7 @@ def _named_window(node: exp.Window, named: exp.Expr) -> exp.Window:
     told = exp.Window()
     told.set("this", node.this)
     for key in ("partition_by", "order", "spec"):
-        told.args[key] = named.args.get(key)  # not `set`: the nodes stay where they stand, by identity
+        told.args[key] = named.args.get(key)  # not `set`: the nodes stay part of the WINDOW clause
     return told
 
 

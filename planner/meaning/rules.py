@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from planner.meaning.sources import Group
 from planner.meaning.terms import Block, Part, Ref, Relation, Term, Value
-from planner.meaning.types import PLAIN, type_of
+from planner.meaning.types import PLAIN, spelled, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 _OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
@@ -27,15 +27,6 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "LT": lambda one, two: one < two,
     "LTE": lambda one, two: one <= two,
     "NullSafeEQ": lambda one, two: one == two,
-}
-# What Spark returns as this very type whatever goes in, so that a cast to it changes nothing.
-_TYPES = {
-    "STRING": frozenset(("text", "Hex", "MD5")),
-    "BOOLEAN": frozenset(
-        ("and", "or", "not", "EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "exists", "TRUE", "FALSE", "Like")
-    ),
-    "INT": frozenset(("int", "Year", "Month", "Day", "Length", "Quarter")),
-    "DATE": frozenset(("TsOrDsToDate", "LastDay")),
 }
 
 
@@ -161,20 +152,11 @@ def choice(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
 
 def cast(value: Value, type_: str, *, safe: bool) -> Value:
     """A cast to the type that the value has is none; so is one to the type that it was just cast to."""
-    if isinstance(value, Term):
-        if value.op in _TYPES.get(type_.upper(), ()):
-            return distant(value)
-        if value.op in ("cast", "try cast") and value.parts[1] == type_:
-            return value
-        if value.op == "aggregate" and value.parts[0] == "Count" and type_.upper() == "BIGINT":
-            return value
-    if isinstance(value, Ref) and isinstance(value.inner, Term) and type_.upper() == "BIGINT" and _counts(value.inner):
-        return value
+    # what is declared of a table's column is somebody's word, and no reason to leave a cast out
+    computed = value.inner if isinstance(value, Ref) else value
+    if isinstance(computed, Term) and type_of(computed) == spelled(type_):
+        return distant(value)
     return Term("try cast" if safe else "cast", (value, type_))
-
-
-def _counts(value: Term) -> bool:
-    return value.op == "aggregate" and value.parts[0] == "Count"
 
 
 def concatenation(parts: Sequence[Value]) -> Value:

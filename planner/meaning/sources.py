@@ -5,15 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from planner.meaning.terms import NOTHING, Block, Part, Ref, Relation, Term, Value
 from planner.meaning.types import are_of_one_type, type_of
 
 if TYPE_CHECKING:
     from planner.meaning.digests import Digests, Names
-
-Reads: TypeAlias = frozenset[tuple[str, str]]  # (table, column); column '' for the table's rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,14 +82,14 @@ def _day(block: Block) -> Ref | None:
     return next(iter(held.values()))
 
 
-def _held(value: Value) -> Ref | None:
-    """The table's column that a predicate compares with a date of the stretch."""
+def _held(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
+    """The table's column that a predicate holds after the start, or before the end, of the stretch."""
     if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
         return None
     less, more = value.parts
     for column, date, side in ((more, less, "start"), (less, more, "end")):
         told = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
-        if told and isinstance(column, Ref) and isinstance(column.source, Table):
+        if side in sides and told and isinstance(column, Ref) and isinstance(column.source, Table):
             return column
     return None
 
@@ -167,19 +167,11 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _between(block: Block, table: Table) -> frozenset[str]:
     """The columns that are held between a first and a last date."""
-    first = {column for value in block.where if (column := _bound(value, table, "start"))}
-    last = {column for value in block.where if (column := _bound(value, table, "end"))}
+    first, last = (
+        {str(column.inner) for value in block.where if (column := _held(value, (side,))) and column.source is table}
+        for side in ("start", "end")
+    )
     return frozenset(first & last)
-
-
-def _bound(value: Value, table: Table, side: str) -> str | None:
-    """The column that a predicate holds on one side of a date of the stretch."""
-    if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
-        return None
-    less, more = value.parts
-    column, date = (more, less) if side == "start" else (less, more)
-    told = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
-    return str(column.inner) if told and isinstance(column, Ref) and column.source is table else None
 
 
 def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:

@@ -9,8 +9,9 @@ from planner.meaning.terms import ROW, Part, Ref, Term
 _BOOLEAN = "EQ NEQ LT LTE NullSafeEQ and or not in exists Like TRUE FALSE".split()
 _FIXED = {
     **dict.fromkeys([*_BOOLEAN, "is null", "in query"], "boolean"),
-    **dict.fromkeys(["int", "Year", "Month", "Day", "Length"], "int"),
-    "text": "string",
+    **dict.fromkeys(["int", "Year", "Month", "Day", "Length", "Quarter"], "int"),
+    **dict.fromkeys(["text", "Hex", "MD5"], "string"),
+    **dict.fromkeys(["TsOrDsToDate", "LastDay"], "date"),
 }
 # Types of which equal values look alike, and which are compared as they are.
 PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
