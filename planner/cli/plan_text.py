@@ -103,7 +103,8 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
     verb = "copy" if event.copied else "insert"
-    what = f"{verb} {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else "full refresh"
+    whole = "copy of the old table" if event.copied else "full refresh"
+    what = f"{verb} {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else whole
     what = "insert seed file" if kind is Kind.SEED else what
     what += f", audits ✔{event.audits}" if event.audits else ""
     number, shown = f"[{event.index}/{event.of}]", view_name(event.model, environment)
