@@ -1,0 +1,50 @@
+"""What a project's own Python macros are to whoever reads SQL: names that can be called with SQL and give SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Protocol
+
+from planner.errors import Place
+
+Scalar = str | int | float | bool | date | None
+Variable = Scalar | tuple["Variable", ...] | Mapping[str, "Variable"]
+
+
+@dataclass(frozen=True)
+class MacroCall:
+    """One call: arguments as SQL texts in `dialect`, and what the macro may look up while it runs."""
+
+    name: str  # lower case, without the @
+    arguments: tuple[str, ...]
+    keywords: tuple[tuple[str, str], ...] = ()
+    dialect: str = "spark"
+    model: str = ""  # the model whose query it stands in, '' in an audit
+    variables: Mapping[str, Variable] = field(default_factory=dict)  # of the project, the gateway, the blueprint
+    gateway: str = ""
+    columns: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)  # table -> (name, type), if known
+    place: Place | None = None  # of the call
+
+
+class UserMacros(Protocol):
+    """The macros of one project."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What can be called, in lower case."""
+
+    def call(self, call: MacroCall) -> tuple[str, ...]:
+        """The SQL texts, in the call's dialect, that stand in place of the call: none, one, or several separated by
+        commas; ProjectError at the macro's file and line, or at the call's place when it is called wrongly."""
+
+
+class NoMacros:
+    """The macros of a project that has none."""
+
+    names: frozenset[str] = frozenset()
+
+    def call(self, call: MacroCall) -> tuple[str, ...]:
+        """There is none to call."""
+        raise KeyError(call.name)
