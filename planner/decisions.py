@@ -172,7 +172,7 @@ def _decide_model(
 
 def _began(graph: Graph, model: Model) -> str:
     """Since when the table of a model is filled by time: its own start, else the earliest of what it reads."""
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_incremental:
         return ""
     if model.start_moves or model.start:
         return model.start_text if model.start_moves else str(model.start)
@@ -296,10 +296,11 @@ def _shape(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
 
 
 def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
+    kept = tuple(column.name for column in model.kept_columns)
     if shape is not None and shape.columns is not None:
-        return shape.columns
+        return (*shape.columns, *kept)
     if model.columns:
-        return tuple(column.name for column in model.columns)
+        return (*(column.name for column in model.columns), *kept)
     return model.seed.header if model.seed else None
 
 

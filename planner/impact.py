@@ -224,7 +224,7 @@ def _verbs(touched: Columns) -> str:
 
 def row_settings(model: Model) -> dict[str, str]:
     """What besides the query decides a model's rows and how its table is cut."""
-    ranged = model.kind is Kind.INCREMENTAL_BY_TIME_RANGE
+    ranged = model.kind.is_incremental
     return {
         "kind": str(model.kind),
         "columns": repr([(column.name, column.type) for column in model.columns]),
@@ -234,14 +234,32 @@ def row_settings(model: Model) -> dict[str, str]:
         "end": str(model.end or ""),
         "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
+        "unique_key": repr(model.unique_key),
+        "when_matched": model.when_matched,
+        "merge_filter": model.merge_filter,
+        "history": repr(model.history or ""),
+        "insert_overwrite": str(model.insert_overwrite),
+        "partitioned_by": repr(model.partitioned_by) if _replaces_partitions(model) else "",
     }
+
+
+def _replaces_partitions(model: Model) -> bool:
+    """True when partitions are what a batch takes the place of, so that they say which rows stay."""
+    return model.kind is Kind.INCREMENTAL_BY_PARTITION or model.insert_overwrite
 
 
 def layout(model: Model) -> dict[str, str]:
     """How the rows are kept, whichever they are."""
     if not model.kind.is_stored:
         return {}
-    return {"storage_format": model.storage_format, "physical_properties": repr(model.physical_properties)}
+    return {
+        "storage_format": model.storage_format,
+        "table_format": model.table_format,
+        "physical_properties": repr(model.physical_properties),
+        "partitioned_by": "" if _replaces_partitions(model) else repr(model.partitioned_by),
+        "clustered_by": repr(model.clustered_by),
+        "partition_by_time_column": str(model.partition_by_time_column),
+    }
 
 
 def _words_about(model: Model) -> dict[str, str]:
@@ -257,6 +275,11 @@ def _words_about(model: Model) -> dict[str, str]:
         "start": model.start_text if model.start_moves else str(model.start or ""),
         "lookback": str(model.lookback),
         "batch_size": f"{model.batch_size} {model.batch_concurrency}",
+        "forward_only": str(model.forward_only),
+        "disable_restatement": str(model.disable_restatement),
+        "on_destructive_change": model.on_destructive_change,
+        "on_additive_change": model.on_additive_change,
+        "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
     }
 
 

@@ -21,11 +21,42 @@ class Kind(StrEnum):
     EMBEDDED = "EMBEDDED"
     EXTERNAL = "EXTERNAL"
     INCREMENTAL_BY_TIME_RANGE = "INCREMENTAL_BY_TIME_RANGE"
+    INCREMENTAL_BY_UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY"
+    INCREMENTAL_BY_PARTITION = "INCREMENTAL_BY_PARTITION"
+    INCREMENTAL_UNMANAGED = "INCREMENTAL_UNMANAGED"
+    SCD_TYPE_2_BY_TIME = "SCD_TYPE_2_BY_TIME"
+    SCD_TYPE_2_BY_COLUMN = "SCD_TYPE_2_BY_COLUMN"
 
     @property
     def is_stored(self) -> bool:
         """True when rows of this kind lie in a physical table of ours."""
-        return self in (Kind.SEED, Kind.FULL, Kind.INCREMENTAL_BY_TIME_RANGE)
+        return self in (Kind.SEED, Kind.FULL) or self.is_incremental
+
+    @property
+    def is_incremental(self) -> bool:
+        """True when the table is filled by stretches of time, each computed once."""
+        return self is Kind.INCREMENTAL_BY_TIME_RANGE or self.goes_in_order
+
+    @property
+    def goes_in_order(self) -> bool:
+        """True when each batch builds on what the table held before it: batches go strictly in order of time, one at a
+        time, and none is computed again without those after it."""
+        return self in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_PARTITION) or self.keeps_history
+
+    @property
+    def restates_whole(self) -> bool:
+        """True when a table of this kind is computed again as a whole or not at all."""
+        return self.is_stored and self is not Kind.INCREMENTAL_BY_TIME_RANGE
+
+    @property
+    def keeps_history(self) -> bool:
+        """True when the table holds what its query would not return any more: to build it anew loses that."""
+        return self is Kind.INCREMENTAL_UNMANAGED or self.is_scd
+
+    @property
+    def is_scd(self) -> bool:
+        """True when the table holds the versions of each row, with the time in which each was in force."""
+        return self in (Kind.SCD_TYPE_2_BY_TIME, Kind.SCD_TYPE_2_BY_COLUMN)
 
     @property
     def has_view(self) -> bool:
@@ -71,6 +102,23 @@ class Seed:
 
 
 @dataclass(frozen=True)
+class History:
+    """How a table of SCD type 2 keeps the versions of a row: the columns in which it says since when and until when
+    each was in force (their type as Spark writes it), and by what a new version is told.
+
+    `updated_at` is the column that says when a row changed, '' where `columns` are compared (() stands for all).
+    """
+
+    valid_from: str = "valid_from"
+    valid_to: str = "valid_to"
+    type: str = "timestamp"
+    updated_at: str = ""
+    columns: tuple[str, ...] = ()
+    invalidates_deleted: bool = False  # a key that the query no longer returns is closed
+    begins_when_seen: bool = False  # a new key is valid since its update or the run, not since 1970
+
+
+@dataclass(frozen=True)
 class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
@@ -107,6 +155,21 @@ class Model:
     stamp: str = ""
     storage_format: str = "parquet"
     physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
+    table_format: str = ""
+    partitioned_by: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
+    clustered_by: tuple[str, ...] = ()  # columns that rows are sorted by within files
+    partition_by_time_column: bool = True
+    unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
+    when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
+    merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
+    history: History | None = None
+    insert_overwrite: bool = False  # of INCREMENTAL_UNMANAGED: a batch takes the place of what it writes to
+    forward_only: bool = False
+    disable_restatement: bool = False
+    on_destructive_change: str = "error"  # of a forward-only change: error, warn, allow or ignore
+    on_additive_change: str = "allow"
+    auto_restatement_cron: Cron | None = None
+    auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
 
     @property
     def schema(self) -> str:
@@ -115,6 +178,13 @@ class Model:
     @property
     def place(self) -> Place:
         return Place(self.path, self.line)
+
+    @property
+    def kept_columns(self) -> tuple[Column, ...]:
+        """The columns that its kind adds to those of the query: since when and until when a version is in force."""
+        if self.history is None:
+            return ()
+        return tuple(Column(name, self.history.type) for name in (self.history.valid_from, self.history.valid_to))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
     assert shape is not None
     seen = shape.seen(parents)
     meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
-    return _typed(model, _filled(model, meaning, began))
+    return _kept(model, _typed(model, _filled(model, meaning, began)))
 
 
 def _external(model: Model) -> Meaning:
@@ -52,8 +52,26 @@ def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
         time = dict(meaning.columns).get(model.time_column, "")
         said += ["by time", time, model.time_format, str(model.cron.unit), began]
         volatile = volatile or model.time_column in meaning.volatile
+    if model.kind.goes_in_order:
+        # What the table holds comes of when its batches ran and in which order: another table holds other rows.
+        said += ["in order", str(model.kind), str(model.cron.unit), began, *_merging(model)]
+        volatile = True
     rows = _mark(meaning.rows, *said) if any(said) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)
+
+
+def _kept(model: Model, meaning: Meaning) -> Meaning:
+    """The meaning with the columns that the kind adds; they say when the table was filled."""
+    kept = tuple((column.name, _mark("kept", column.name, column.type)) for column in model.kept_columns)
+    types = tuple((column.name, spelled(column.type)) for column in model.kept_columns)
+    return replace(meaning, columns=(*meaning.columns, *kept), types=(*meaning.types, *types)) if kept else meaning
+
+
+def _merging(model: Model) -> tuple[str, ...]:
+    """How a batch is brought together with what the table held before."""
+    partitions = model.partitioned_by if model.kind is Kind.INCREMENTAL_BY_PARTITION or model.insert_overwrite else ()
+    said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, repr(model.history or ""))
+    return (*said, "partitions", *partitions, str(model.insert_overwrite))
 
 
 def _typed(model: Model, meaning: Meaning) -> Meaning:

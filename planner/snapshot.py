@@ -102,4 +102,7 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
     layout = (model.storage_format, *(part for pair in model.physical_properties for part in pair))
+    if model.partitioned_by or model.clustered_by or model.table_format or not model.partition_by_time_column:
+        parts = ("by", *model.partitioned_by, "clustered", *model.clustered_by, "format", model.table_format)
+        layout = (*layout, *parts, str(model.partition_by_time_column))
     return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named, "laid out", *layout)[:12]

@@ -10,26 +10,20 @@ from sqlglot.time import format_time
 from sqlglot.tokenizer_core import TokenType
 
 from planner.errors import Place, ProjectError
+from planner.intervals import Cron, cron_error
 from planner.model import Kind, Model, Seed
-from planner.reading.properties import Property, boolean, inside, integer, properties, settings, word, words
+from planner.reading.incremental import BOTH, KEYS, ORDER_KEYS, POLICY_KEYS, joined_whens, with_policies, with_settings
+from planner.reading.properties import Property, boolean, inside, properties, settings, word, words
 from planner.reading.sqltext import Source, closing, did_you_mean, split
 
-LATER = frozenset(
-    """INCREMENTAL_BY_UNIQUE_KEY INCREMENTAL_BY_PARTITION INCREMENTAL_UNMANAGED SCD_TYPE_2 SCD_TYPE_2_BY_TIME
-    SCD_TYPE_2_BY_COLUMN MANAGED CUSTOM INCREMENTAL""".split()
-)
+LATER = frozenset(("MANAGED", "CUSTOM", "INCREMENTAL"))
+ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
 # what pandas, and so SQLMesh with `keep_default_na true`, reads as NULL
 PANDAS_NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
                 "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
-_ONLY = {
-    "forward_only": "false",
-    "disable_restatement": "false",
-    "partition_by_time_column": "true",
-    "on_destructive_change": "error",
-    "on_additive_change": "allow",
-}
-_TIME_RANGE_KEYS = ("time_column", "batch_size", "batch_concurrency", "lookback", *_ONLY)
-_TIME_RANGE_LATER = ("auto_restatement_cron", "auto_restatement_intervals", "dialect")
+_TIME_RANGE_KEYS = (
+    "time_column", "partition_by_time_column", "auto_restatement_intervals", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
+)  # fmt: skip
 _SEED_KEYS = ("path", "csv_settings", "batch_size")
 _CSV_KEYS = ("delimiter", "quotechar", "encoding", "na_values", "keep_default_na")
 _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
@@ -40,6 +34,7 @@ _KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.FULL: (),
     Kind.EMBEDDED: (),
     Kind.EXTERNAL: (),
+    **KEYS,
 }
 
 
@@ -47,6 +42,8 @@ def kind_named(text: str, place: Place) -> Kind:
     """The kind of that name; ProjectError says whether it is unknown or not supported yet."""
     if text.upper() in Kind.__members__:
         return Kind[text.upper()]
+    if text.upper() in ALIASES:
+        return ALIASES[text.upper()]
     if text.upper() in LATER:
         raise ProjectError(f"The kind {text.upper()} is not supported yet.", place=place)
     raise ProjectError(f"`{text}` is not a kind of model.", place=place, hint=did_you_mean(text, [*Kind.__members__]))
@@ -58,11 +55,15 @@ def with_kind(model: Model, given: Property) -> Model:
     rest = given.value[1:]
     if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
         raise given.error(f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0])
-    later = _TIME_RANGE_LATER if kind is Kind.INCREMENTAL_BY_TIME_RANGE else ()
-    found = settings(properties(given.source, rest[1:-1]), _KEYS[kind], later, f"the kind {kind}")
+    later = ("dialect",) if kind.is_incremental else ()
+    found = settings(properties(given.source, joined_whens(rest[1:-1])), _KEYS[kind], later, f"the kind {kind}")
+    if "auto_restatement_cron" in found:
+        model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
     match kind:
         case Kind.INCREMENTAL_BY_TIME_RANGE:
-            return _time_range(replace(model, kind=kind), given, found)
+            return _time_range(with_policies(replace(model, kind=kind), found), given, found)
+        case _ if kind in KEYS:
+            return with_settings(replace(model, kind=kind), given, found)
         case Kind.SEED:
             return replace(model, kind=kind, seed=_seed(given, found))
         case Kind.VIEW if "materialized" in found and boolean(found["materialized"]):
@@ -72,9 +73,6 @@ def with_kind(model: Model, given: Property) -> Model:
 
 
 def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Model:
-    for key, accepted in _ONLY.items():
-        if key in found and found[key].text.lower() != accepted:
-            raise found[key].error(f"`{key} {found[key].text}` is not supported yet.")
     if "time_column" not in found:
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise given.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
@@ -83,10 +81,16 @@ def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Mo
         model,
         time_column=column,
         time_format=time_format,
-        lookback=integer(found["lookback"], 0) if "lookback" in found else 0,
-        batch_size=integer(found["batch_size"], 1) if "batch_size" in found else None,
-        batch_concurrency=integer(found["batch_concurrency"], 1) if "batch_concurrency" in found else None,
+        partition_by_time_column="partition_by_time_column" not in found or boolean(found["partition_by_time_column"]),
     )
+
+
+def cron(given: Property) -> Cron:
+    """When something is due; ProjectError for a text that is no cron expression."""
+    if why := cron_error(given.text):
+        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
+        raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
+    return Cron(given.text)
 
 
 def _time_column(given: Property) -> tuple[str, str]:

@@ -16,12 +16,12 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError, ProjectErrors
-from planner.intervals import Cron, cron_error
+from planner.intervals import Cron
 from planner.model import Audit, AuditCall, Kind, Model
 from planner.reading.dates import end_instant, instant, moves
 from planner.reading.faithful import spark_text
-from planner.reading.kinds import with_kind
-from planner.reading.macros import Scalar, Scope, check_places, expand, expand_block
+from planner.reading.kinds import cron, with_kind
+from planner.reading.macros import Scalar, Scope, check_places, expand, expand_block, spark_tree
 from planner.reading.names import model_name, name_outputs, name_tables, refuse_java
 from planner.reading.properties import (
     Property,
@@ -31,6 +31,7 @@ from planner.reading.properties import (
     checked,
     columns,
     descriptions,
+    expressions,
     literals,
     name,
     names,
@@ -42,8 +43,8 @@ from planner.reading.properties import (
 )
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
 
-LATER = """session_properties virtual_properties partitioned_by clustered_by signals blueprints
-    pre_statements post_statements on_virtual_update gateway table_format physical_version default_catalog
+LATER = """session_properties virtual_properties signals blueprints
+    pre_statements post_statements on_virtual_update gateway physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
 _AUDIT_KEYS = ("name", "dialect", "blocking", "defaults", "standalone")
@@ -80,7 +81,7 @@ def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None,
     audits = _audits(source, rest[audit_at:], defaults)
     if model is not None and _has_query(model.kind):
         query = _only_query(source, first[0], rest[:audit_at])
-        model = _with_query(model, source, query, defaults)
+        model = _without_kept(_with_query(model, source, query, defaults))
     elif model is not None and rest[:audit_at]:
         raise source.error(rest[0][0], f"A {model.kind} model has no query.")
     return model, audits
@@ -231,6 +232,18 @@ def _spark(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
         raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
 
 
+def _without_kept(model: Model) -> Model:
+    """The model without declarations of the columns that its kind adds; ProjectError when its query returns one."""
+    kept = {column.name for column in model.kept_columns}
+    tree = spark_tree(model.sql)
+    returned = {each.lower() for each in tree.named_selects} if kept and isinstance(tree, exp.Query) else set()
+    for column in sorted(kept & returned):
+        message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
+        hint = "Leave it out of the query, or give the other one a name with `valid_from_name`, `valid_to_name`."
+        raise ProjectError(message, place=line_of(model, column), hint=hint)
+    return replace(model, columns=tuple(column for column in model.columns if column.name not in kept))
+
+
 def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
     """Like SQLMesh: a comment beside a column of the outermost SELECT describes that column."""
     return tuple(
@@ -290,13 +303,6 @@ def _with_start(model: Model, given: Property, now: datetime) -> Model:
     return replace(model, start=_dated(given, instant, now), start_moves=bool(text), start_text=text)
 
 
-def _cron(given: Property) -> Cron:
-    if why := cron_error(given.text):
-        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
-        raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
-    return Cron(given.text)
-
-
 def _depends_on(given: Property) -> tuple[str, ...]:
     return tuple(model_name(each, given.place) for each in names(given))
 
@@ -324,6 +330,13 @@ def _format(given: Property) -> str:
     return text
 
 
+def _table_format(given: Property) -> str:
+    text = word(given).lower()
+    if text not in ("hive", "none", *FORMATS):
+        raise given.error(f"`{given.key} {given.text}` is not supported yet: tables are files of parquet or orc.")
+    return "" if text == "none" else text
+
+
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
@@ -331,7 +344,7 @@ _READERS: dict[str, _Reader] = {
     "kind": lambda model, given, _: with_kind(model, given),
     "dialect": _harmless,  # `opened` has read it
     "columns": lambda model, given, _: replace(model, columns=columns(given)),
-    "cron": lambda model, given, _: replace(model, cron=_cron(given)),
+    "cron": lambda model, given, _: replace(model, cron=cron(given)),
     "cron_tz": _only("utc", "etc/utc"),
     "start": lambda model, given, defaults: _with_start(model, given, defaults.now),
     "end": lambda model, given, defaults: replace(model, end=_dated(given, end_instant, defaults.now)),
@@ -350,6 +363,9 @@ _READERS: dict[str, _Reader] = {
     "allow_partials": _only("false"),
     "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
     "physical_properties": lambda model, given, _: replace(model, physical_properties=literals(given)),
+    "table_format": lambda model, given, _: replace(model, table_format=_table_format(given)),
+    "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
+    "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,

@@ -16,6 +16,7 @@ from planner.model import AuditCall, Column
 from planner.reading.sqltext import Source, Tokens, closing, did_you_mean, parsed, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
 _TEXTS = (TokenType.STRING, TokenType.IDENTIFIER)
 
 
@@ -167,6 +168,24 @@ def literals(given: Property) -> tuple[tuple[str, str], ...]:
             raise each.error(f"`{each.text}` is not a text, a number, or true or false.")
         found.append((each.key, each.text))
     return tuple(sorted(found))
+
+
+def expressions(given: Property) -> tuple[str, ...]:
+    """`a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
+    return tuple(_expression(given, part) for part in _items(given))
+
+
+def _expression(given: Property, part: Tokens) -> str:
+    """A column or an expression; the name of a function and its arguments stay as they are written."""
+    if not part:
+        raise given.error(f"`{given.key}` is empty, or has two commas in a row.")
+    if len(part) == 1:
+        return part[0].text.lower()
+    if part[1].token_type is TokenType.L_PAREN and closing(part, 1) == len(part) - 1:
+        arguments = [spark_sql(given.source, each) for each in split(part[2:-1])]
+        if part[0].text.lower() in TRANSFORMS:
+            return f"{part[0].text.lower()}({', '.join(arguments)})"
+    return spark_sql(given.source, part)
 
 
 def spark_sql(source: Source, tokens: Tokens) -> str:
