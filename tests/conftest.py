@@ -43,8 +43,13 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEng
 def engine(shared_engine: SparkEngine) -> Iterator[SparkEngine]:
     """A Spark with no tables, which is cleared again after the test."""
     yield shared_engine
-    for (schema,) in shared_engine.fetch("SHOW SCHEMAS").rows:
-        for name in shared_engine.objects(str(schema)):
-            shared_engine.drop_table(f"{schema}.{name}")
+    empty(shared_engine)
+
+
+def empty(engine: SparkEngine) -> None:
+    """Drop every table and view, a schema with one statement: one by one it would take seconds."""
+    for (schema,) in engine.fetch("SHOW SCHEMAS").rows:
         if schema != "default":
-            shared_engine.drop_schema_if_empty(str(schema))
+            engine.fetch(f"DROP SCHEMA `{schema}` CASCADE")
+    for name in engine.objects("default"):
+        engine.drop_table(f"default.{name}")

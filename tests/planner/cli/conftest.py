@@ -18,6 +18,7 @@ from planner.cli.main import VERBS, run
 from planner.engine import Connection, Engine
 from planner.spark.engine import SparkEngine
 from planner.state import StateStore
+from tests.conftest import empty
 from tests.planner.shop import written
 
 TODAY = "2026-01-06 05:00:00"
@@ -108,11 +109,7 @@ def _input(answer: str) -> Iterator[None]:
 def emptied(engine: SparkEngine) -> Iterator[SparkEngine]:
     """A Spark that has no tables again afterwards."""
     yield engine
-    for (schema,) in engine.fetch("SHOW SCHEMAS").rows:
-        for name in engine.objects(str(schema)):
-            engine.drop_table(f"{schema}.{name}")
-        if schema != "default":
-            engine.drop_schema_if_empty(str(schema))
+    empty(engine)
 
 
 @pytest.fixture(autouse=True, scope="session")
