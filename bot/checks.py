@@ -128,16 +128,16 @@ def _plan(shown: Shown) -> CheckView:
             failure_title(outcome),
             _fit("\n".join(lines)),
             conclusion="failure",
-            annotations=remarks(outcome.problems),
+            annotations=remarks(outcome.problems) + remarks(outcome.warnings, "warning"),
         )
-    plan = outcome.plan
+    plan, warned = outcome.plan, remarks(outcome.warnings, "warning")
     cut = "".join(f"\n\n{said}" for said in (cut_off_words(plan), open_words(plan)) if said)
     rows = model_table(plan.models, CHECK_LIMIT - 9_000)
     text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:
-        marks = remarks(plan.blockers)
+        marks = remarks(plan.blockers) + warned
         return CheckView(PLAN, plan.blockers[0].message[:140], text, conclusion="failure", annotations=marks)
-    return CheckView(PLAN, f"{change_words(plan)}; to compute: {work_words(plan)}"[:140], text)
+    return CheckView(PLAN, f"{change_words(plan)}; to compute: {work_words(plan)}"[:140], text, annotations=warned)
 
 
 def _environment(record: PullRecord) -> CheckView:
@@ -210,11 +210,11 @@ def prod_check(title: str, summary: str, outcome: Outcome | None, running: bool)
     )
 
 
-def remarks(problems: tuple[Problem, ...]) -> tuple[Annotation, ...]:
+def remarks(problems: tuple[Problem, ...], level: str = "failure") -> tuple[Annotation, ...]:
     """The problems that have a place, as remarks at that place."""
     placed = [each for each in problems if each.path]
     return tuple(
-        Annotation(each.path, max(each.line, 1), f"{each.message} {each.hint}".strip(), column=each.column)
+        Annotation(each.path, max(each.line, 1), f"{each.message} {each.hint}".strip(), level, each.column)
         for each in placed[:ANNOTATIONS_MOST]
     )
 

@@ -69,6 +69,7 @@ def plan_comment(shown: Shown) -> str | None:
         "\n".join([PLAN_MARKER, headline(shown), "", facts_line(shown), *_counts(outcome)]),
         status(shown),
         *_problem_blocks(record, outcome),
+        *_warning_blocks(record, outcome),
         *(_plan_blocks(plan) if plan and record.state not in (State.HELD, State.WAITING) else ()),
         *_checks_block(outcome),
         *_notes(shown),
@@ -239,6 +240,14 @@ def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
     told_already = " ".join(each.message for each in told.problems)
     lines += [audit_line(each) for each in told.audits if not each.ok and each.name not in told_already]
     return ["\n".join(fitting(lines, PROBLEMS_MOST))] if lines else []
+
+
+def _warning_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
+    """What the linter only tells, while there is still something to do about it."""
+    if outcome is None or not outcome.warnings or record.state not in (State.FAILED, State.PLANNED):
+        return []
+    lines = fitting([problem_line(each) for each in outcome.warnings], PROBLEMS_MOST)
+    return [folded(f"⚠️ {counted(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
 def _plan_blocks(plan: PlanView) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Days = tuple[str, str]  # half-open: ["2026-01-01", "2026-01-08") as ISO text
-KEPT = frozenset({"plan", "error", "test", "audit", "result"})  # the events that a report is made of
+KEPT = frozenset({"plan", "error", "lint", "test", "audit", "result"})  # the events that a report is made of
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,7 @@ class Outcome:
     audits: tuple[Audit, ...] = ()
     problems: tuple[Problem, ...] = ()
     environments: tuple[EnvironmentRow, ...] | None = None
+    warnings: tuple[Problem, ...] = ()  # of the linter: they stop nothing
 
     @property
     def is_defect(self) -> bool:
@@ -251,6 +252,15 @@ def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
         audits=tuple(_audit(each) for each in audits if isinstance(each, dict)),
         problems=_problems(event for event in events if event["event"] == "error"),
         environments=tuple(_row(each) for each in rows if isinstance(each, dict)) if isinstance(rows, list) else None,
+        warnings=_warnings(events),
+    )
+
+
+def _warnings(events: Iterable[Mapping[str, Any]]) -> tuple[Problem, ...]:
+    """What the linter only tells; a rule that stops the plan comes as an error too."""
+    told = (each for each in events if each["event"] == "lint" and each.get("severity") == "warning")
+    return tuple(
+        replace(_problem(each), message=f"{_text(each.get('rule'))}: {_text(each.get('message'))}") for each in told
     )
 
 

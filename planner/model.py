@@ -170,6 +170,7 @@ class Model:
     on_additive_change: str = "allow"
     auto_restatement_cron: Cron | None = None
     auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
+    ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
 
     @property
     def schema(self) -> str:

@@ -20,6 +20,7 @@ from planner.reading.builtins import check_call
 from planner.reading.config import Config, read_config, read_defaults
 from planner.reading.documents import Document, read_document
 from planner.reading.external import external_models
+from planner.reading.linting import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
 from planner.reading.macros import Scalar
 from planner.reading.parse import Defaults, line_of, parse_audits, parse_model
 from planner.reading.sqltext import did_you_mean
@@ -41,6 +42,7 @@ class Project:
     tests: tuple[UnitTest, ...]
     files: str
     defaults: Defaults
+    rules: Chosen = NONE  # of the linter
 
     @property
     def embedded(self) -> dict[str, Model]:
@@ -106,10 +108,13 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
     defaults = read_defaults(config, chosen, document, now)
+    own = _own_rules(reading, config)
+    rules = chosen_rules(config.linter, document, own)
 
     models, audits = _read_models(reading, config, defaults)
     reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
     reading.each(models.values(), lambda model: _check_audits(model, audits))
+    reading.each(models.values(), lambda model: check_ignored(model, own))
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     tests: list[UnitTest] = []
     dialects = {name: model.dialect for name, model in models.items()}
@@ -121,7 +126,7 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
         reading.each(tests, lambda test: _check_name(test, tests))
     reading.finish()
     files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
-    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults)
+    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, rules)
 
 
 def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
@@ -186,6 +191,15 @@ def _add_model(models: dict[str, Model], model: Model) -> None:
     other = models.setdefault(model.name, model)
     if other is not model:
         raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
+
+
+def _own_rules(reading: _Reading, config: Config) -> dict[str, OwnRule]:
+    """The linter's rules that the project defines in linter/, by name; they are not run here."""
+    found: dict[str, OwnRule] = {}
+    if config.linter.enabled:
+        for path in _files(reading, config, "linter", ".py"):
+            found |= {rule.name: rule for rule in own_rules(reading.name(path), reading.text(path))}
+    return found
 
 
 def _read_audits(reading: _Reading, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:

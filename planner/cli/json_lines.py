@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.checks.audits import AuditResult
+from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
 from planner.cli.plan_json import interval_json, plan_json, revised_json
 from planner.costs import Estimate
@@ -45,6 +46,13 @@ class JsonLines:
         self._snapshots: Mapping[str, Snapshot] = {}
         self._plan: Json | None = None
         self._copied: dict[str, list[list[str]]] = {}  # model -> stretches whose rows came from its old table
+
+    def lint(self, found: Sequence[Violation]) -> None:
+        """One line a broken rule."""
+        for each in found:
+            where = {"path": each.place.path, "line": each.place.line, "column": each.place.column}
+            told = {"rule": each.rule, "model": each.model, "message": each.message, **where}
+            line({"event": "lint", **told, "severity": "error" if each.blocking else "warning"})
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
         """One line a test."""

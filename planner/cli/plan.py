@@ -13,6 +13,7 @@ import click
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
+from planner.cli.linting import check_rules
 from planner.cli.planning import (
     DEFAULT_TARGET,
     Asked,
@@ -64,6 +65,7 @@ def execution_time_option(command: Any) -> Any:
 )
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
+@click.option("--skip-linter", is_flag=True, help="Do not hold the models to the linter's rules first.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="Whose categories these are, for the record.")
 @click.option("--words-from", metavar="ENV", help="Also heed the categories that were given in that environment.")
@@ -99,6 +101,8 @@ def plan(
     out: Output = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, "backfill", flags["execution_time"]) as work:
         asked = checked_request(work, asked)
+        if not flags["skip_linter"]:
+            check_rules(work.project, out)
         planned = _planned(work, asked, out, skip_tests=flags["skip_tests"])
         if flags["explain"]:
             return _explained(work, out, planned)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.checks.audits import AuditResult
+from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
 from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
@@ -75,6 +76,13 @@ class Terminal:
         self._batches = 1  # the most that a model has
         self._rounds: dict[Stage, bool] | None = None  # where comparing divides the work: stage -> all of it is done
         click.get_current_context().call_on_close(self._stop)  # a bar that is left alone keeps the cursor hidden
+
+    def lint(self, found: Sequence[Violation]) -> None:
+        """Each broken rule with its place, as editors and CI make it a link."""
+        for each in found:
+            word, style = ("Error", "bold red") if each.blocking else ("Warning", "bold yellow")
+            where = f"{each.place}:{each.place.column}" if each.place.column else str(each.place)
+            self._line(Text.assemble((f"{word}: ", style), f"{where}: {each.rule}: {each.message}"))
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
         """How the unit tests went."""

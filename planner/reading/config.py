@@ -2,7 +2,7 @@
 
 Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring them would do:
 
-    accepted, no effect here    project, linter (rules are not enforced yet), format, ui, users, notification_targets,
+    accepted, no effect here    project, format, ui, users, notification_targets,
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
                                 plan.{no_diff,no_prompts,auto_apply,include_unmodified,enable_preview}, test_connection,
                                 model_defaults.{optimize_query,validate_query}
@@ -10,7 +10,7 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
                                 snapshot_ttl, environment_ttl, pinned_environments: environments stay until they are
                                 invalidated, tables for the janitor's own time
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
-                                default_target_environment
+                                default_target_environment, linter
     refused with a sentence     all others: they would change tables, names or results
 """
 
@@ -108,12 +108,12 @@ class ModelDefaults(Section):
 
 
 class LinterConfig(Section):
-    """Accepted; the rules are not enforced yet."""
+    """Rules that stop a plan, and rules that are only told; a name, ALL, or a list of names (`reading/linting.py`)."""
 
     enabled: bool = False
-    rules: tuple[str, ...] | Literal["ALL", "all"] = ()
-    warn_rules: tuple[str, ...] | Literal["ALL", "all"] = ()
-    ignored_rules: tuple[str, ...] | Literal["ALL", "all"] = ()
+    rules: tuple[str, ...] | str = ()
+    warn_rules: tuple[str, ...] | str = ()
+    ignored_rules: tuple[str, ...] | str = ()
 
 
 class PlanConfig(Section):

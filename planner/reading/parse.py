@@ -1,6 +1,6 @@
 """From the text of a file to a Model or to Audits; every error says the file, the line and the column.
 
-Accepted in MODEL because they change nothing here: `allow_partials false`, `enabled`, `formatting`, `ignored_rules`,
+Accepted in MODEL because they change nothing here: `allow_partials false`, `enabled`, `formatting`,
 `interval_unit` when it is the cron's own, `optimize_query`, `references`, `validate_query`.
 """
 
@@ -37,6 +37,7 @@ from planner.reading.properties import (
     names,
     only_grain,
     pairs,
+    rule_name,
     settings,
     word,
     words,
@@ -369,5 +370,5 @@ _READERS: dict[str, _Reader] = {
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,
-    "ignored_rules": _harmless,
+    "ignored_rules": lambda model, given, _: replace(model, ignored_rules=tuple(rule_name(w) for w in words(given))),
 }

@@ -117,6 +117,11 @@ def words(given: Property) -> tuple[str, ...]:
     return tuple(part[0].text for part in parts)
 
 
+def rule_name(text: str) -> str:
+    """A rule of the linter as we call it: `NoSelectStar`, `no_select_star` and `noselectstar` are one."""
+    return text.strip().lower().replace("_", "").replace("-", "")
+
+
 def integer(given: Property, least: int) -> int:
     """A whole number of at least `least`."""
     if len(given.value) == 1 and given.value[0].text.isdecimal() and int(given.value[0].text) >= least:

@@ -180,3 +180,18 @@ def test_days_that_are_copied_are_told() -> None:
 
     assert text is not None
     assert "of these copied, for the rows are the same: 3 days, 2026-01-01 to 2026-01-03 |" in text
+
+
+def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its_line() -> None:
+    place = {"path": "models/orders.sql", "line": 4, "column": 8}
+    told = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
+    result = {"event": "result", "ok": True, "applied": True, "plan": plan}
+    view = shown(said=packed([json.dumps(told), json.dumps(result)], 0))
+
+    text, marks = plan_comment(view) or "", checks(view)[1].annotations
+
+    assert "1 warning of the linter" in text
+    assert "`models/orders.sql:4`" in text
+    assert [(mark.path, mark.line, mark.level) for mark in marks] == [("models/orders.sql", 4, "warning")]
+    assert checks(view)[1].conclusion == "success"

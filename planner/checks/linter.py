@@ -1,0 +1,227 @@
+"""The linter: rules about how models are written, and the places where they are broken. It starts no Spark.
+
+A rule that cannot be sure says nothing: what it reports may stop a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import exp
+
+from planner.checks.names import ambiguous_column
+from planner.checks.query_places import output_places
+from planner.columns import shape_of
+from planner.errors import Place, ProjectError
+from planner.graph import graph_of
+from planner.intervals import Cron
+from planner.lineage import UNKNOWN, Followed, follow
+from planner.model import Kind, Model
+from planner.project import Project
+from planner.reading.linting import heeded
+from planner.reading.parse import line_of
+
+OUTER = (Kind.SEED, Kind.EXTERNAL)
+UNNAMED = "_col_"  # what the reader calls an output without a name
+SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
+BEATS = 10  # that tell how often a cron comes
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that a model breaks, and where; a blocking one stops a plan."""
+
+    rule: str
+    model: str
+    message: str
+    place: Place
+    blocking: bool = True
+
+    @property
+    def error(self) -> ProjectError:
+        """The violation as what ends a verb."""
+        return ProjectError(f"{self.rule}: {self.message}", place=self.place)
+
+
+Found = Iterator[tuple[str, Place]]
+
+
+@dataclass(frozen=True)
+class Linted:
+    """The project as the rules look at it."""
+
+    project: Project
+
+    @property
+    def models(self) -> Mapping[str, Model]:
+        return self.project.models
+
+    @cached_property
+    def tested(self) -> frozenset[str]:
+        """The models that have a unit test."""
+        return frozenset(test.model for test in self.project.tests)
+
+    @cached_property
+    def followed(self) -> Mapping[str, Followed]:
+        """What is known of each model's columns."""
+        graph = graph_of(self.models)
+        return follow(graph, graph.order)
+
+    def tree(self, model: Model) -> exp.Query | None:
+        """The model's query, None when it has none."""
+        tree = sqlglot.parse_one(model.sql, dialect="spark") if model.sql else None
+        return tree if isinstance(tree, exp.Query) else None
+
+
+def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violation, ...]:
+    """What the models, or only those of these names, break of the rules that the project asks for, by file and
+    line; ProjectError for a rule in Python."""
+    for own in project.rules.own:
+        message = f"`{own.class_name}`: rules in Python are not supported yet."
+        raise ProjectError(message, place=own.place, hint="Leave it out of `linter` in config.yaml.")
+    linted = Linted(project)
+    found: list[Violation] = []
+    for name, model in project.models.items():
+        if only is not None and name not in only:
+            continue
+        rules = heeded(project.rules, model)
+        for rule in sorted(rules.every & CHECKS.keys()):
+            found += (
+                Violation(rule, name, message, place, rule in rules.errors)
+                for message, place in CHECKS[rule](linted, model)
+            )
+    return tuple(sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column, each.rule)))
+
+
+def _no_select_star(linted: Linted, model: Model) -> Found:
+    for number in _stars(linted, model):
+        yield "the outermost SELECT says `*`: name its columns.", _output_place(model, number)
+
+
+def _invalid_star(linted: Linted, model: Model) -> Found:
+    stars = _stars(linted, model)
+    unknown = [f"`{name}`" for name in model.depends_on if linted.followed.get(name, Followed(UNKNOWN)).columns is None]
+    if stars and unknown:
+        message = f"`*` cannot be told column by column: the columns of {', '.join(unknown)} are not known."
+        yield message, _output_place(model, stars[0])
+
+
+def _column_names(linted: Linted, model: Model) -> Found:
+    tree = linted.tree(model)
+    parents = {name: linted.followed[name].table for name in model.depends_on if name in linted.followed}
+    known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
+    if tree is None:
+        return
+    if len(known) == len(model.depends_on) and (missing := shape_of(model.sql, parents, model.time_column).unresolved):
+        yield f"nothing that `{model.name}` reads has a column `{missing}`.", line_of(model, missing)
+    elif found := ambiguous_column(tree, known):
+        column, sources = found
+        told = " and ".join(f"`{each}`" for each in sources)
+        yield f"`{column}` is ambiguous: {told} have it. Write which one is meant.", line_of(model, column)
+
+
+def _projections(linted: Linted, model: Model) -> Found:
+    tree = linted.tree(model)
+    names: set[str] = set()
+    for number, output in enumerate(tree.selects if tree is not None else ()):
+        name = output.alias_or_name.lower()
+        if output.is_star or isinstance(output, exp.Aliases) or not name:
+            continue
+        if name == f"{UNNAMED}{number}":
+            yield (
+                f"the output `{output.unalias().sql('spark')}` has no name: add `AS ...`.",
+                _output_place(model, number),
+            )
+        elif name in names:
+            yield f"two outputs are called `{name}`.", _output_place(model, number)
+        names.add(name)
+
+
+def _audits(_: Linted, model: Model) -> Found:
+    if not model.audits and model.kind not in (Kind.EXTERNAL, Kind.EMBEDDED):
+        yield f"`{model.name}` has no audits.", _head(model)
+
+
+def _unit_tests(linted: Linted, model: Model) -> Found:
+    if model.name not in linted.tested and model.kind not in OUTER:
+        yield f"`{model.name}` has no unit test in tests/.", _head(model)
+
+
+def _external_models(linted: Linted, model: Model) -> Found:
+    for name in model.depends_on:
+        if name not in linted.models:
+            yield f"`{name}` is no model and not declared in external_models.yaml.", line_of(model, name)
+
+
+def _crons(linted: Linted, model: Model) -> Found:
+    for name in model.depends_on:
+        parent = linted.models.get(name)
+        if parent is None or parent.kind in OUTER or model.kind in OUTER:
+            continue
+        if _pause(parent.cron) > _pause(model.cron):
+            often = f"less often (`{parent.cron.text}`) than it (`{model.cron.text}`)"
+            message = f"`{name}`, which it reads, is due {often}."
+            yield message, line_of(model, "cron", header=True)
+
+
+def _joins(linted: Linted, model: Model) -> Found:
+    tree = linted.tree(model)
+    for join in tree.find_all(exp.Join) if tree is not None else ():
+        on = join.args.get("on")
+        if isinstance(on, exp.Boolean) and on.this and isinstance(join.this, (exp.Table, exp.Subquery)):
+            message = f"the join with `{join.alias_or_name}` has no condition: add ON or USING, or say CROSS JOIN."
+            yield message, line_of(model, join.alias_or_name)
+
+
+def _description(_: Linted, model: Model) -> Found:
+    if not model.description:
+        yield f"`{model.name}` has no description.", _head(model)
+
+
+def _owner(_: Linted, model: Model) -> Found:
+    if not model.owner:
+        yield f"`{model.name}` has no owner.", _head(model)
+
+
+def _stars(linted: Linted, model: Model) -> list[int]:
+    """The numbers of the outermost outputs that are `*` or `t.*`."""
+    tree = linted.tree(model)
+    return [number for number, output in enumerate(tree.selects if tree is not None else ()) if output.is_star]
+
+
+def _output_place(model: Model, number: int) -> Place:
+    places = output_places(model)
+    return places[number] if number < len(places) else model.place
+
+
+def _head(model: Model) -> Place:
+    """Where the model says its name."""
+    return model.place if model.kind is Kind.EXTERNAL else line_of(model, model.name, header=True)
+
+
+def _pause(cron: Cron) -> float:
+    """The longest time between two beats, in seconds."""
+    beats = [SOME_DAY]
+    for _ in range(BEATS):
+        beats.append(cron.after(beats[-1]))
+    return max((after - before).total_seconds() for before, after in pairwise(beats[1:]))
+
+
+CHECKS: Mapping[str, Callable[[Linted, Model], Found]] = {
+    "ambiguousorinvalidcolumn": _column_names,
+    "cronintervalalignment": _crons,
+    "invalidselectstarexpansion": _invalid_star,
+    "noambiguousprojections": _projections,
+    "nojoinwithoutcondition": _joins,
+    "nomissingaudits": _audits,
+    "nomissingdescription": _description,
+    "nomissingexternalmodels": _external_models,
+    "nomissingowner": _owner,
+    "nomissingunittest": _unit_tests,
+    "noselectstar": _no_select_star,
+}

@@ -1,0 +1,49 @@
+"""A column that several of the tables of one FROM have: which one is meant cannot be told, and Spark refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+# Where an output's name is looked up before the tables' columns, or a name may be a lambda's own.
+_ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Distribute, exp.Lambda, exp.Join)
+
+
+def ambiguous_column(tree: exp.Expr, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
+    """A column without a table's name that surely is in several sources, and these; None when there is none."""
+    try:
+        return next((found for scope in traverse_scope(tree) if (found := _ambiguous(scope, schemas))), None)
+    except SqlglotError:
+        return None
+
+
+def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
+    select = scope.expression
+    if not isinstance(select, exp.Select) or select.args.get("laterals"):
+        return None
+    joins = select.args.get("joins") or []
+    if any(join.method == "NATURAL" for join in joins):
+        return None
+    hidden = {join.alias_or_name for join in joins if {join.kind, join.side} & {"SEMI", "ANTI"}}
+    shared = {each.name.lower() for join in joins for each in join.args.get("using") or ()}
+    sources = {name: _columns(source, schemas) for name, source in scope.sources.items() if name not in hidden}
+    for column in scope.columns:
+        name = column.name.lower()
+        if column.table or name in shared or column.find_ancestor(*_ELSEWHERE, exp.Select) is not select:
+            continue
+        having = tuple(sorted(each for each, columns in sources.items() if name in columns))
+        if len(having) > 1:
+            return name, having
+    return None
+
+
+def _columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The columns that a source surely has."""
+    if isinstance(source, exp.Table):
+        return schemas.get(f"{source.db}.{source.name}".lower(), frozenset())
+    if isinstance(source, Scope) and isinstance(source.expression, exp.Query):
+        return frozenset(name.lower() for name in source.expression.named_selects)
+    return frozenset()

@@ -1,0 +1,53 @@
+"""Where in a model's file the outputs of its query stand, as far as its tokens tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError
+from planner.model import Model
+from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, statements, tokenize
+
+BEGINS = ("SELECT", "WITH", "(")
+ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")
+QUANTIFIERS = ("DISTINCT", "ALL")
+
+
+def output_places(model: Model) -> tuple[Place, ...]:
+    """Where each output of the outermost SELECT begins; () when that cannot be told."""
+    source = Source(model.path, model.source, model.dialect)
+    tokens = _query(source)
+    start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
+    if start is None:
+        return ()
+    found: list[Token] = []
+    begins = True
+    for index, depth in _depths(tokens[start + 1 :]):
+        token = tokens[start + 1 + index]
+        if depth == 0 and token.text.upper() in ENDS and token.token_type is not TokenType.STRING:
+            break
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            begins = True
+        elif begins and token.text.upper() not in QUANTIFIERS and token.token_type is not TokenType.HINT:
+            found.append(token)
+            begins = False
+    return tuple(source.place(token) for token in found)
+
+
+def _query(source: Source) -> Tokens:
+    try:
+        found = statements(tokenize(source))
+    except ProjectError:
+        return ()
+    return next((each for each in found[1:] if each[0].text.upper() in BEGINS), ())
+
+
+def _depths(tokens: Tokens) -> Iterator[tuple[int, int]]:
+    """Each token's index and how many brackets it stands in; a bracket stands outside of itself."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth -= token.token_type in CLOSE
+        yield index, depth
+        depth += token.token_type in OPEN
