@@ -129,6 +129,31 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, rules)
 
 
+@dataclass(frozen=True)
+class SqlFile:
+    """A file of models/ or audits/, not yet understood: its path from the root, its text, its ends of lines."""
+
+    name: str
+    text: str
+    newline: str = "\n"
+
+
+def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
+    """config.yaml and every SQL file of a folder; ProjectErrors when one cannot be read."""
+    reading = _Reading(root.resolve())
+    config = read_config(_config_document(reading))
+    found: list[SqlFile] = []
+
+    def read(path: Path) -> None:
+        newline = "\r\n" if b"\r\n" in path.read_bytes() else "\n"
+        found.append(SqlFile(reading.name(path), reading.text(path), newline))
+
+    for folder in ("models", "audits"):
+        reading.each(_files(reading, config, folder, ".sql"), read)
+    reading.finish()
+    return config, tuple(found)
+
+
 def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
     """The model as it would be with these variables on top of the project's."""
     both = {**project.defaults.variables, **{name.lower(): value for name, value in variables.items()}}

@@ -18,6 +18,7 @@ VERBS = {
     "apply": ("planner.cli.plan:apply", "Apply a plan that was shown, if nothing has moved since."),
     "run": ("planner.cli.plan:run", "Compute the days that have come since, without changing what is shown."),
     "test": ("planner.cli.project:test", "Run the project's unit tests."),
+    "format": ("planner.cli.formatting:format_files", "Lay out the SQL files in one way."),
     "lint": ("planner.cli.linting:lint_models", "Hold the models to the project's rules."),
     "audit": ("planner.cli.project:audit", "Run the audits on an environment's tables."),
     "render": ("planner.cli.project:render", "Print a model's query as Spark runs it."),

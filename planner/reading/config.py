@@ -2,7 +2,7 @@
 
 Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring them would do:
 
-    accepted, no effect here    project, format, ui, users, notification_targets,
+    accepted, no effect here    project, ui, users, notification_targets,
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
                                 plan.{no_diff,no_prompts,auto_apply,include_unmodified,enable_preview}, test_connection,
                                 model_defaults.{optimize_query,validate_query}
@@ -10,7 +10,7 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
                                 snapshot_ttl, environment_ttl, pinned_environments: environments stay until they are
                                 invalidated, tables for the janitor's own time
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
-                                default_target_environment, linter
+                                default_target_environment, linter, format
     refused with a sentence     all others: they would change tables, names or results
 """
 
@@ -116,6 +116,19 @@ class LinterConfig(Section):
     ignored_rules: tuple[str, ...] | str = ()
 
 
+class FormatConfig(Section):
+    """How `mergeplan format` lays SQL out."""
+
+    normalize: bool = False
+    pad: int = Field(default=2, ge=0)
+    indent: int = Field(default=2, ge=0)
+    normalize_functions: Literal["upper", "lower"] | bool | None = None
+    leading_comma: bool = False
+    max_text_width: int = Field(default=80, ge=1)
+    append_newline: bool = False
+    no_rewrite_casts: bool = False
+
+
 class PlanConfig(Section):
     """Settings of `plan` that change what is asked and shown, never what is built."""
 
@@ -141,7 +154,7 @@ class Config(Section):
     linter: LinterConfig = LinterConfig()
     cicd_bot: dict[str, Any] | None = None  # the bot's own business: it reads and checks it
     plan: PlanConfig = PlanConfig()
-    format: dict[str, Any] = {}
+    format: FormatConfig = FormatConfig()
     ui: dict[str, Any] = {}
     run: dict[str, Any] = {}
     janitor: dict[str, Any] = {}

@@ -1,0 +1,162 @@
+"""format: the SQL files of a project in one layout; nothing is written unless every file can be read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import click
+
+from planner.cli.json_lines import JsonLines
+from planner.cli.terminal import Terminal, counted
+from planner.cli.workspace import workspace
+from planner.errors import ProjectError, ProjectErrors, RequestError
+from planner.project import SqlFile, sql_files
+from planner.reading.formatting import Formatted, Style, formatted
+from planner.reading.header_format import COMMENT
+from planner.reading.sqltext import did_you_mean
+
+_NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A file, and what became of its text."""
+
+    file: SqlFile
+    now: Formatted
+
+    @property
+    def changed(self) -> bool:
+        return self.now.text != self.file.text
+
+
+@click.command("format")
+@click.argument("names", nargs=-1, metavar="[MODELS_OR_PATHS]...")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 when a file is laid out otherwise.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
+@click.option("--normalize/--no-normalize", default=None, help="Write names in lower case.")
+@click.option("--pad", type=click.IntRange(0), help="Blanks before what follows a comma or a keyword (2).")
+@click.option("--indent", type=click.IntRange(0), help="Blanks of a level (2).")
+@click.option("--normalize-functions", type=click.Choice(["upper", "lower"]), help="The case of function names.")
+@click.option("--leading-comma/--no-leading-comma", default=None, help="Commas at the begin of lines.")
+@click.option("--max-text-width", type=click.IntRange(1), help="How long a line may become (80).")
+@click.option("--append-newline/--no-append-newline", default=None, help="End each file with a newline.")
+@click.option("--rewrite-casts/--no-rewrite-casts", default=None, help="Write `x::INT` for `CAST(x AS INT)`.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For a person or a program.")
+@workspace
+def format_files(
+    names: tuple[str, ...], check: bool, diff: bool, output: str, root: Path, gateway: str | None, **style: Any
+) -> int:
+    """Lay out the SQL files of models/ and audits/, or only those of the given models, files or folders.
+
+    What a file means never changes. How it is laid out stands under `format` in config.yaml.
+
+    \b
+    mergeplan format
+    mergeplan format shop.orders models/raw
+    mergeplan format --check
+    """
+    if not root.is_dir():
+        raise RequestError(f"There is no folder `{root}`.")
+    config, files = sql_files(root)
+    wanted = _style(Style(**config.format.model_dump()), style)
+    results = _formatted(_chosen(root.resolve(), files, names), config.model_defaults.dialect, wanted)
+    changed = [each for each in results if each.changed]
+    if not check and not diff:
+        for each in changed:
+            _write(root / each.file.name, each.now.text.replace("\n", each.file.newline))
+    _told(results, check=check, diff=diff, as_json=output == "json")
+    return 1 if check and changed else 0
+
+
+def _style(config: Style, given: dict[str, Any]) -> Style:
+    rewrite = given.pop("rewrite_casts")
+    if rewrite is not None:
+        given["no_rewrite_casts"] = not rewrite
+    return replace(config, **{key: value for key, value in given.items() if value is not None})
+
+
+def _formatted(files: Iterable[SqlFile], dialect: str, style: Style) -> list[Result]:
+    """Every file in its layout; ProjectErrors tell of all that cannot be read."""
+    found: list[Result] = []
+    errors: list[ProjectError] = []
+    for file in files:
+        try:
+            found.append(Result(file, formatted(file.name, file.text, dialect, style)))
+        except ProjectError as error:
+            errors.append(error)
+    if errors:
+        raise ProjectErrors(tuple(errors))
+    return found
+
+
+def _chosen(root: Path, files: Sequence[SqlFile], names: Sequence[str]) -> list[SqlFile]:
+    """The files of these names: models, or paths from here or from the project's folder; all without names."""
+    if not names:
+        return list(files)
+    models = {match[1].lower(): file for file in files if (match := _NAME.search(COMMENT.sub(_blank, file.text)))}
+    found: dict[str, SqlFile] = {}
+    for name in names:
+        paths = {(base / name).resolve() for base in (Path(), root)}
+        here = [file for file in files if any((root / file.name).is_relative_to(path) for path in paths)]
+        here += [models[name.lower()]] if name.lower() in models else []
+        if not here:
+            raise RequestError(f"`{name}` is no model and no SQL file of the project.", hint=did_you_mean(name, models))
+        found |= {file.name: file for file in here}
+    return list(found.values())
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " if match["comment"] else match[0]
+
+
+def _write(path: Path, text: str) -> None:
+    """The whole file or nothing of it."""
+    handle, aside = tempfile.mkstemp(prefix=".mergeplan-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        shutil.copymode(path, aside)
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _told(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
+    changed = [each for each in results if each.changed]
+    left = [each for each in results if each.now.left]
+    if as_json:
+        told = {
+            "changed": [each.file.name for each in changed],
+            "left": [{"path": each.file.name, "reason": each.now.left} for each in left],
+            "files": len(results),
+        }
+        JsonLines().result(not (check and changed), None, {"format": told})
+        return
+    out = Terminal()
+    dry = check or diff
+    for each in changed:
+        if diff:
+            click.echo("".join(_diff(each)), nl=False)
+        else:
+            out.say(f"{'would be formatted' if dry else 'formatted'}: {each.file.name}")
+    for each in left:
+        out.say(f"left as it is: {each.file.name}: {each.now.left}")
+    word = "would be formatted" if dry else "formatted"
+    rest = len(results) - len(changed) - len(left)
+    out.say(f"{counted(len(changed), 'file')} {word}, {rest} in order already, {len(left)} left as they are.")
+
+
+def _diff(result: Result) -> Iterable[str]:
+    before, after = (text.splitlines(keepends=True) for text in (result.file.text, result.now.text))
+    for line in unified_diff(before, after, f"a/{result.file.name}", f"b/{result.file.name}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
