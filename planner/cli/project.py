@@ -1,4 +1,4 @@
-"""init, test, audit, render, info: a project by itself."""
+"""init, test, audit, info: a project by itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from planner.graph import graph_of, select
 from planner.intervals import Interval
 from planner.model import Kind
 from planner.reading.sqltext import did_you_mean
-from planner.render import render as rendered
 from planner.scaffold import Template, write_example
 from planner.schedule import ONCE
 
@@ -147,33 +146,6 @@ def _audited(
                 embedded={n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED},
                 execution=work.now,
             )
-
-
-@click.command()
-@click.argument("model")
-@click.option("--start", metavar="DATE", help="As if computing from this day.")
-@click.option("--end", metavar="DATE", help="As if computing up to and including this day.")
-@workspace
-def render(model: str, start: str | None, end: str | None, root: Path, gateway: str | None) -> int:
-    """Print MODEL's query as Spark would run it, dates and embedded models filled in.
-
-    \b
-    mergeplan render shop.orders --start 2026-01-01 --end 2026-01-07
-    """
-    import sqlglot
-
-    with opened(root, gateway) as work:
-        found = work.project.models.get(model.lower())
-        if found is None:
-            raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
-        if not found.sql:
-            raise RequestError(f"`{model}` has no query: its kind is {found.kind}.")
-        since = moment(start, work.now)
-        until = moment(end, work.now, end=True) or work.now
-        interval = Interval(since, until) if since and since < until else None
-        sql = rendered(found, {}, work.project.embedded, interval, work.now)
-    click.echo(sqlglot.parse_one(sql, dialect="spark").sql(dialect="spark", pretty=True))
-    return 0
 
 
 @click.command()

@@ -81,6 +81,11 @@ def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
     return Formatted(text, "its layout does not come to rest")
 
 
+def pretty(tree: exp.Expr, dialect: str) -> str:
+    """A tree laid out in its own dialect, without comments."""
+    return str(_generator(dialect, rewrite=False)(pretty=True, comments=False).generate(tree))
+
+
 def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
     source = opened(path, text, dialect)
     parts = []

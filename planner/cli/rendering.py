@@ -1,0 +1,112 @@
+"""render: a model's query, and those of its audits, as Spark would run them. It starts no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import sqlglot
+
+from planner.checks.audits import audit_query
+from planner.cli.workspace import Workspace, moment, opened, workspace
+from planner.errors import Place, ProjectError, RequestError
+from planner.graph import graph_of, select
+from planner.intervals import Interval
+from planner.model import Model
+from planner.reading.faithful import SPARK
+from planner.reading.formatting import pretty
+from planner.reading.macros import spark_tree
+from planner.reading.sqltext import checked_dialect, did_you_mean
+from planner.render import render as rendered
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is filled in: the time, and the models whose queries stand in place of their names."""
+
+    model: Model
+    interval: Interval | None
+    expanded: dict[str, Model]
+
+
+@click.command()
+@click.argument("model")
+@click.option("--start", metavar="DATE", help="As if computing from this day.")
+@click.option("--end", metavar="DATE", help="As if computing up to and including this day.")
+@click.option("--execution-time", metavar="DATE", help="As if it were this moment, not now.")
+@click.option(
+    "--expand", multiple=True, metavar="SELECTION", help="Put the queries of these models in place of their names."
+)
+@click.option("--dialect", default="spark", help="Print it in another SQL dialect; it runs as Spark SQL.")
+@click.option("--no-format", is_flag=True, help="Print each query in one line.")
+@click.option("--audits", is_flag=True, help="Print what its audits ask.")
+@workspace
+def render(
+    model: str,
+    start: str | None,
+    end: str | None,
+    execution_time: str | None,
+    expand: tuple[str, ...],
+    dialect: str,
+    no_format: bool,
+    audits: bool,
+    root: Path,
+    gateway: str | None,
+) -> int:
+    """Print MODEL's query as Spark would run it, dates and embedded models filled in.
+
+    \b
+    mergeplan render shop.orders --start 2026-01-01 --end 2026-01-07
+    mergeplan render shop.orders --expand '+shop.orders' --dialect duckdb
+    mergeplan render shop.orders --audits
+    """
+    into = _dialect(dialect)
+    with opened(root, gateway, execution_time=execution_time) as work:
+        asked = _asked(work, model, start, end, expand)
+        found = list(_audits(work, asked) if audits else _query(work, asked))
+    for sql in found:
+        text = _written(sql, into, in_one_line=no_format)
+        click.echo(f"{text};" if audits else text)
+    return 0
+
+
+def _asked(work: Workspace, name: str, start: str | None, end: str | None, expand: tuple[str, ...]) -> Asked:
+    models = work.project.models
+    model = models.get(name.lower())
+    if model is None:
+        raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
+    since, until = moment(start, work.now), moment(end, work.now, end=True) or work.now
+    if since and since >= until:
+        raise RequestError("The end does not come after the start.")
+    chosen = select(graph_of(models), expand) - {model.name} if expand else frozenset[str]()
+    expanded = {each: models[each] for each in chosen if models[each].sql}
+    return Asked(model, Interval(since, until) if since else None, {**work.project.embedded, **expanded})
+
+
+def _query(work: Workspace, asked: Asked) -> Iterator[str]:
+    if not asked.model.sql:
+        raise RequestError(f"`{asked.model.name}` has no query: its kind is {asked.model.kind}.")
+    yield rendered(asked.model, {}, asked.expanded, asked.interval, work.now)
+
+
+def _audits(work: Workspace, asked: Asked) -> Iterator[str]:
+    model, audits = asked.model, work.project.audits
+    if not model.audits:
+        raise RequestError(f"`{model.name}` has no audits.")
+    for call in model.audits:
+        yield audit_query(model, call, audits, model.name, asked.interval, embedded=asked.expanded, execution=work.now)
+
+
+def _written(sql: str, dialect: str, *, in_one_line: bool) -> str:
+    if dialect in SPARK:
+        return sql if in_one_line else pretty(spark_tree(sql), dialect)
+    return sqlglot.parse_one(sql, dialect="spark").sql(dialect=dialect, pretty=not in_one_line)
+
+
+def _dialect(name: str) -> str:
+    try:
+        return checked_dialect(name, Place(""))
+    except ProjectError as error:
+        raise RequestError(error.message, hint=error.hint) from None
