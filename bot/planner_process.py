@@ -87,13 +87,13 @@ def project_home(settings: Settings, repository: str) -> Path:
 def child_environment(settings: Settings, repository: str, environ: Mapping[str, str]) -> dict[str, str]:
     """All that a planner child sees of the world: no token, no key, no webhook secret, no password.
 
-    Where the state database is configured, `-` says that its address comes on standard input: an environment can be
+    `-` says that the state database's address, or OpenLineage's key, comes on standard input: an environment can be
     read by whatever runs as the same user, Spark included.
     """
     home = project_home(settings, repository)
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
     own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
-    own |= {"MERGEPLAN_STATE_URL": "-"} if settings.state_url.get_secret_value() else {}
+    own |= dict.fromkeys(_secrets(settings), "-")
     return {**kept, **own, "PYTHONUNBUFFERED": "1"}
 
 
@@ -150,8 +150,17 @@ def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = 
         )
     assert child.stdin is not None
     with suppress(BrokenPipeError), child.stdin as pipe:
-        pipe.write(settings.state_url.get_secret_value().encode() + b"\n")
+        pipe.writelines(f"{secret}\n".encode() for secret in _secrets(settings).values())
     return child
+
+
+def _secrets(settings: Settings) -> dict[str, str]:
+    """What the planner itself reads from standard input, a line each, in the order in which it reads."""
+    given = {
+        "MERGEPLAN_STATE_URL": settings.state_url.get_secret_value(),
+        "MERGEPLAN_OPENLINEAGE_API_KEY": settings.openlineage_api_key.get_secret_value(),
+    }
+    return {name: secret for name, secret in given.items() if secret}
 
 
 def _gateways(task: Task) -> dict[str, str]:

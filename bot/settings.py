@@ -41,6 +41,7 @@ class Settings(BaseSettings):
     github_private_key_path: Path | None = None
     bot_login: str = ""  # who the bot's comments are by; asked from GitHub when empty
     state_url: SecretStr = SecretStr("")
+    openlineage_api_key: SecretStr = SecretStr("")
     home: Path = Path(".mergeplan")
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)

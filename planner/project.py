@@ -96,14 +96,15 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
 
     Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
-    another config.yaml whose gateways hold in place of the folder's own.
+    another config.yaml whose gateways and `openlineage` hold in place of the folder's own.
     """
     reading = _Reading(root.resolve())
     document = _config_document(reading)
     config = read_config(document)
     if gateways_from is not None:
         ruling = read_config(read_document("config.yaml", gateways_from.read_text("utf-8"), os.environ))
-        config = config.model_copy(update={"gateways": ruling.gateways, "default_gateway": ruling.default_gateway})
+        ruled = {name: getattr(ruling, name) for name in ("gateways", "default_gateway", "openlineage")}
+        config = config.model_copy(update=ruled)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))

@@ -123,6 +123,10 @@ class JsonLines:
             case _:
                 pass
 
+    def warn(self, message: str) -> None:
+        """Something that went wrong beside the plan."""
+        line({"event": "warning", "message": message})
+
     def error(self, error: MergeplanError) -> None:
         """Something that is wrong; the result follows."""
         path, number, column = (error.place.path, error.place.line, error.place.column) if error.place else ("", 0, 0)

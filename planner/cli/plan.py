@@ -14,6 +14,7 @@ from planner.checks.unit_tests import run_unit_tests
 from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
 from planner.cli.linting import check_rules
+from planner.cli.openlineage import openlineage
 from planner.cli.planning import (
     DEFAULT_TARGET,
     Asked,
@@ -241,10 +242,12 @@ def _carried_out(
     complete: bool = True,
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
-    return apply_plan(
-        planned, work.project, work.engine, work.store, lease,
-        now=work.now, emit=out.event, who=who, note=note, complete=complete, replan=replan,
-    )  # fmt: skip
+    with openlineage(work, planned, out) as told:
+        told.outcome = apply_plan(
+            planned, work.project, work.engine, work.store, lease,
+            now=work.now, emit=told.event, who=who, note=note, complete=complete, replan=replan,
+        )  # fmt: skip
+    return told.outcome
 
 
 def _told(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:

@@ -140,6 +140,10 @@ class Terminal:
         """A sentence."""
         self.console.print(Text(text), soft_wrap=True)
 
+    def warn(self, message: str) -> None:
+        """Something that went wrong beside the plan."""
+        self._line(Text.assemble(("Warning: ", "bold yellow"), message))
+
     def event(self, event: Event) -> None:
         """What happens while a plan is applied."""
         match event:

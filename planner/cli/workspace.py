@@ -31,6 +31,7 @@ from planner.state import StateStore
 P = ParamSpec("P")
 R = TypeVar("R")
 STATE_URL = "MERGEPLAN_STATE_URL"
+OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"
 GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
 OpenEngine = Callable[[Connection, Path, str], Engine]
 
@@ -49,6 +50,8 @@ class Workspace:
         # The address may hold a password: the environment, which others may read, can leave it to standard input.
         given = os.environ.pop(STATE_URL, "")
         self._state_url = sys.stdin.readline().strip() if given == "-" else given
+        key = os.environ.pop(OPENLINEAGE_KEY, "")
+        self.openlineage_key = sys.stdin.readline().strip() if key == "-" else key
         self._engine: Engine | None = None
         self._store: StateStore | None = None
         self._handlers: dict[int, Any] = {}

@@ -10,17 +10,18 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
                                 snapshot_ttl, environment_ttl, pinned_environments: environments stay until they are
                                 invalidated, tables for the janitor's own time
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
-                                default_target_environment, linter, format
+                                default_target_environment, linter, format, openlineage
     refused with a sentence     all others: they would change tables, names or results
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
@@ -129,6 +130,30 @@ class FormatConfig(Section):
     no_rewrite_casts: bool = False
 
 
+class OpenLineageConfig(Section):
+    """Where OpenLineage events go: a server's `url`, or a `file` of the project's folder."""
+
+    url: str | None = None
+    endpoint: str = "api/v1/lineage"
+    file: str | None = None
+    namespace: str = ""
+    api_key: SecretStr | None = None
+    timeout_seconds: float = Field(default=5.0, gt=0, le=60)
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> OpenLineageConfig:
+        if (self.url is None) == (self.file is None):
+            raise ValueError("give it either a `url` or a `file`")
+        if self.url is not None and not re.fullmatch(r"https?://[^/\s@]+(/[^\s@]*)?", self.url):
+            raise ValueError("`url` must be http://HOST or https://HOST, without user and password")
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where events are posted."""
+        return f"{(self.url or '').rstrip('/')}/{self.endpoint.lstrip('/')}"
+
+
 class PlanConfig(Section):
     """Settings of `plan` that change what is asked and shown, never what is built."""
 
@@ -154,6 +179,7 @@ class Config(Section):
     linter: LinterConfig = LinterConfig()
     cicd_bot: dict[str, Any] | None = None  # the bot's own business: it reads and checks it
     plan: PlanConfig = PlanConfig()
+    openlineage: OpenLineageConfig | None = None
     format: FormatConfig = FormatConfig()
     ui: dict[str, Any] = {}
     run: dict[str, Any] = {}
@@ -245,7 +271,7 @@ def _sentence(
         case "literal_error" if own[-2:] == ("connection", "type"):
             return path, f"mergeplan runs on Spark, not on `{told['input']}`: set `type: spark`.", ""
     path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
-    message = str(told["msg"])
+    message = str(told["msg"]).removeprefix("Value error, ")
     return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
 
 
