@@ -88,7 +88,8 @@ def rollback(
     """
     old = store.environment(lease.name)
     target = _earlier(store.history(lease.name), old, to_revision)
-    new = replace(store.at_revision(lease.name, target.revision), revision=0)
+    earlier = store.at_revision(lease.name, target.revision)
+    new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     told = note or f"back to revision {target.revision}"
     return promote(
         store, engine, lease, old, new, emit=emit, plan_id=target.plan_id, who=who, note=told, action=Action.ROLLED_BACK
@@ -169,8 +170,8 @@ class _Swapping:
         self._each(self._swap, (*changes.added, *changes.swapped))
         self._each(self._drop, changes.dropped)
         if new.name != PROD:
-            kept = {name.split(".")[0] for name in views_of(new)}
-            for schema in sorted({view.name.split(".")[0] for view in changes.dropped} - kept):
+            kept = {name.rpartition(".")[0] for name in views_of(new)}
+            for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
                 self.engine.drop_schema_if_empty(schema)
 
     def _each(self, step: Callable[[View], None], views: Iterable[View]) -> None:
