@@ -46,6 +46,9 @@ class View:
     name: str
     table: str
     comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    stored: bool = True  # the table holds rows, and is no view itself
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,17 @@ def checked_name(name: str) -> str:
 def views_of(environment: Environment) -> dict[str, View]:
     """View name -> view, for each model that has one in this environment."""
     shown = (
-        View(name, environment.naming.view(name, environment.name), snapshot.table, snapshot.model.description)
+        _view(snapshot, environment.naming.view(name, environment.name))
         for name, snapshot in environment.snapshots.items()
         if name in environment.views and snapshot.kind.has_view
     )
     return {view.name: view for view in shown}
+
+
+def _view(snapshot: Snapshot, name: str) -> View:
+    model = snapshot.model
+    stored, columns = snapshot.kind.is_stored, model.column_descriptions
+    return View(model.name, name, snapshot.table, model.description, columns, model.virtual_properties, stored)
 
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:

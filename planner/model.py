@@ -107,6 +107,7 @@ class Model:
     stamp: str = ""
     storage_format: str = "parquet"
     physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
+    virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted
 
     @property
     def schema(self) -> str:

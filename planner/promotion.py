@@ -189,9 +189,16 @@ class _Swapping:
         columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
         table = ".".join(f"`{part}`" for part in view.table.split("."))
         self.store.check(self.lease)
-        self._attempt(view, lambda: self.engine.swap_view(view.name, f"SELECT {columns} FROM {table}", view.comment))
+        self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"))
         self.store.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
+
+    def _show(self, view: View, sql: str) -> None:
+        known, said = self._columns[view.table], dict(view.column_comments)
+        columns = [replace(column, comment=said.get(column.name, "")) for column in known]
+        if view.stored and any(column.comment for column in (*known, *columns)):
+            self.engine.comment_columns(view.table, columns)
+        self.engine.swap_view(view.name, sql, view.comment, columns, view.properties)
 
     def _drop(self, view: View) -> None:
         self.store.check(self.lease)

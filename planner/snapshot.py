@@ -105,5 +105,7 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
-    layout = (model.storage_format, *(part for pair in model.physical_properties for part in pair))
+    layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
+    if model.kind is Kind.VIEW:  # a view's columns are commented when it is made, and never again
+        layout += [part for pair in model.column_descriptions for part in pair]
     return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named, "laid out", *layout)[:12]

@@ -120,6 +120,7 @@ class Workspace:
             remote=given.remote,
             catalog=given.catalog,
             config_dir=given.config_dir,
+            comments=given.register_comments,
         )
 
     @property

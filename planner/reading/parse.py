@@ -37,12 +37,13 @@ from planner.reading.properties import (
     only_grain,
     pairs,
     settings,
+    view_properties,
     word,
     words,
 )
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
 
-LATER = """session_properties virtual_properties partitioned_by clustered_by signals blueprints
+LATER = """session_properties partitioned_by clustered_by signals blueprints
     pre_statements post_statements on_virtual_update gateway table_format physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
@@ -350,6 +351,7 @@ _READERS: dict[str, _Reader] = {
     "allow_partials": _only("false"),
     "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
     "physical_properties": lambda model, given, _: replace(model, physical_properties=literals(given)),
+    "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,

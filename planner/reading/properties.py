@@ -169,6 +169,15 @@ def literals(given: Property) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found))
 
 
+def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
+    """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
+    found = literals(given)
+    for each in properties(given.source, inside(given)):
+        if each.key in ("comment", "creatable_type") or each.key.startswith(("view.", "mergeplan.")):
+            raise each.error(f"`{each.key}` as a property of a view is not supported.")
+    return found
+
+
 def spark_sql(source: Source, tokens: Tokens) -> str:
     """A SQL expression in the file's dialect as Spark SQL."""
     return parsed(source, tokens, "The value").sql("spark", comments=False)
