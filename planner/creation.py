@@ -114,7 +114,7 @@ def _create(
             engine.drop_table(name)  # what the janitor began, and did not live to finish
         with at_model(snapshot.model):
             if snapshot.kind is Kind.VIEW:
-                engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description)
+                engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
             else:
                 engine.create_table(physical_table(snapshot, columns))
         reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
@@ -133,7 +133,7 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     comments = dict(model.column_descriptions)
-    return tuple(Column(c.name, c.type, comments.get(c.name, c.comment)) for c in found)
+    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in found)
 
 
 def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:

@@ -28,9 +28,10 @@ from planner.impact import (
 from planner.intervals import between
 from planner.meaning.digests import Seen
 from planner.model import Kind, Model
+from planner.naming import DEFAULT, Naming
 from planner.rows import meaning_of
 from planner.schedule import Loaded
-from planner.snapshot import Snapshot, physical_name, version_of
+from planner.snapshot import Snapshot, at_version, version_of
 
 ALWAYS = between(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
@@ -48,6 +49,7 @@ class Decisions:
     loaded: Loaded
     limited: frozenset[str] = frozenset()
     since: str = ""
+    naming: Naming = DEFAULT  # of the tables that are made anew
     comparisons: list[Comparison] = field(default_factory=list)  # that might spare a model its recomputation
     told: dict[str, Seen] = field(default_factory=dict)  # what readers are told where a word says otherwise
     partial: set[str] = field(default_factory=set)
@@ -91,9 +93,10 @@ def decide(
     loaded: Loaded,
     limited: frozenset[str] = frozenset(),
     since: str = "",
+    naming: Naming = DEFAULT,
 ) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
-    decided = Decisions(loaded, limited, since)
+    decided = Decisions(loaded, limited, since, naming)
     spoken: dict[str, list[Word]] = {}
     for word in words:
         spoken.setdefault(word.model, []).append(word)
@@ -153,7 +156,7 @@ def _decide_model(
     if decided.reads_part(parents, base) and model.kind.is_stored:
         versions["from"] = decided.since
     fresh = Snapshot(model, fingerprint, "", _columns(model, after), meaning=meaning)
-    fresh = replace(fresh, version=_version(fresh, versions, decided))
+    fresh = at_version(fresh, _version(fresh, versions, decided), decided.naming)
     if old is None:
         decided.snapshots[name], decided.effects[name] = fresh, EVERY
         reason = f"`{name}` is not in `{base_name}` yet."
@@ -186,8 +189,10 @@ def _version(fresh: Snapshot, versions: dict[str, str], decided: Decisions) -> s
     """The version of a model that is built anew; never that of a table that drifted."""
     model, meaning, again = fresh.model, fresh.meaning, 0
     assert meaning is not None
+    if model.kind.has_view and (placement := decided.naming.placement(model.name)):
+        versions = {**versions, "placed": placement}
     version = version_of(model, meaning, versions)
-    while model.kind.is_stored and physical_name(model.name, version) in decided.loaded.drifted:
+    while model.kind.is_stored and decided.naming.table(model.name, version) in decided.loaded.drifted:
         again += 1
         version = version_of(model, meaning, versions | {"again": str(again)})
     return version
@@ -231,7 +236,8 @@ def _decide_change(
     differs = sides[1].seen != fresh.raw
     drifts = not rebuilt and differs
     forced = keeps and (drifts or old.forced)
-    snapshot = replace(fresh, version=old.version if keeps else fresh.version, forced=forced)
+    where = old if keeps else fresh
+    snapshot = replace(fresh, version=where.version, stored=where.stored, forced=forced)
     decided.snapshots[name] = snapshot
     if word is not None and word.category is Category.NON_BREAKING:
         decided.told[name] = _hushed(old.seen, snapshot.seen)
@@ -274,7 +280,7 @@ def _made_anew(fresh: Snapshot, about: tuple[str, str], decided: Decisions) -> S
     assert fresh.meaning is not None
     meaning = replace(fresh.meaning, rows=digest(fresh.meaning.rows, "by word", *about)[:24])
     anew = replace(fresh, meaning=meaning)
-    return replace(anew, version=_version(anew, {}, decided))
+    return at_version(anew, _version(anew, {}, decided), decided.naming)
 
 
 def _overruled(verdict: Verdict, word: Word) -> Verdict:

@@ -35,6 +35,7 @@ class Connection:
     remote: str | None = None
     catalog: str | None = None
     config_dir: str | None = None
+    comments: bool = True  # tables, views and columns are commented
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,22 @@ class Engine(Protocol):
     def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
 
-    def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
-        """Point the view at the query, creating it and its schema if need be; False when it already was so."""
+    def swap_view(
+        self,
+        name: str,
+        sql: str,
+        comment: str = "",
+        columns: Sequence[Column] = (),
+        properties: Sequence[tuple[str, str]] = (),
+    ) -> bool:
+        """Point the view at the query, creating it and its schema if need be; False when it already was so.
+
+        `columns`, when given, are all of the query's, and are commented; an existing view takes its columns' comments
+        from the table that it reads. Of properties, those that were set here earlier and are no longer given go.
+        """
+
+    def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
+        """Make the comments of a table's columns be these."""
 
     def drop_view(self, name: str) -> None:
         """Drop the view if it exists."""

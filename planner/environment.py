@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from planner.errors import RequestError
+from planner.naming import DEFAULT, Naming
+from planner.naming import PROD as PROD
 from planner.snapshot import Snapshot
 
-PROD = "prod"
 NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 
@@ -19,6 +20,8 @@ class Environment:
     """Name -> snapshot for every model of the environment, and the models that have a view in it.
 
     `revision` counts its promotions from 1 (0: never promoted); `plan_id` and `promoted_at` (UTC) tell of the last.
+    `naming` is what its views are called by, whatever the project says by now. After `expires_at` (UTC; None: never)
+    the janitor may drop it.
     """
 
     name: str
@@ -27,6 +30,8 @@ class Environment:
     revision: int = 0
     plan_id: str = ""
     promoted_at: datetime | None = None
+    naming: Naming = DEFAULT
+    expires_at: datetime | None = None
 
     @property
     def exists(self) -> bool:
@@ -41,6 +46,9 @@ class View:
     name: str
     table: str
     comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    stored: bool = True  # the table holds rows, and is no view itself
 
 
 @dataclass(frozen=True)
@@ -64,21 +72,20 @@ def checked_name(name: str) -> str:
     return lowered
 
 
-def view_name(model: str, environment: str) -> str:
-    """`shop.orders` is `shop.orders` in prod and `shop__dev.orders` in dev."""
-    schema, table = model.split(".")
-    return model if environment == PROD else f"{schema}__{environment}.{table}"
-
-
 def views_of(environment: Environment) -> dict[str, View]:
     """View name -> view, for each model that has one in this environment."""
-    return {
-        view_name(name, environment.name): View(
-            name, view_name(name, environment.name), snapshot.table, snapshot.model.description
-        )
+    shown = (
+        _view(snapshot, environment.naming.view(name, environment.name))
         for name, snapshot in environment.snapshots.items()
         if name in environment.views and snapshot.kind.has_view
-    }
+    )
+    return {view.name: view for view in shown}
+
+
+def _view(snapshot: Snapshot, name: str) -> View:
+    model = snapshot.model
+    stored, columns = snapshot.kind.is_stored, model.column_descriptions
+    return View(model.name, name, snapshot.table, model.description, columns, model.virtual_properties, stored)
 
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:

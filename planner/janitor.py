@@ -1,16 +1,18 @@
-"""The janitor: which physical tables nobody needs any more, and dropping them."""
+"""The janitor: which environments are over and which physical tables nobody needs any more, and dropping them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from planner.creation import table_lease
 from planner.engine import Engine
+from planner.environment import PROD
 from planner.errors import LeaseHeld
 from planner.events import Emit, TableDropped
+from planner.promotion import drop_environment
 from planner.state import Action, Promotion, Revision, StateStore
 
 RETENTION = timedelta(days=14)
@@ -41,6 +43,35 @@ def sweep(
             break
     for schema in sorted({name.rpartition(".")[0] for name in dropped}):
         engine.drop_schema_if_empty(schema)
+    return tuple(dropped)
+
+
+def expired(store: StateStore, now: datetime, pinned: Collection[str] = ()) -> tuple[str, ...]:
+    """The environments whose time is over; never prod, nor one that is pinned."""
+    kept = {PROD, *pinned}
+    return tuple(
+        each.name
+        for each in store.environments()
+        if each.expires_at and each.expires_at <= now and each.name not in kept
+    )
+
+
+def drop_expired(
+    store: StateStore, engine: Engine, now: datetime, pinned: Collection[str] = (), *, emit: Emit
+) -> tuple[str, ...]:
+    """Drop the environments whose time is over, one that somebody is changing left out; their names.
+
+    Their tables are kept as long as those of any other past, so that what was built in one can still be promoted.
+    """
+    dropped = []
+    for name in expired(store, now, pinned):
+        try:
+            with store.lease(name, "the janitor") as lease:
+                if name in expired(store, now, pinned):  # a plan may have renewed it in the meantime
+                    drop_environment(store, engine, lease, emit=emit, who="the janitor")
+                    dropped.append(name)
+        except LeaseHeld:
+            continue
     return tuple(dropped)
 
 

@@ -171,6 +171,7 @@ class Model:
     auto_restatement_cron: Cron | None = None
     auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
     ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
+    virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted
 
     @property
     def schema(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from planner.change import Blocker as Blocker
 from planner.change import Category as Category
@@ -13,12 +14,13 @@ from planner.change import Columns as Columns
 from planner.change import Word as Word
 from planner.cutoff import Comparison
 from planner.decisions import decide, words_for
-from planner.environment import PROD, Environment, ViewChanges, view_changes
-from planner.errors import RequestError
+from planner.environment import PROD, Environment, ViewChanges, view_changes, views_of
+from planner.errors import ProjectError, RequestError
 from planner.fingerprint import digest
 from planner.graph import Graph, graph_of
 from planner.intervals import Timeline
 from planner.model import Model
+from planner.naming import DEFAULT, Naming
 from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
 from planner.snapshot import Snapshot
 
@@ -75,6 +77,8 @@ class Request:
     categories: Mapping[str, Category] = field(default_factory=dict)
     skip_backfill: bool = False
     who: str = ""  # whose categories they are
+    naming: Naming = DEFAULT  # what new tables and the environment's views are called
+    expires_at: datetime | None = None  # of the environment
 
 
 def build_plan(
@@ -97,19 +101,27 @@ def build_plan(
     graph = graph_of(models)
     said = tuple(words)
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
-    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since)
+    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since)
+        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming)
     blind = decided
     if any(change.rule == "same-data" for change in decided.changes):
-        blind = decide(graph, base.snapshots, said, base.name, replace(loaded, contents=None), limited, since)
+        unseen = replace(loaded, contents=None)
+        blind = decide(graph, base.snapshots, said, base.name, unseen, limited, since, request.naming)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
     changes = tuple(_with_owner(change, owners or {}) for change in changes)
-    new = replace(target, snapshots=decided.snapshots, views=_views(target.name, models, changes))
+    new = replace(
+        target,
+        snapshots=decided.snapshots,
+        views=_views(target.name, models, changes),
+        naming=request.naming,
+        expires_at=request.expires_at,
+    )
+    _check_views(new, base)
     promise = _promise(changes)
     return Plan(
         id=_identity(promise, target.name, base.name, changes, request),
@@ -189,6 +201,19 @@ def _views(environment: str, models: Mapping[str, Model], changes: tuple[Change,
     return frozenset(name for name in names if models[name].kind.has_view)
 
 
+def _check_views(new: Environment, base: Environment) -> None:
+    """ProjectError when a view of the environment would stand where another model's view stands."""
+    taken = views_of(base) if base.name != new.name else {}
+    named: dict[str, str] = {}
+    for model in sorted(new.views):
+        name = new.naming.view(model, new.name)
+        other = named.setdefault(name, taken[name].model if name in taken else model)
+        if other != model:
+            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{other}` already."
+            hint = "Rename the model or the environment."
+            raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
+
+
 def _unused(said: tuple[Word, ...], used: list[Word], changes: tuple[Change, ...]) -> tuple[Word, ...]:
     """What was said of models that this plan changes too, but otherwise, and that nobody has said anew."""
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {word.model for word in used}
@@ -212,6 +237,8 @@ def _identity(promise: str, environment: str, base: str, changes: tuple[Change, 
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
     ]
     asked = f"{request.skip_backfill} {request.window.start} {request.window.end}"
+    if request.naming != DEFAULT:
+        asked += f" {request.naming}"
     return digest(promise, environment, base, asked, *time)[:12]
 
 

@@ -88,7 +88,8 @@ def rollback(
     """
     old = store.environment(lease.name)
     target = _earlier(store.history(lease.name), old, to_revision)
-    new = replace(store.at_revision(lease.name, target.revision), revision=0)
+    earlier = store.at_revision(lease.name, target.revision)
+    new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     told = note or f"back to revision {target.revision}"
     return promote(
         store, engine, lease, old, new, emit=emit, plan_id=target.plan_id, who=who, note=told, action=Action.ROLLED_BACK
@@ -169,8 +170,8 @@ class _Swapping:
         self._each(self._swap, (*changes.added, *changes.swapped))
         self._each(self._drop, changes.dropped)
         if new.name != PROD:
-            kept = {name.split(".")[0] for name in views_of(new)}
-            for schema in sorted({view.name.split(".")[0] for view in changes.dropped} - kept):
+            kept = {name.rpartition(".")[0] for name in views_of(new)}
+            for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
                 self.engine.drop_schema_if_empty(schema)
 
     def _each(self, step: Callable[[View], None], views: Iterable[View]) -> None:
@@ -188,9 +189,16 @@ class _Swapping:
         columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
         table = ".".join(f"`{part}`" for part in view.table.split("."))
         self.store.check(self.lease)
-        self._attempt(view, lambda: self.engine.swap_view(view.name, f"SELECT {columns} FROM {table}", view.comment))
+        self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"))
         self.store.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
+
+    def _show(self, view: View, sql: str) -> None:
+        known, said = self._columns[view.table], dict(view.column_comments)
+        columns = [replace(column, comment=said.get(column.name, "")) for column in known]
+        if view.stored and any(column.comment for column in (*known, *columns)):
+            self.engine.comment_columns(view.table, columns)
+        self.engine.swap_view(view.name, sql, view.comment, columns, view.properties)
 
     def _drop(self, view: View) -> None:
         self.store.check(self.lease)

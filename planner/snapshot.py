@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.columns import Parent
 from planner.fingerprint import Fingerprint, digest
 from planner.meaning.digests import Seen
 from planner.model import Kind, Model
-
-PHYSICAL = "mergeplan__"
+from planner.naming import DEFAULT, Naming
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ class Meaning:
 class Snapshot:
     """A model as it was when it was planned; `columns` are its output columns' names, None when they cannot be known.
 
-    `forced` says that a person's word, not a rule, let it keep an earlier version's table.
+    `forced` says that a person's word, not a rule, let it keep an earlier version's table. `stored` is its table's name
+    where the project named tables otherwise than by default when it was made: it stays there.
     """
 
     model: Model
@@ -44,6 +44,7 @@ class Snapshot:
     columns: tuple[str, ...] | None
     forced: bool = False
     meaning: Meaning | None = None
+    stored: str = ""
 
     @property
     def name(self) -> str:
@@ -56,7 +57,9 @@ class Snapshot:
     @property
     def table(self) -> str:
         """Where its rows are: an external model is its own table."""
-        return self.name if self.kind is Kind.EXTERNAL else physical_name(self.name, self.version)
+        if self.kind is Kind.EXTERNAL:
+            return self.name
+        return self.stored or DEFAULT.table(self.name, self.version)
 
     @property
     def seen(self) -> Seen:
@@ -88,10 +91,11 @@ def seen_at(meaning: Meaning, version: str) -> Seen:
     return Seen(rows, columns)
 
 
-def physical_name(name: str, version: str) -> str:
-    """`shop.orders` at version `ab12` -> `mergeplan__shop.shop__orders__ab12`."""
-    schema, table = name.split(".")
-    return f"{PHYSICAL}{schema}.{schema}__{table}__{version}"
+def at_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
+    """The snapshot with a table of this version, called as the project's naming says."""
+    table = naming.table(snapshot.name, version)
+    own = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)
+    return replace(snapshot, version=version, stored=table if own else "")
 
 
 def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
@@ -101,8 +105,10 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
-    layout = (model.storage_format, *(part for pair in model.physical_properties for part in pair))
+    layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
     if model.partitioned_by or model.clustered_by or model.table_format or not model.partition_by_time_column:
-        parts = ("by", *model.partitioned_by, "clustered", *model.clustered_by, "format", model.table_format)
-        layout = (*layout, *parts, str(model.partition_by_time_column))
+        layout += ["by", *model.partitioned_by, "clustered", *model.clustered_by, "format", model.table_format]
+        layout.append(str(model.partition_by_time_column))
+    if model.kind is Kind.VIEW:  # a view's columns are commented when it is made, and never again
+        layout += [part for pair in model.column_descriptions for part in pair]
     return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named, "laid out", *layout)[:12]

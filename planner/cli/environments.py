@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -13,8 +13,8 @@ from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
 from planner.environment import PROD, Environment, checked_name
 from planner.errors import RequestError
-from planner.events import Promoted
-from planner.janitor import RETENTION, sweep, unneeded
+from planner.events import Promoted, silent
+from planner.janitor import drop_expired, expired, sweep, unneeded
 from planner.promotion import drop_environment, recover
 from planner.promotion import rollback as roll_back
 from planner.state import Revision
@@ -77,11 +77,12 @@ def rollback(
 
 @click.command()
 @click.argument("environment")
+@click.option("-s", "--sync", is_flag=True, help="Return when it is gone; it always is by then.")
 @click.option("--who", default="", help="Who wants it, for the history.")
 @output_option
 @workspace
-def invalidate(environment: str, who: str, root: Path, gateway: str | None, output: str) -> int:
-    """Drop ENVIRONMENT: its views, and the tables that only it used. Prod cannot be dropped.
+def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str | None, output: str) -> int:
+    """Drop ENVIRONMENT at once: its views, and the tables that only it used. Prod cannot be dropped.
 
     \b
     mergeplan invalidate dev
@@ -102,33 +103,41 @@ def invalidate(environment: str, who: str, root: Path, gateway: str | None, outp
 
 @click.command()
 @click.option(
-    "--days", type=click.IntRange(min=0), help=f"How long to keep what history refers to (else {RETENTION.days})."
+    "--days", type=click.IntRange(min=0), help="How long to keep what history refers to (else `snapshot_ttl`, or 14)."
 )
+@click.option("--ignore-ttl", is_flag=True, help="Keep no table for the sake of history: the same as --days 0.")
 @click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
 @output_option
 @workspace
-def janitor(days: int | None, dry_run: bool, root: Path, gateway: str | None, output: str) -> int:
-    """Drop the tables that no environment, no recent history and no open plan refers to.
+def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gateway: str | None, output: str) -> int:
+    """Drop the environments that have expired, and the tables that no environment, no recent history and no open plan
+    refers to.
 
     \b
     mergeplan janitor
     mergeplan janitor --days 3 --dry-run
     """
     out = _output(output)
-    retention = RETENTION if days is None else timedelta(days=days)
     with opened(root, gateway) as work:
+        retention = work.retention if days is None else timedelta(days=days)
+        retention = timedelta(0) if ignore_ttl else retention
+        pinned = {name.lower() for name in work.project.config.pinned_environments}
         if dry_run:
+            over = expired(work.store, work.now, pinned)
             tables = tuple(unneeded(work.store, work.now, retention))
         else:
             recover(work.store, work.engine, out.event)
-            tables = sweep(work.store, work.engine, work.now, retention, emit=out.event)
+            over = drop_expired(work.store, work.engine, work.now, pinned, emit=silent)
+            tables = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=out.event)
     if isinstance(out, JsonLines):
-        out.result(True, None, {"tables": list(tables), "dropped": not dry_run})
-    else:
-        out.finished()
-        for table in tables if dry_run else ():
-            out.say(table)
-        out.say(f"{counted(len(tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+        out.result(True, None, {"environments": list(over), "tables": list(tables), "dropped": not dry_run})
+        return 0
+    out.finished()
+    for name in over:
+        out.say(f"`{name}` has expired and {'would be dropped' if dry_run else 'is dropped'}.")
+    for table in tables if dry_run else ():
+        out.say(table)
+    out.say(f"{counted(len(tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
     return 0
 
 
@@ -158,6 +167,7 @@ def _environment(shown: Environment) -> dict[str, object]:
         "promoted_at": shown.promoted_at.isoformat() if shown.promoted_at else None,
         "models": len(shown.snapshots),
         "views": len(shown.views),
+        "expires_at": shown.expires_at.isoformat() if shown.expires_at else None,
     }
 
 
@@ -177,11 +187,15 @@ def _aligned(rows: list[dict[str, object]]) -> str:
     """Rows under their titles; a moment to the second."""
     cells = [[title.replace("_", " ") for title in rows[0]]]
     for row in rows:
-        cells.append(
-            [str(value)[:19].replace("T", " ") if key.endswith("at") else str(value) for key, value in row.items()]
-        )
+        cells.append([_cell(key, value) for key, value in row.items()])
     widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
     return "\n".join("  ".join(f"{text:<{w}}" for text, w in zip(line, widths, strict=True)).rstrip() for line in cells)
+
+
+def _cell(title: str, value: object) -> str:
+    if value is None:
+        return "never"
+    return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
 
 
 def _output(output: str) -> Output:

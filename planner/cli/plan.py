@@ -108,6 +108,8 @@ def plan(
         if flags["explain"]:
             return _explained(work, out, planned)
         out.plan(planned, _estimates(work, planned))
+        if planned.is_empty and flags["auto_apply"] and not planned.blockers:
+            _renew(work, planned)
         if planned.is_empty or planned.blockers:
             return _unapplied(out, planned)
         save(work, planned, asked)
@@ -224,12 +226,19 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: Asked, note: st
             work, out, planned, lease, asked.who, note, not asked.skip_backfill,
             replan=lambda: planned_for(work, asked, work.models),
         )  # fmt: skip
+        if not outcome.failures:
+            _renew(work, planned)
     final = outcome.plan or planned
     if final != planned:
         out.revised(final, _estimates(work, planned))
     work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
     seconds = round(time.monotonic() - started, 3)
     return _told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
+
+
+def _renew(work: Workspace, planned: Plan) -> None:
+    """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
+    work.store.expire(planned.environment, planned.new.expires_at)
 
 
 def _carried_out(

@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from planner.change import Category, Change, ChangeKind
 from planner.costs import Estimate
-from planner.environment import PROD, view_name
+from planner.environment import PROD
 from planner.events import BatchDone, Compared
 from planner.model import Kind
 from planner.plan import Plan
@@ -98,8 +98,7 @@ def spared_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
 
 def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     """A batch that is done, in columns; `most` is the greatest number of batches that a model has."""
-    environment = plan.environment if plan else PROD
-    width = max((len(view_name(c.name, environment)) for c in plan.backfills), default=0) if plan else 0
+    width = max((len(shown_name(plan, c.name)) for c in plan.backfills), default=0) if plan else 0
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
     verb = "copy" if event.copied else "insert"
@@ -107,13 +106,13 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     what = f"{verb} {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else whole
     what = "insert seed file" if kind is Kind.SEED else what
     what += f", audits ✔{event.audits}" if event.audits else ""
-    number, shown = f"[{event.index}/{event.of}]", view_name(event.model, environment)
+    number, shown = f"[{event.index}/{event.of}]", shown_name(plan, event.model) if plan else event.model
     return Text(f"{number:<{2 * len(str(most)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s")
 
 
 def shown_name(plan: Plan, name: str) -> str:
     """The model as it is called in the plan's environment."""
-    return view_name(name, plan.environment)
+    return plan.new.naming.view(name, plan.environment)
 
 
 def _models(plan: Plan) -> Tree:

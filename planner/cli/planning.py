@@ -14,6 +14,7 @@ from planner.errors import PlanMoved, RequestError
 from planner.model import Model
 from planner.plan import Category, Plan, Request, build_plan
 from planner.promotion import recover
+from planner.reading.environments import naming_of
 from planner.schedule import Window
 from planner.state import Lease
 
@@ -78,7 +79,8 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     loaded, owners = work.loaded()
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
-    request = Request(window, wanted, asked.skip_backfill, asked.who)
+    named, expires_at = naming_of(work.project.config), work.expiry(asked.environment)
+    request = Request(window, wanted, asked.skip_backfill, asked.who, named, expires_at)
     if not work.project.config.plan.early_cut_off:
         return build_plan(models, target, base, loaded, request, words, owners)
     contents: dict[str, Contents] = {}

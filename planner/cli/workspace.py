@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -20,10 +20,12 @@ from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
 from planner.graph import graph_of
+from planner.janitor import RETENTION
 from planner.model import Column, Kind, Model
 from planner.project import Project, load_project
 from planner.reading.config import StateConfig
 from planner.reading.dates import end_instant, instant
+from planner.reading.environments import environment_ttl, ttl
 from planner.schedule import Loaded
 from planner.spark.engine import open_engine
 from planner.state import StateStore
@@ -55,6 +57,7 @@ class Workspace:
         self._engine: Engine | None = None
         self._store: StateStore | None = None
         self._handlers: dict[int, Any] = {}
+        self._opened_at = datetime.now(UTC)
 
     def __enter__(self) -> Workspace:
         if threading.current_thread() is threading.main_thread():
@@ -120,6 +123,7 @@ class Workspace:
             remote=given.remote,
             catalog=given.catalog,
             config_dir=given.config_dir,
+            comments=given.register_comments,
         )
 
     @property
@@ -146,6 +150,17 @@ class Workspace:
                 owners.setdefault(snapshot.table, environment.name)
         tables = self.store.physical_tables().keys() | owners.keys()
         return Loaded(self.store.loaded(tables), frozenset(owners), self.store.drifted_tables()), owners
+
+    @property
+    def retention(self) -> timedelta:
+        """How long the tables that nothing shows any more are kept."""
+        given = self.project.config.snapshot_ttl
+        return ttl(given) if given else RETENTION
+
+    def expiry(self, environment: str) -> datetime | None:
+        """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
+        length = environment_ttl(self.project.config, environment)
+        return None if length is None else self._opened_at + length
 
     def environment(self, name: str) -> Environment:
         """An environment that exists; RequestError when there is none of that name."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from planner.environment import view_name
 from planner.graph import Graph, graph_of
 from planner.intervals import Interval
 from planner.lineage import ALL, ROWS, Edge, Followed, How, Node, follow
 from planner.model import Kind, Model
 from planner.plan import Plan
 
-PRODUCER = "https://pypi.org/project/mergeplan"
+PRODUCER = "urn:mergeplan"
 EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 VERSIONS = {
     "columnLineage": ("1-2-0", "ColumnLineageDatasetFacet"),
@@ -85,7 +84,7 @@ class Scene:
     def name(self, model: str) -> str:
         """The view that shows a model in the plan's environment, or what prod calls it."""
         shown = model in self.plan.new.views
-        return view_name(model, self.plan.environment) if shown else model
+        return self.plan.new.naming.view(model, self.plan.environment) if shown else model
 
     def job(self, model: str) -> Json:
         """The model as the job that fills its table."""

@@ -6,11 +6,9 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
                                 plan.{no_diff,no_prompts,auto_apply,include_unmodified,enable_preview}, test_connection,
                                 model_defaults.{optimize_query,validate_query}
-    accepted, something is kept longer than asked
-                                snapshot_ttl, environment_ttl, pinned_environments: environments stay until they are
-                                invalidated, tables for the janitor's own time
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
-                                default_target_environment, linter, format, openlineage
+                                default_target_environment, linter, format, openlineage, environment_ttl,
+                                snapshot_ttl, pinned_environments, and what things are called: environment_suffix_target, physical_schema_mapping, ...
     refused with a sentence     all others: they would change tables, names or results
 """
 
@@ -28,6 +26,7 @@ from planner.intervals import cron_error
 from planner.model import Kind
 from planner.reading.dates import instant, moves, text_of
 from planner.reading.documents import Document
+from planner.reading.environments import check_environments
 from planner.reading.kinds import kind_named
 from planner.reading.macros import Scalar
 from planner.reading.parse import Defaults, audit_call
@@ -37,8 +36,7 @@ M = TypeVar("M", bound=BaseModel)
 
 LATER = frozenset(
     """default_connection default_test_connection default_scheduler loader loader_kwargs env_vars username
-    physical_schema_mapping environment_suffix_target physical_table_naming_convention virtual_environment_mode
-    gateway_managed_virtual_layer infer_python_dependencies environment_catalog_mapping model_naming before_all
+    gateway_managed_virtual_layer infer_python_dependencies model_naming before_all
     after_all dbt time_column_format physical_schema_override scheduler state_schema variables_file
     auto_categorize_changes
     partitioned_by clustered_by physical_properties virtual_properties session_properties pre_statements
@@ -187,9 +185,14 @@ class Config(Section):
     migration: dict[str, Any] = {}
     users: tuple[dict[str, Any], ...] = ()
     notification_targets: tuple[dict[str, Any], ...] = ()
-    snapshot_ttl: str = "in 1 week"
+    snapshot_ttl: str | None = None
     environment_ttl: str | None = "in 1 week"
     pinned_environments: frozenset[str] = frozenset()
+    environment_suffix_target: Literal["schema", "table", "catalog"] = "schema"
+    environment_catalog_mapping: dict[str, str] = {}
+    physical_schema_mapping: dict[str, str] = {}
+    physical_table_naming_convention: Literal["schema_and_table", "table_only", "hash_md5"] = "schema_and_table"
+    virtual_environment_mode: Literal["full", "dev_only"] = "full"
     default_target_environment: str = "prod"
     ignore_patterns: tuple[str, ...] = ()
     cache_dir: str | None = None
@@ -211,6 +214,7 @@ def read_config(document: Document) -> Config:
         message = f"`{config.default_gateway}` is not one of the gateways."
         hint = did_you_mean(config.default_gateway, config.gateways)
         raise document.error(("default_gateway",), message, hint)
+    check_environments(config, document)
     return config
 
 

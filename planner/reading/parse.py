@@ -39,12 +39,13 @@ from planner.reading.properties import (
     pairs,
     rule_name,
     settings,
+    view_properties,
     word,
     words,
 )
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
 
-LATER = """session_properties virtual_properties signals blueprints
+LATER = """session_properties signals blueprints
     pre_statements post_statements on_virtual_update gateway physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
@@ -367,6 +368,7 @@ _READERS: dict[str, _Reader] = {
     "table_format": lambda model, given, _: replace(model, table_format=_table_format(given)),
     "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
     "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
+    "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,

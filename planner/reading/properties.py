@@ -191,6 +191,13 @@ def _expression(given: Property, part: Tokens) -> str:
         if part[0].text.lower() in TRANSFORMS:
             return f"{part[0].text.lower()}({', '.join(arguments)})"
     return spark_sql(given.source, part)
+def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
+    """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
+    found = literals(given)
+    for each in properties(given.source, inside(given)):
+        if each.key in ("comment", "creatable_type") or each.key.startswith(("view.", "mergeplan.")):
+            raise each.error(f"`{each.key}` as a property of a view is not supported.")
+    return found
 
 
 def spark_sql(source: Source, tokens: Tokens) -> str:

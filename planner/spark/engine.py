@@ -24,6 +24,7 @@ from planner.spark.errors import WRAPPER, condition, is_spark, translated
 from planner.spark.java import profile_of
 from planner.spark.quoting import literal, quoted
 from planner.spark.session import Frame, Session, open_session
+from planner.spark.views import MARK, commented, creation, marked, properties_clause
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -32,7 +33,7 @@ ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark write
 
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
     """An engine on the Spark that the connection names; `wait` is for the embedded catalog."""
-    return SparkEngine(open_session(connection, home, profile_of(profile), wait))
+    return SparkEngine(open_session(connection, home, profile_of(profile), wait), comments=connection.comments)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class _Described:
     """What the catalog says about a table or view."""
 
     details: dict[str, str]
+    comments: dict[str, str]  # of the columns
 
     @property
     def is_view(self) -> bool:
@@ -62,8 +64,9 @@ class _Described:
 class SparkEngine:
     """The engine's verbs on one Spark session; they may be called from several threads at once."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, comments: bool = True) -> None:
         self._session = session
+        self._comments = comments
         self._lock = threading.RLock()  # a signal's handler may come in on top of a verb
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
@@ -81,11 +84,11 @@ class SparkEngine:
     def create_table(self, table: Table) -> None:
         """Create the schema and the empty table; existing ones stay as they are."""
         cut = table.partitioning
-        columns = [_definition(column) for column in table.columns]
+        columns = [self._definition(column) for column in table.columns]
         if cut and cut.hidden:
             columns.append(f"{quoted(cut.column)} {cut.type}")
         partitioned = f" PARTITIONED BY ({quoted(cut.column)})" if cut else ""
-        comment = f" COMMENT {literal(table.comment)}" if table.comment else ""
+        comment = f" COMMENT {literal(table.comment)}" if table.comment and self._comments else ""
         with self._verb():
             options = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in table.options)
             said = f" TBLPROPERTIES ({options})" if options else ""
@@ -132,26 +135,48 @@ class SparkEngine:
 
     # Views
 
-    def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
-        """Point the view at the query, creating it and its schema if need be; False when it already was so."""
+    def swap_view(
+        self,
+        name: str,
+        sql: str,
+        comment: str = "",
+        columns: Sequence[Column] = (),
+        properties: Sequence[tuple[str, str]] = (),
+    ) -> bool:
+        """Point the view at the query, creating it and its schema if need be; False when it already was so.
+
+        `columns`, when given, are all of the query's, and are commented; an existing view takes its columns' comments
+        from the table that it reads. Of properties, those that were set here earlier and are no longer given go.
+        """
+        text, comment = sql.strip(), comment if self._comments else ""
+        wanted = {column.name: column.comment for column in columns} if self._comments else {}
         with self._verb(sql):
-            text = sql.strip()
             known = self._described(name)
             if known is None:
-                said = f" COMMENT {literal(comment)}" if comment else ""
-                self._in_schema(name, f"CREATE VIEW {quoted(name)}{said} AS\n{text}")
+                self._in_schema(name, creation(name, text, comment, wanted, dict(properties)))
                 return True
             if not known.is_view:
                 raise QueryError(
                     f"{name} is a table, and a view of that name is wanted.", hint="Rename or drop that table."
                 )
-            moved = known.details.get("View Text") != text
+            moved = known.details.get("View Text") != text or (bool(wanted) and known.comments != wanted)
             if moved:
                 # Not CREATE OR REPLACE: that drops the view first, under its readers.
                 self._run(f"ALTER VIEW {quoted(name)} AS\n{text}")
             if reworded := known.details.get("Comment", "") != comment:
                 self._run(f"ALTER VIEW {quoted(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
-            return moved or reworded
+            return self._set_properties(name, known, dict(properties)) or moved or reworded
+
+    def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
+        """Make the comments of a table's columns be these."""
+        with self._verb():
+            fields = self._run(f"SELECT * FROM {quoted(table)}").schema.fields if self._comments else ()
+            said = {field.name.lower(): (field.metadata or {}).get("comment", "") for field in fields}
+            for column in columns:
+                if column.name in said and said[column.name] != column.comment:
+                    named = quoted(column.name)
+                    told = f"{named} {named} {column.type} COMMENT {literal(column.comment)}"
+                    self._run(f"ALTER TABLE {quoted(table)} CHANGE COLUMN {told}")
 
     def drop_view(self, name: str) -> None:
         """Drop the view if it exists."""
@@ -289,6 +314,23 @@ class SparkEngine:
             self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.rpartition('.')[0])}")
             self._run(sql)
 
+    def _set_properties(self, name: str, known: _Described, wanted: dict[str, str]) -> bool:
+        """Set a view's properties, and take away those that were set here before; False when they were so already."""
+        if not wanted and MARK not in known.details.get("Table Properties", ""):
+            return False
+        said = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()}
+        ours = [key for key in said.get(MARK, "").split(",") if key]
+        now = {**wanted, **marked(wanted)}
+        if gone := [key for key in (*ours, MARK) if key in said and key not in now]:
+            listed = ", ".join(literal(key) for key in gone)
+            self._run(f"ALTER VIEW {quoted(name)} UNSET TBLPROPERTIES IF EXISTS ({listed})")
+        if new := {key: value for key, value in now.items() if said.get(key) != value}:
+            self._run(f"ALTER VIEW {quoted(name)} SET{properties_clause(new)}")
+        return bool(gone or new)
+
+    def _definition(self, column: Column) -> str:
+        return f"{quoted(column.name)} {column.type}{commented(column.comment if self._comments else '')}"
+
     def _described(self, name: str) -> _Described | None:
         try:
             lines = self._run(f"DESCRIBE TABLE EXTENDED {quoted(name)}").collect()
@@ -298,7 +340,8 @@ class SparkEngine:
             raise
         titles = [line[0] for line in lines]
         start = titles.index("# Detailed Table Information")
-        return _Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]})
+        comments = {line[0].lower(): line[2] or "" for line in lines[:start] if line[0] and line[0][0] != "#"}
+        return _Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments)
 
     def _objects(self, schema: str) -> frozenset[str]:
         try:
@@ -411,8 +454,3 @@ def _rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
 
 def _aware(value: object) -> object:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
-
-
-def _definition(column: Column) -> str:
-    comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
-    return f"{quoted(column.name)} {column.type}{comment}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -15,8 +15,9 @@ from planner.environment import Environment
 from planner.errors import RequestError
 from planner.fingerprint import Fingerprint, digest
 from planner.model import Model
+from planner.naming import DEFAULT, Naming
 from planner.serial import canonical, from_json, to_json
-from planner.snapshot import Meaning, Snapshot, physical_name
+from planner.snapshot import Meaning, Snapshot
 from planner.state import tables as t
 from planner.state.records import chunks
 from planner.state.timelines import Timelines
@@ -82,15 +83,22 @@ class Environments(Timelines):
         with self._reading() as connection:
             return self._snapshots(connection, ids)
 
+    def expire(self, name: str, at: datetime | None) -> None:
+        """Say when an environment may be dropped; None: never."""
+        mine = sa.update(t.environments).where(self._own(t.environments), t.environments.c.name == name)
+        with self._writing() as connection:
+            connection.execute(mine.values(expires_at=at))
+
     def drifted_tables(self) -> frozenset[str]:
         """The tables that a person's word let some environment keep while what they read changed."""
         forced = self._select(t.snapshots).where(t.snapshots.c.forced)
         with self._reading() as connection:
-            return frozenset(physical_name(row.name, row.version) for row in connection.execute(forced))
+            return frozenset(row.stored or DEFAULT.table(row.name, row.version) for row in connection.execute(forced))
 
     def _environment(self, connection: sa.Connection, name: str) -> Environment:
         row = connection.execute(self._select(t.environments).where(t.environments.c.name == name)).one_or_none()
-        return self._at_revision(connection, name, row.revision if row else 0)
+        found = self._at_revision(connection, name, row.revision if row else 0)
+        return replace(found, expires_at=row.expires_at if row else None)
 
     def _at_revision(self, connection: sa.Connection, name: str, revision: int) -> Environment:
         if revision == 0:
@@ -103,7 +111,8 @@ class Environments(Timelines):
             raise RequestError(f"`{name}` has no revision {revision}.", hint=hint)
         found = self._snapshots(connection, row.snapshots.values())
         snapshots = {model: found[id] for model, id in row.snapshots.items()}
-        return Environment(name, snapshots, frozenset(row.views), revision, row.plan_id, row.at)
+        naming = from_json(Naming, row.naming or {})
+        return Environment(name, snapshots, frozenset(row.views), revision, row.plan_id, row.at, naming)
 
     def _snapshots(self, connection: sa.Connection, ids: Collection[str]) -> dict[str, Snapshot]:
         for chunk in chunks(sorted(set(ids) - self._read_before.keys())):
@@ -129,14 +138,17 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
         "parts": to_json(snapshot.fingerprint),
         "meaning": to_json(snapshot.meaning),
     }
-    return {"id": digest(canonical(row))[:32], **row}
+    stored = {"stored": snapshot.stored} if snapshot.stored else {}  # without it an id stays what it always was
+    return {"id": digest(canonical({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
 
 
 def _snapshot(row: sa.Row[Any]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
     fingerprint = from_json(Fingerprint, row.parts)
     meaning = None if row.meaning is None else from_json(Meaning, row.meaning)
-    return Snapshot(from_json(Model, row.model), fingerprint, row.version, columns, row.forced, meaning)
+    return Snapshot(
+        from_json(Model, row.model), fingerprint, row.version, columns, row.forced, meaning, row.stored or ""
+    )
 
 
 def _revision(row: sa.Row[Any]) -> Revision:

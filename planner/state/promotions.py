@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from planner.database import clock, put
 from planner.environment import Environment, ViewChanges, view_changes
 from planner.errors import PlanMoved, Refused
+from planner.serial import to_json
 from planner.state import tables as t
 from planner.state.environments import Action, Environments
 from planner.state.leases import Lease
@@ -73,9 +74,10 @@ class Promotions(Environments):
             revision = self._next_revision(connection, new.name)
             row = {"project": self.project, "environment": new.name, "revision": revision, "action": action.value}
             row |= {"snapshots": self._keep_snapshots(connection, new.snapshots), "views": sorted(new.views)}
-            row |= {"plan_id": plan_id, "who": who, "at": now, "note": note}
+            row |= {"plan_id": plan_id, "who": who, "at": now, "note": note, "naming": to_json(new.naming) or None}
             connection.execute(sa.insert(t.environment_history).values(row))
-            put(connection, t.environments, [{"project": self.project, "name": new.name, "revision": revision}])
+            kept: dict[str, Any] = {"name": new.name, "revision": revision, "expires_at": new.expires_at}
+            put(connection, t.environments, [{"project": self.project, **kept}])
             entry: dict[str, Any] = {
                 "project": self.project,
                 "id": id,
@@ -113,6 +115,7 @@ class Promotions(Environments):
                 self._forget_environment(connection, promotion.environment)
                 return
             old = {"name": promotion.environment, "revision": promotion.old.revision}
+            # its expiry stays the newer one: it was used
             put(connection, t.environments, [{"project": self.project, **old}])
 
     def pending_promotions(self) -> tuple[Promotion, ...]:

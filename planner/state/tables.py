@@ -49,6 +49,7 @@ snapshots = sa.Table(
     sa.Column("model", sa.JSON, nullable=False),
     sa.Column("parts", sa.JSON, nullable=False),  # the fingerprint's three parts
     sa.Column("meaning", sa.JSON(none_as_null=True)),  # digests of its rows and columns
+    sa.Column("stored", NAME),  # its table's name, where it is not the usual one
 )
 
 # Every physical table that we ever said we would create and have not yet forgotten.
@@ -114,6 +115,7 @@ environments = sa.Table(
     _project(),
     sa.Column("name", NAME, primary_key=True),
     sa.Column("revision", sa.Integer, nullable=False),  # the row of its history that is in force
+    sa.Column("expires_at", Utc),  # None: never
 )
 
 environment_history = sa.Table(
@@ -129,6 +131,7 @@ environment_history = sa.Table(
     sa.Column("who", NAME, nullable=False),
     sa.Column("at", Utc, nullable=False),
     sa.Column("note", sa.Text, nullable=False),
+    sa.Column("naming", sa.JSON(none_as_null=True)),  # of its views; None: the usual one
 )
 
 promotions = sa.Table(

@@ -414,3 +414,33 @@ def test_kill_9_in_the_middle_of_a_backfill_and_the_next_process_goes_on(tmp_pat
 
     assert (killed.returncode, killed.stdout.split()) == (-9, ["1", "2"])
     assert finished.stdout.splitlines() == ["3", "4", "5", "1 [(60,)]"]
+
+
+def test_views_bear_the_words_of_their_models_and_follow_them_without_being_computed(
+    tmp_path: Path, store: StateStore, engine: SparkEngine
+) -> None:
+    def said(name: str, **words: str) -> str:
+        given = "".join(f", {key} {text}" for key, text in words.items())
+        kind = "VIEW" if name == "shown" else "FULL"
+        return f"MODEL (name shop.{name}, kind {kind}{given});\nSELECT 7 AS seven, 8 AS eight"
+
+    def words(name: str) -> tuple[list[object], dict[object, object]]:
+        table = engine.fetch(f"DESCRIBE shop.{name}").rows
+        properties = engine.fetch(f"SHOW TBLPROPERTIES shop.{name} ").rows
+        ours = {key: value for key, value in properties if str(key) in ("team", "tier", "mergeplan.properties")}
+        return [row[2] for row in table], ours
+
+    first = {"column_descriptions": "(seven = 'odd', eight = 'even')", "virtual_properties": "(team = 'a', tier = 1)"}
+    then = {"column_descriptions": "(seven = 'prime')", "virtual_properties": "(tier = 2)", "description": "'x'"}
+    for given, comments, properties in (
+        (first, ["odd", "even"], {"team": "a", "tier": "1", "mergeplan.properties": "team,tier"}),
+        (then, ["prime", None], {"tier": "2", "mergeplan.properties": "tier"}),
+        ({}, [None, None], {}),
+    ):
+        files = {name: said(name, **given) for name in ("apart", "shown")}
+        done = applied(written(tmp_path, daily="", items="", total="", **files), engine, store)
+        shown = [[comment or None for comment in words(name)[0]] for name in ("apart", "shown")]
+
+        assert shown == [comments, comments]
+        assert [words(name)[1] for name in ("apart", "shown")] == [properties, properties]
+        assert done.filled.batches == (1 if given is first else 0)

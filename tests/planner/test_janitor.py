@@ -9,7 +9,7 @@ import pytest
 from planner.engine import Engine, Table
 from planner.environment import Environment
 from planner.events import Event, TableDropped, silent
-from planner.janitor import sweep, unneeded
+from planner.janitor import drop_expired, sweep, unneeded
 from planner.model import Column
 from planner.promotion import drop_environment, promote
 from planner.snapshot import Snapshot
@@ -31,7 +31,7 @@ class Quiet:
     def drop_table(self, name: str) -> None:
         self.dropped.append(name)
 
-    def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
+    def swap_view(self, *_: object) -> bool:
         return True
 
     def drop_view(self, name: str) -> None:
@@ -213,3 +213,26 @@ def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkE
 def test_nothing_known_means_nothing_to_do(store: StateStore, quiet: Engine) -> None:
     assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
     assert store.environment("prod") == Environment("prod")
+
+
+def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store: StateStore, quiet: Engine) -> None:
+    to(store, quiet, "prod", A1)
+    to(store, quiet, "dev", A2)
+    to(store, quiet, "kept", A1)
+    for name in ("prod", "dev", "kept"):
+        store.expire(name, now() - DAY)
+
+    assert drop_expired(store, quiet, now() - 2 * DAY, emit=silent) == ()
+    assert drop_expired(store, quiet, now(), {"kept"}, emit=silent) == ("dev",)
+    assert [each.name for each in store.environments()] == ["kept", "prod"]
+    assert sweep(store, quiet, now() + 13 * DAY, emit=silent) == ()
+    assert sweep(store, quiet, now() + 15 * DAY, emit=silent) == (A2.table,)
+
+
+def test_an_environment_that_somebody_is_changing_does_not_expire_under_them(store: StateStore, quiet: Engine) -> None:
+    to(store, quiet, "dev", A1)
+    store.expire("dev", now() - DAY)
+
+    with store.lease("dev", "ann"):
+        assert drop_expired(store, quiet, now(), emit=silent) == ()
+    assert store.environment("dev").exists

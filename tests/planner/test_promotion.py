@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,10 +64,10 @@ class Breaking:
     def __getattr__(self, verb: str) -> object:
         return getattr(self.engine, verb)
 
-    def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
+    def swap_view(self, name: str, sql: str, *more: Any) -> bool:
         if name == self.view and "v2" in sql:
             raise self.error
-        return self.engine.swap_view(name, sql, comment)
+        return self.engine.swap_view(name, sql, *more)
 
 
 def test_views_come_are_repointed_and_go(
@@ -158,13 +159,13 @@ def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
     class Gone(Breaking):
         """After the first failure the catalog is away for good."""
 
-        def swap_view(self, name: str, sql: str, comment: str = "") -> bool:
+        def swap_view(self, name: str, sql: str, *more: Any) -> bool:
             if name == self.view:
                 self.view = ""
                 raise Cancelled("the run was cancelled.")
             if not self.view:
                 raise self.error
-            return self.engine.swap_view(name, sql, comment)
+            return self.engine.swap_view(name, sql, *more)
 
     gone = Gone(engine, "s.b", QueryError("the catalog is away."))
     with pytest.raises(Cancelled):

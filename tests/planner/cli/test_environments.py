@@ -77,3 +77,64 @@ def test_the_janitor_drops_what_nobody_needs_and_says_so_first(shop: Shop, engin
     assert dry.out == "0 tables would be dropped.\n"
     assert ran.result["tables"] == []
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+
+
+def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    mergeplan.edit("config.yaml", "default_gateway", "environment_ttl: in 0 days\ndefault_gateway")
+    promoted(mergeplan, "dev")
+
+    listed = mergeplan("environments", "-o", "json").result["environments"]
+    dry = mergeplan("janitor", "--dry-run")
+    ran = mergeplan("janitor")
+    ignored = mergeplan("janitor", "--ignore-ttl", "-o", "json")
+
+    assert [(row["name"], row["expires_at"] is None) for row in listed] == [("dev", False), ("prod", True)]
+    assert dry.out == "`dev` has expired and would be dropped.\n0 tables would be dropped.\n"
+    assert ran.out == "`dev` has expired and is dropped.\n0 tables dropped.\n"
+    assert ignored.result["tables"] == []  # the plan of this day needs its table still
+    assert not engine.objects("shop__dev")
+    assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+
+
+def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan, "dev")
+    first = mergeplan.state.environment("dev").expires_at
+
+    promoted(mergeplan, "dev")
+    second = mergeplan.state.environment("dev").expires_at
+    mergeplan.edit("config.yaml", "default_gateway", "pinned_environments: [dev]\ndefault_gateway")
+    promoted(mergeplan, "dev")
+
+    assert first is not None
+    assert second is not None
+    assert second > first
+    assert mergeplan.state.environment("dev").expires_at is None
+
+
+def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan, "dev")
+    keys = "environment_suffix_target: table\nphysical_schema_mapping: {'^shop$': store}\n"
+    mergeplan.edit("config.yaml", "default_gateway", keys + "default_gateway")
+
+    promoted(mergeplan, "dev")
+    moved = (engine.objects("shop__dev"), engine.objects("shop"), rows(engine, "SELECT a FROM shop.total__dev"))
+    mergeplan.edit("models/total.sql", "2", "3")
+    promoted(mergeplan)
+    built = rows(engine, "SELECT a FROM shop.total")
+    back = mergeplan("rollback", "prod")
+    gone = mergeplan("invalidate", "dev")
+
+    assert moved == (frozenset(), {"total", "total__dev"}, [(2,)])
+    assert (back.code, gone.code) == (0, 0)
+    assert [name.startswith("shop__total__") for name in engine.objects("store")] == [True]
+    assert (built, rows(engine, "SELECT a FROM shop.total")) == ([(3,)], [(1,)])
+    assert engine.objects("shop") == {"total"}
