@@ -130,6 +130,15 @@ class PlanConfig(Section):
     always_recreate_environment: Literal[False] = False
 
 
+Samples = Literal["full", "masked", "none"]
+
+
+class AuditsConfig(Section):
+    """How much of the bad rows is shown: their values, only their shapes, or nothing."""
+
+    show_samples: Samples = "masked"
+
+
 class Config(Section):
     """The whole of config.yaml."""
 
@@ -141,6 +150,7 @@ class Config(Section):
     linter: LinterConfig = LinterConfig()
     cicd_bot: dict[str, Any] | None = None  # the bot's own business: it reads and checks it
     plan: PlanConfig = PlanConfig()
+    audits: AuditsConfig = AuditsConfig()
     format: dict[str, Any] = {}
     ui: dict[str, Any] = {}
     run: dict[str, Any] = {}

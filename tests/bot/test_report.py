@@ -180,3 +180,16 @@ def test_days_that_are_copied_are_told() -> None:
 
     assert text is not None
     assert "of these copied, for the rows are the same: 3 days, 2026-01-01 to 2026-01-03 |" in text
+
+
+def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:
+    sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
+    audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
+    told = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
+    text = plan_comment(shown(said=packed([json.dumps({"event": "result", "ok": True, "audits": [told]})], 0)))
+
+    assert text is not None
+    assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
+    assert "<summary>What <code>few</code> of <code>shop.a, shop.b</code> found</summary>" in text
+    assert "| `id` | `na\\|me` |\n| --- | --- |\n| `#` | `a*** (7)` |\n| `NULL` | `<b>` |" in text
+    assert balanced(text)
