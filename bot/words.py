@@ -9,6 +9,7 @@ from bot.markdown import (
     NAMES,
     SIGNS,
     category_of,
+    cell,
     clipped,
     code,
     counted,
@@ -192,7 +193,9 @@ def audit_line(audit: Audit) -> str:
 def audit_details(audit: Audit) -> str:
     """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
     title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(audit.subject)}</code> found"
-    rows = table([code(each) for each in audit.columns], [[code(each or " ") for each in row] for row in audit.sample])
+    rows = table(
+        [cell(code(each)) for each in audit.columns], [[code(each or " ") for each in row] for row in audit.sample]
+    )
     return folded(title, "\n\n".join([*([rows] if audit.sample else []), fence(audit.query, "sql", QUERY_MOST)]))
 
 
