@@ -225,7 +225,7 @@ def _audit_marks(outcome: Outcome, level: str) -> tuple[Annotation, ...]:
         Annotation(
             audit.path,
             max(audit.line, 1),
-            f"Audit {audit.name} of {audit.model} found {counted(audit.count, 'row')}.",
+            f"Audit {audit.name} of {audit.subject} found {counted(audit.count, 'row')}.",
             level,
         )
         for audit in found[:ANNOTATIONS_MOST]

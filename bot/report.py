@@ -28,6 +28,7 @@ from bot.records import PLAN, ProdRecord, PullRecord, State
 from bot.results import ModelChange, Outcome, PlanView, Problem
 from bot.words import (
     WHOLE_KINDS,
+    audit_details,
     audit_line,
     change_words,
     cost_of,
@@ -46,6 +47,7 @@ GRAPH_OPEN = 25  # more models than this: the graph is folded
 GRAPH_MOST = 120  # more than this: no graph, it could not be read
 ROWS_ROOM = 24_000  # characters, as the next ones: what is longer is cut at a line's end
 PROBLEMS_MOST = 12_000
+AUDITS_MOST = 5  # whose query and rows are shown
 FOOT_MOST = 12_000
 DIFF_MOST = 12_000
 
@@ -239,7 +241,8 @@ def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
     lines = [problem_line(each) for each in told.problems] + failed
     told_already = " ".join(each.message for each in told.problems)
     lines += [audit_line(each) for each in told.audits if not each.ok and each.name not in told_already]
-    return ["\n".join(fitting(lines, PROBLEMS_MOST))] if lines else []
+    details = [audit_details(each) for each in told.audits if not each.ok and each.query][:AUDITS_MOST]
+    return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
 
 
 def _warning_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:

@@ -144,6 +144,15 @@ class Audit:
     count: int = 0
     path: str = ""
     line: int = 0
+    query: str = ""
+    columns: tuple[str, ...] = ()  # of the sample
+    sample: tuple[tuple[str, ...], ...] = ()  # a few bad rows as texts, as far as the planner shows them
+    reads: tuple[str, ...] = ()  # of a standalone audit, which has no model
+
+    @property
+    def subject(self) -> str:
+        """What it looks at: the model, or the tables that a standalone audit reads."""
+        return self.model or ", ".join(self.reads)
 
 
 @dataclass(frozen=True)
@@ -354,6 +363,13 @@ def _audit(value: Mapping[str, Any]) -> Audit:
         count=_whole(value.get("count")),
         path=_text(value.get("path")),
         line=_whole(value.get("line")),
+        query=_text(value.get("query")),
+        columns=tuple(map(str, _list(_mapping(value.get("sample")).get("columns")))),
+        sample=tuple(
+            tuple("NULL" if each is None else str(each) for each in _list(row))
+            for row in _list(_mapping(value.get("sample")).get("rows"))
+        ),
+        reads=tuple(map(str, _list(value.get("reads")))),
     )
 
 

@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from bot.markdown import NAMES, SIGNS, category_of, clipped, code, counted, days, inert
+from bot.markdown import (
+    NAMES,
+    SIGNS,
+    category_of,
+    cell,
+    clipped,
+    code,
+    counted,
+    days,
+    fence,
+    folded,
+    inert,
+    table,
+    tag_text,
+)
 from bot.records import PullRecord, State
 from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted
 COLUMNS_MOST = 8
+QUERY_MOST = 4_000  # characters
 
 
 def failure_title(outcome: Outcome | None) -> str:
@@ -170,7 +185,18 @@ def problem_line(problem: Problem, name: str = "") -> str:
 def audit_line(audit: Audit) -> str:
     """An audit's finding: the number of rows, and whether it blocks."""
     weight = "" if audit.blocking else " (a warning: it does not block)"
-    return f"- {code(audit.model)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
+    return (
+        f"- {code(audit.subject or audit.name)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
+    )
+
+
+def audit_details(audit: Audit) -> str:
+    """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
+    title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(audit.subject)}</code> found"
+    rows = table(
+        [cell(code(each)) for each in audit.columns], [[code(each or " ") for each in row] for row in audit.sample]
+    )
+    return folded(title, "\n\n".join([*([rows] if audit.sample else []), fence(audit.query, "sql", QUERY_MOST)]))
 
 
 def size_words(size: int) -> str:

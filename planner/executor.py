@@ -26,6 +26,7 @@ from planner.promotion import promote, recover
 from planner.reaudit import ask_new_audits
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
+from planner.standing import ask_standalone, forget_standalone
 from planner.state import Lease, StateStore
 
 
@@ -79,11 +80,15 @@ def apply(
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     recover(store, engine, emit, lease)
     _check_unmoved(plan, store)
-    asked = plan.id
+    asked, at_first = plan.id, plan
     try:
+        forget_standalone(plan, store, project)
         plan, done = _built(plan, project, engine, store, emit, now, replan if complete else None)
         layout = Layout(plan.new.snapshots, plan.parents, now)
-        failed = ask_new_audits(plan, layout, engine, store, project.audits, emit)
+        samples = project.config.audits.show_samples
+        failed = ask_new_audits(plan, layout, engine, store, project.audits, emit, samples)
+        if not done.failures:  # what failed has left tables half filled
+            failed += ask_standalone(at_first, layout, engine, store, project, emit)
         done = replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
         if done.failures:
             emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
@@ -183,6 +188,7 @@ def _fill(
             tables=layout.tables,
             embedded=layout.embedded,
             execution=layout.now,
+            samples=project.config.audits.show_samples,
         )
 
     backfill = Backfill(

@@ -199,3 +199,14 @@ class Audit:
     defaults: tuple[tuple[str, str], ...] = ()  # parameter -> Spark SQL
     path: str = ""
     line: int = 0
+    standalone: bool = False  # it runs by itself, over the models that it reads
+    skip: bool = False  # it is never asked
+    depends_on: tuple[str, ...] = ()  # the tables that a standalone one reads, sorted
+    cron: Cron = DAILY  # when a standalone one is due in `run`
+    start: datetime | None = None  # a standalone one looks at no earlier time
+    owner: str = ""
+    description: str = ""
+
+    @property
+    def place(self) -> Place:
+        return Place(self.path, self.line)

@@ -45,6 +45,11 @@ class Project:
     rules: Chosen = NONE  # of the linter
 
     @property
+    def standalone(self) -> tuple[Audit, ...]:
+        """The audits that run by themselves, by name."""
+        return tuple(audit for _, audit in sorted(self.audits.items()) if audit.standalone)
+
+    @property
     def embedded(self) -> dict[str, Model]:
         """The models that have no table: their queries stand inside those that read them."""
         return {name: model for name, model in self.models.items() if model.kind is Kind.EMBEDDED}
@@ -96,14 +101,14 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
 
     Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
-    another config.yaml whose gateways and `openlineage` hold in place of the folder's own.
+    another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own.
     """
     reading = _Reading(root.resolve())
     document = _config_document(reading)
     config = read_config(document)
     if gateways_from is not None:
         ruling = read_config(read_document("config.yaml", gateways_from.read_text("utf-8"), os.environ))
-        ruled = {name: getattr(ruling, name) for name in ("gateways", "default_gateway", "openlineage")}
+        ruled = {name: getattr(ruling, name) for name in ("gateways", "default_gateway", "openlineage", "audits")}
         config = config.model_copy(update=ruled)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
@@ -251,7 +256,8 @@ def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
 
 
 def _question(audit: Audit | None) -> str:
-    return repr((audit.sql, audit.blocking, audit.defaults)) if audit else ""
+    said = (audit.sql, audit.blocking, audit.defaults) if audit else ()
+    return repr((*said, "skip") if audit and audit.skip else said) if audit else ""
 
 
 def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.backfill import Failure, found_rows
-from planner.checks.audits import run_audit
+from planner.checks.audits import is_asked, run_audit
 from planner.creation import Layout, at_model
 from planner.engine import Engine
 from planner.events import AuditRan, Emit
@@ -13,12 +13,19 @@ from planner.fingerprint import digest
 from planner.intervals import Interval
 from planner.model import Audit, AuditCall
 from planner.plan import Change, Plan
+from planner.reading.config import Samples
 from planner.snapshot import Snapshot
 from planner.state import StateStore
 
 
 def ask_new_audits(
-    plan: Plan, layout: Layout, engine: Engine, store: StateStore, audits: Mapping[str, Audit], emit: Emit
+    plan: Plan,
+    layout: Layout,
+    engine: Engine,
+    store: StateStore,
+    audits: Mapping[str, Audit],
+    emit: Emit,
+    samples: Samples = "masked",
 ) -> tuple[Failure, ...]:
     """Run what is newly asked of kept tables and was not answered before; the blocking audits that found rows.
 
@@ -29,7 +36,7 @@ def ask_new_audits(
         snapshot = change.new
         for call in _newly_asked(change) if snapshot else ():
             assert snapshot is not None
-            if digest(repr(call)) in store.passed_audits(snapshot.table):
+            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits(snapshot.table):
                 continue
             with at_model(snapshot.model):
                 result = run_audit(
@@ -42,6 +49,7 @@ def ask_new_audits(
                     tables=layout.tables,
                     embedded=layout.embedded,
                     execution=layout.now,
+                    samples=samples,
                 )
             emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:

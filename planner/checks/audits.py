@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
+from planner.checks.masking import shown
 from planner.engine import Engine, Rows
-from planner.errors import MergeplanError
+from planner.errors import MergeplanError, Place
 from planner.intervals import Interval
 from planner.model import Audit, AuditCall, Kind, Model
 from planner.reading.builtins import NON_BLOCKING, built_in, built_in_query, check_call
+from planner.reading.config import Samples
 from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.parse import line_of
@@ -25,14 +27,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: how many bad rows, and up to five of them."""
+    """What an audit found: how many bad rows, and up to five of them, as far as they may be shown."""
 
     name: str
-    model: str
+    model: str  # '' of a standalone audit
     blocking: bool
     count: int
     sample: Rows
     sql: str
+    place: Place | None = None  # where it is asked for
+    reads: tuple[str, ...] = ()  # the tables that a standalone audit names
 
     @property
     def ok(self) -> bool:
@@ -91,20 +95,35 @@ def run_audit(
     tables: Mapping[str, str] | None = None,
     embedded: Mapping[str, Model] | None = None,
     execution: datetime | None = None,
+    samples: Samples = "masked",
 ) -> AuditResult:
-    """Run one audit; QueryError at the model's file when Spark refuses it."""
+    """Run one audit; QueryError at the model's file when Spark refuses it. `samples` says how bad rows are shown."""
     sql = audit_query(model, call, audits, table, interval, tables=tables, embedded=embedded, execution=execution)
+    known = None if call.name in audits else built_in(call.name)
     try:
-        found = engine.fetch(_counted(sql))
+        count, sample = found_by(engine, sql, samples, known.figures if known else ())
     except MergeplanError as error:
         own = audits.get(call.name)
         if error.place is None:
             error.place = line_of(model, call.name, header=True)
         error.message = f"The audit `{call.name}` of {model.name} cannot run: {error.message}" if own else error.message
         raise
+    place = line_of(model, call.name, header=True) if count else model.place
+    return AuditResult(call.name, model.name, is_blocking(call, audits), count, sample, sql, place)
+
+
+def found_by(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:
+    """How many bad rows a query finds, and a few of them as they may be shown; in one pass."""
+    found = engine.fetch(_counted(sql))
     count = int(str(found.rows[0][0])) if found.rows else 0
-    sample = Rows(found.columns[1:], tuple(row[1:] for row in found.rows) if count else ())
-    return AuditResult(call.name, model.name, is_blocking(call, audits), count, sample, sql)
+    rows = Rows(found.columns[1:], tuple(row[1:] for row in found.rows) if count else ())
+    return count, shown(rows, samples, figures)
+
+
+def is_asked(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
+    """False for an audit that says `skip true`."""
+    own = audits.get(call.name)
+    return own is None or not own.skip
 
 
 def run_audits(
@@ -116,9 +135,12 @@ def run_audits(
     tables: Mapping[str, str] | None = None,
     embedded: Mapping[str, Model] | None = None,
     execution: datetime | None = None,
+    samples: Samples = "masked",
 ) -> Iterator[AuditResult]:
     """Run a model's audits on what was just written, one by one, as the caller asks for the next."""
     for call in snapshot.model.audits:
+        if not is_asked(call, audits):
+            continue
         yield run_audit(
             engine,
             snapshot.model,
@@ -129,6 +151,7 @@ def run_audits(
             tables=tables,
             embedded=embedded,
             execution=execution,
+            samples=samples,
         )
 
 

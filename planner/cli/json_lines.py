@@ -146,9 +146,10 @@ class JsonLines:
 
     def _audit(self, model: str, result: AuditResult) -> Json:
         snapshot = self._snapshots.get(model)
-        place = line_of(snapshot.model, result.name, header=True) if snapshot else None
+        place = line_of(snapshot.model, result.name, header=True) if snapshot else result.place
         return {
             "model": model,
+            "reads": list(result.reads),
             "name": result.name,
             "ok": result.ok,
             "blocking": result.blocking,

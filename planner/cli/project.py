@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
 from planner.checks.audits import AuditResult, run_audits
+from planner.checks.masking import checked_samples
+from planner.checks.standalone import run_standalone
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import Output, output_option
@@ -98,12 +100,13 @@ def test(names: tuple[str, ...], pattern: str | None, root: Path, gateway: str |
 @click.option("--model", "models", multiple=True, help="Only this model's audits (also globs and tag:x).")
 @click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
 @click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
+@click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
 @output_option
 @workspace
 def audit(
     environment: str, models: tuple[str, ...], root: Path, gateway: str | None, output: str, **flags: str | None
 ) -> int:
-    """Run the audits of ENVIRONMENT's models on what its tables hold now.
+    """Run the audits of ENVIRONMENT's models, and the standalone ones, on what its tables hold now.
 
     \b
     mergeplan audit
@@ -115,7 +118,7 @@ def audit(
         shown = work.environment(checked_name(environment))
         if isinstance(out, JsonLines):
             out.knows(shown.snapshots)
-        for result in _audited(work, shown, models, flags["start"], flags["end"]):
+        for result in _audited(work, shown, models, flags):
             results.append(result)
             out.event(AuditRan(result.model, result))
     failed = [result for result in results if not result.ok]
@@ -128,24 +131,28 @@ def audit(
 
 
 def _audited(
-    work: Workspace, shown: Environment, models: tuple[str, ...], start: str | None, end: str | None
+    work: Workspace, shown: Environment, models: tuple[str, ...], flags: Mapping[str, str | None]
 ) -> Iterator[AuditResult]:
-    chosen = select(graph_of(work.project.models), models) if models else frozenset(shown.snapshots)
-    since = moment(start, work.now) or ONCE[0].start
-    until = moment(end, work.now, end=True) or work.now
+    project = work.project
+    chosen = select(graph_of(project.models), models) if models else frozenset(shown.snapshots)
+    since = moment(flags["start"], work.now) or ONCE[0].start
+    until = moment(flags["end"], work.now, end=True) or work.now
     if since >= until:
         raise RequestError("The end does not come after the start.")
+    tables = {n: s.table for n, s in shown.snapshots.items() if s.kind is not Kind.EMBEDDED}
+    embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED}
+    show = checked_samples(flags["samples"]) or project.config.audits.show_samples
     for name, snapshot in sorted(shown.snapshots.items()):
         if name in chosen and snapshot.kind.has_view:
             yield from run_audits(
-                work.engine,
-                snapshot,
-                work.project.audits,
-                Interval(since, until),
-                tables={n: s.table for n, s in shown.snapshots.items() if s.kind is not Kind.EMBEDDED},
-                embedded={n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED},
-                execution=work.now,
-            )
+                work.engine, snapshot, project.audits, Interval(since, until),
+                tables=tables, embedded=embedded, execution=work.now, samples=show,
+            )  # fmt: skip
+    for each in project.standalone:
+        here = all(name in shown.snapshots or name not in project.models for name in each.depends_on)
+        if here and not each.skip and (not models or chosen & set(each.depends_on)):
+            time = Interval(since, until)
+            yield run_standalone(work.engine, each, tables, embedded, time, execution=work.now, samples=show)
 
 
 @click.command()

@@ -263,8 +263,9 @@ class Terminal:
         style = "red" if result.blocking else "yellow"
         if result.blocking:
             self._audited.add(model)
+        of = model or ", ".join(result.reads) or "no table of ours"
         self._line(
-            Text(f"✘ audit {result.name} of {model}: {counted(result.count, 'row')} that should not be", style=style)
+            Text(f"✘ audit {result.name} of {of}: {counted(result.count, 'row')} that should not be", style=style)
         )
         self._line(Text(result.sql, style="dim"))
         if result.sample.rows:

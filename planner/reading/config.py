@@ -6,9 +6,9 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
                                 plan.{no_diff,no_prompts,auto_apply,include_unmodified,enable_preview}, test_connection,
                                 model_defaults.{optimize_query,validate_query}
-    accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot,
-                                default_target_environment, linter, format, openlineage, environment_ttl,
-                                snapshot_ttl, pinned_environments, and what things are called: environment_suffix_target, physical_schema_mapping, ...
+    accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot, linter,
+                                default_target_environment, format, openlineage, audits, how long things are kept
+                                (environment_ttl, ...) and what they are called (environment_suffix_target, ...)
     refused with a sentence     all others: they would change tables, names or results
 """
 
@@ -166,6 +166,15 @@ class PlanConfig(Section):
     always_recreate_environment: Literal[False] = False
 
 
+Samples = Literal["full", "masked", "none"]
+
+
+class AuditsConfig(Section):
+    """How much of the bad rows is shown: their values, only their shapes, or nothing."""
+
+    show_samples: Samples = "masked"
+
+
 class Config(Section):
     """The whole of config.yaml."""
 
@@ -179,6 +188,7 @@ class Config(Section):
     plan: PlanConfig = PlanConfig()
     openlineage: OpenLineageConfig | None = None
     format: FormatConfig = FormatConfig()
+    audits: AuditsConfig = AuditsConfig()
     ui: dict[str, Any] = {}
     run: dict[str, Any] = {}
     janitor: dict[str, Any] = {}

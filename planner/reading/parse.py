@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
@@ -18,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
 from planner.model import Audit, AuditCall, Kind, Model
+from planner.reading.builtins import parameters
 from planner.reading.dates import end_instant, instant, moves
 from planner.reading.faithful import spark_text
 from planner.reading.kinds import cron, with_kind
@@ -49,8 +51,10 @@ LATER = """session_properties signals blueprints
     pre_statements post_statements on_virtual_update gateway physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
-_AUDIT_KEYS = ("name", "dialect", "blocking", "defaults", "standalone")
-_AUDIT_LATER = ("skip", "model", "owner", "description", "start", "cron", "depends_on")
+_AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
+    formatting stamp""".split()
+_AUDIT_ALONE = ("depends_on", "cron", "start")  # they say when a standalone audit runs, and say nothing of another
+_AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 
 @dataclass(frozen=True)
@@ -275,8 +279,6 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
     if "name" not in given:
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
-    if "standalone" in given and boolean(given["standalone"]):
-        raise given["standalone"].error("Standalone audits are not supported yet.")
     own = source
     if "dialect" in given:
         own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
@@ -287,10 +289,44 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
         raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
     check_places(tree, own, query)
     refuse_java(tree, own, query)
-    name_tables(tree, own, query)
-    blocking = boolean(given["blocking"]) if "blocking" in given else True
+    tables = name_tables(tree, own, query)
+    alone = "standalone" in given and boolean(given["standalone"])
+    blocking = boolean(given["blocking"]) if "blocking" in given else not alone
     sql = _spark(tree, own, query)
-    return Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+    audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+    audit = replace(audit, skip="skip" in given and boolean(given["skip"]))
+    return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
+
+
+def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
+    """An audit that models call; ProjectError for what only a standalone one can have."""
+    for key in _AUDIT_ALONE:
+        if key in given:
+            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or take it out.")
+    return audit
+
+
+def _standalone(
+    audit: Audit, source: Source, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
+) -> Audit:
+    """An audit that runs by itself; ProjectError where it stands for values that only a model could give."""
+    for token, after in pairwise(query):
+        if token.text == "@" and after.text.lower() == "this_model":
+            raise source.error(token, "A standalone audit has no `@this_model`.", "Name the tables that it reads.")
+    for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
+        raise source.error(query[0], f"Nothing gives `@{missing}` a value here.", "Add it to `defaults (...)`.")
+    cron = given.get("cron_tz")
+    if cron is not None and cron.text.lower() not in ("utc", "etc/utc"):
+        raise cron.error(f"`{cron.key} {cron.text}` is not supported yet.")
+    return replace(
+        audit,
+        standalone=True,
+        depends_on=tuple(sorted(tables | set(_depends_on(given["depends_on"]) if "depends_on" in given else ()))),
+        cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
+        start=_dated(given["start"], instant, defaults.now) if "start" in given else None,
+        owner=word(given["owner"]) if "owner" in given else defaults.owner,
+        description=given["description"].text if "description" in given else "",
+    )
 
 
 def _dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:

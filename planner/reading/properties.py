@@ -60,13 +60,16 @@ def block(source: Source, tokens: Tokens) -> list[Property]:
     return properties(source, tokens[2:end])
 
 
-def properties(source: Source, tokens: Tokens) -> list[Property]:
-    """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice."""
+def properties(source: Source, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
+    """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
+
+    A key may stand in quotes where `quoted` says so.
+    """
     found: dict[str, Property] = {}
     for part in split(tokens):
         if not part:
             raise source.error(tokens[0], "There are two commas in a row here.")
-        if not _IDENTIFIER.fullmatch(part[0].text) or part[0].token_type in _TEXTS:
+        if not _IDENTIFIER.fullmatch(part[0].text) or (part[0].token_type in _TEXTS and not quoted):
             raise source.error(part[0], f"`{part[0].text}` stands where a key was expected.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         each = Property(source, part[0], tuple(value))
@@ -191,6 +194,8 @@ def _expression(given: Property, part: Tokens) -> str:
         if part[0].text.lower() in TRANSFORMS:
             return f"{part[0].text.lower()}({', '.join(arguments)})"
     return spark_sql(given.source, part)
+
+
 def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
     """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
     found = literals(given)
@@ -246,7 +251,7 @@ def _audit_call(given: Property, part: Tokens) -> AuditCall:
         return AuditCall(part[0].text.lower())
     if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
         raise given.error("An audit is written `name` or `name(argument := value)`.", token=part[1])
-    arguments = {each.key: each for each in properties(given.source, part[2:-1])}
+    arguments = {each.key: each for each in properties(given.source, part[2:-1], quoted=True)}
     blocking = arguments.pop("blocking", None)
     return AuditCall(
         part[0].text.lower(),

@@ -113,6 +113,12 @@ class Timelines(KnownContents):
         with self._writing() as connection:
             put(connection, t.passed_audits, [{"project": self.project, "table_name": table, "audit": audit}])
 
+    def forget_passed_audit(self, table: str, audit: str) -> None:
+        """Say that it is no longer known whether an audit passes on the table."""
+        mine = sa.delete(t.passed_audits).where(self._own(t.passed_audits), t.passed_audits.c.table_name == table)
+        with self._writing() as connection:
+            connection.execute(mine.where(t.passed_audits.c.audit == audit))
+
     def passed_audits(self, table: str) -> frozenset[str]:
         """The audits that were said to have passed on the table."""
         mine = self._select(t.passed_audits).where(t.passed_audits.c.table_name == table)

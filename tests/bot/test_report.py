@@ -195,3 +195,16 @@ def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its
     assert "`models/orders.sql:4`" in text
     assert [(mark.path, mark.line, mark.level) for mark in marks] == [("models/orders.sql", 4, "warning")]
     assert checks(view)[1].conclusion == "success"
+
+
+def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:
+    sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
+    audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
+    told = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
+    text = plan_comment(shown(said=packed([json.dumps({"event": "result", "ok": True, "audits": [told]})], 0)))
+
+    assert text is not None
+    assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
+    assert "<summary>What <code>few</code> of <code>shop.a, shop.b</code> found</summary>" in text
+    assert "| `id` | `na\\|me` |\n| --- | --- |\n| `#` | `a*** (7)` |\n| `NULL` | `<b>` |" in text
+    assert balanced(text)

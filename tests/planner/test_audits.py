@@ -37,7 +37,7 @@ def table(engine: Engine) -> str:
 def run(engine: Engine, audit: str, kind: str = "kind FULL", own: str = "") -> AuditResult:
     model = model_of(audit, kind)
     audits = {each.name: each for each in parse_audits(own, "b.sql", Defaults(NOW))} if own else {}
-    return run_audit(engine, model, model.audits[0], audits, TABLE, DAY)
+    return run_audit(engine, model, model.audits[0], audits, TABLE, DAY, samples="full")
 
 
 @pytest.mark.parametrize(

@@ -170,3 +170,15 @@ def test_info_tells_what_is_there(mergeplan: CommandLine) -> None:
 def test_migrate_may_be_repeated(mergeplan: CommandLine) -> None:
     assert mergeplan("migrate").out == mergeplan("migrate").out == "The state database is up to date.\n"
     assert mergeplan("migrate", "-o", "json").result["ok"]
+
+
+def test_bad_rows_are_masked_unless_they_are_asked_for(mergeplan: CommandLine) -> None:
+    mergeplan.write("audits/dear.sql", "AUDIT (name dear, standalone true);\nSELECT total FROM shop.total")
+    masked, full = mergeplan("audit", "prod"), mergeplan("audit", "prod", "--samples", "full")
+    mergeplan.edit("config.yaml", "default_gateway", "audits: {show_samples: none}\ndefault_gateway")
+    nothing = mergeplan("audit", "prod", "--output", "json")
+
+    assert "✘ audit dear of shop.total: 1 row that should not be\n" in masked.out
+    assert "│ ## " in masked.out and "│ 60 " in full.out
+    assert nothing.lines[-2]["sample"] == {"columns": ["total"], "rows": []}
+    assert (nothing.lines[-2]["path"], nothing.lines[-2]["line"]) == ("audits/dear.sql", 1)

@@ -1,0 +1,52 @@
+"""Sample rows that may be shown to anybody: values as shapes, `a***`, `###.##`, so that no value can be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import date, datetime
+from decimal import Decimal
+from typing import get_args
+
+from planner.engine import Rows, Value
+from planner.reading.config import Samples
+
+SHORT = 4  # letters; of a text shorter than this not even the first is shown
+
+
+def checked_samples(word: str | None) -> Samples | None:
+    """The word as a way to show rows; None for none."""
+    return next((each for each in get_args(Samples) if each == word), None)
+
+
+def shown(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
+    """The rows as they may be shown; `figures` are columns of counts and the like, which tell of no single row."""
+    if samples == "full":
+        return rows
+    if samples == "none":
+        return Rows(rows.columns, ())
+    masked = (
+        tuple(cell if name in figures else mask(cell) for name, cell in zip(rows.columns, row, strict=True))
+        for row in rows.rows
+    )
+    return Rows(rows.columns, tuple(masked))
+
+
+def mask(value: Value) -> Value:
+    """A value's shape: NULL stays NULL, an empty text stays empty, a text is its first letter and its length."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true or false"
+        case int() | float() | Decimal() | date() | datetime():
+            return re.sub(r"\d", "#", str(value))
+        case str():
+            first = value[0] if len(value) >= SHORT and value[0].isalnum() else ""
+            return f"{first}*** ({len(value)})" if value else ""
+        case bytes() | bytearray():
+            return f"*** ({len(value)} bytes)"
+        case dict() | list():
+            return f"*** ({len(value)} of them)"
+        case _:
+            return "***"
