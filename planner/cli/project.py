@@ -12,6 +12,7 @@ import click
 
 from planner.checks.audits import AuditResult, run_audits
 from planner.checks.unit_tests import run_unit_tests
+from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import Output, output_option
 from planner.cli.terminal import Terminal, counted
@@ -19,13 +20,14 @@ from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.environment import PROD, Environment, checked_name
 from planner.errors import AuditFailed, MergeplanError, RequestError
 from planner.events import AuditRan
-from planner.graph import graph_of, select
+from planner.graph import graph_of
 from planner.intervals import Interval
 from planner.model import Kind
 from planner.reading.sqltext import did_you_mean
 from planner.render import render as rendered
 from planner.scaffold import Template, write_example
 from planner.schedule import ONCE
+from planner.selection import select
 
 ENGINES = ("duckdb", "snowflake", "databricks", "bigquery", "motherduck", "clickhouse", "redshift", "trino",
            "azuresql", "mssql", "postgres", "gcp_postgres", "mysql", "athena", "risingwave")  # fmt: skip
@@ -96,7 +98,7 @@ def test(names: tuple[str, ...], pattern: str | None, root: Path, gateway: str |
 
 @click.command()
 @click.argument("environment", default=PROD)
-@click.option("--model", "models", multiple=True, help="Only this model's audits (also globs and tag:x).")
+@click.option("--model", "models", multiple=True, help="Only these models' audits (a selector).")
 @click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
 @click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
 @output_option
@@ -131,7 +133,11 @@ def audit(
 def _audited(
     work: Workspace, shown: Environment, models: tuple[str, ...], start: str | None, end: str | None
 ) -> Iterator[AuditResult]:
-    chosen = select(graph_of(work.project.models), models) if models else frozenset(shown.snapshots)
+    chosen = (
+        select(graph_of(work.project.models), models, changed_since(work.project))
+        if models
+        else frozenset(shown.snapshots)
+    )
     since = moment(start, work.now) or ONCE[0].start
     until = moment(end, work.now, end=True) or work.now
     if since >= until:
