@@ -7,7 +7,7 @@ that a crash leaves time that is missing, and never time that is said to be load
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from planner.environment import PROD, Environment
@@ -103,6 +103,17 @@ def stretch(model: Model, window: Window) -> Timeline:
     return between(start, end)
 
 
+def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[str, Window]:
+    """Model -> the window in which it is restated: what reads a table that is filled in order, and so restated as a
+    whole, may come out otherwise at any time."""
+    unbounded: set[str] = set()
+    for name in graph.order:
+        in_order = name in restated and graph.models[name].kind.goes_in_order
+        if in_order or not unbounded.isdisjoint(graph.parents[name]):
+            unbounded.add(name)
+    return {name: replace(window, start=None, end=None) if name in unbounded else window for name in graph.order}
+
+
 def restated_time(
     graph: Graph, shown: Mapping[str, Snapshot], loaded: Loaded, window: Window, restated: Collection[str]
 ) -> Mapping[str, Timeline]:
@@ -110,6 +121,7 @@ def restated_time(
     to its last beat, and never past what the tables it reads hold."""
     found: dict[str, Timeline] = {}
     frontier: dict[str, datetime | None] = {}
+    asked = windows(graph, restated, window)
     for name in graph.order:
         model, bound = graph.models[name], least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
@@ -122,7 +134,7 @@ def restated_time(
             latest = least([due, model.end, bound])
             assert latest is not None
             whole = between(start, model.cron.cut(latest))
-            time = intersection(whole, stretch(model, window))
+            time = intersection(whole, stretch(model, asked[name]))
             if time:
                 found[name] = time
                 held = merge((*held, *time))
@@ -150,12 +162,13 @@ def outdated(
         graph = graph_of({name: each.model for name, each in shown.items()})
         roots = {n for n, each in shown.items() if (n in chosen if target.name == PROD else each.table in mine)}
         names, _ = cascade(graph, shown, roots)
+        asked = windows(graph, names, window)
         for name in sorted(names):
             table = shown[name].table
             if table in spared:
                 continue
             if table not in mine:
-                forgets[table] = merge((*forgets.get(table, ()), *stretch(shown[name].model, window)))
+                forgets[table] = merge((*forgets.get(table, ()), *stretch(shown[name].model, asked[name])))
             if now and environment != target.name:
                 touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
     names = _downstream_by_name(past, chosen if target.name == PROD else restated.keys())

@@ -82,6 +82,19 @@ def test_a_reader_by_longer_units_is_restated_by_whole_ones() -> None:
     assert times(plan)["s.days"] == between("2026-01-03", "2026-01-05")
 
 
+def test_a_table_that_is_filled_in_order_is_restated_whole_and_so_is_what_reads_it() -> None:
+    models = SHOP | project(
+        model("s.hours", "SELECT id, d FROM s.days", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",)),
+        model("s.later", "SELECT id, d FROM s.hours", **DAILY),
+    )
+
+    plan = restated("s.days", models=models, start="2026-01-03", end="2026-01-05")
+
+    assert times(plan)["s.days"] == between("2026-01-03", "2026-01-05")
+    assert times(plan)["s.hours"][0].end == day("2026-01-10")
+    assert times(plan)["s.later"] == between("2026-01-01", "2026-01-10")
+
+
 def test_a_seed_is_left_out_and_its_readers_are_not() -> None:
     plan = restated("s.seed")
 
