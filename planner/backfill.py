@@ -117,6 +117,7 @@ class Backfill:
     holder: str
     emit: Emit
     workers: int = 1
+    relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
     _stop: threading.Event = field(default_factory=threading.Event)
     _rows: int = 0
     _batches: int = 0
@@ -221,6 +222,7 @@ class Backfill:
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
+            self._check_sources(work, copied)
             self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be cut off
             written = self._copy(work, table, interval) if copied else self._write(snapshot, table, interval)
             audited = self._audit(snapshot, interval, lease)
@@ -233,6 +235,16 @@ class Backfill:
                 self._rows += written.rows
                 self._batches += 1
         self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited, copied))
+
+    def _check_sources(self, work: Work, copied: bool) -> None:
+        """PlanMoved when a table that is about to be read lacks what the plan relied on: it is being restated.
+
+        Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
+        """
+        read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
+        for table, held in self.store.loaded(read & self.relies.keys()).items():
+            if gone := subtract(self.relies[table], held):
+                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being restated.", hint="Plan again.")
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""

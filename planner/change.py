@@ -21,6 +21,7 @@ class ChangeKind(StrEnum):
     INDIRECT = "indirect"
     METADATA = "metadata"
     DUE = "due"  # not changed at all: its cron has struck since
+    RESTATED = "restated"  # not changed at all: somebody wants its rows computed anew
 
 
 class Category(StrEnum):

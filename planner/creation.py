@@ -53,6 +53,16 @@ class Layout:
             found |= self.reads(parent) if parent in self.embedded else {parent}
         return frozenset(found)
 
+    def sources(self, name: str) -> frozenset[str]:
+        """The tables that hold the rows that a model's query reads, through views too."""
+        found: set[str] = set()
+        for parent in self.reads(name):
+            if parent in self.snapshots and self.snapshots[parent].kind is Kind.VIEW:
+                found |= self.sources(parent)
+            elif parent in self.tables:
+                found.add(self.tables[parent])
+        return frozenset(found)
+
 
 def table_lease(table: str) -> str:
     """The name of the lease under which a physical table is created, written and dropped."""

@@ -53,6 +53,16 @@ class TableAwaited:
 
 
 @dataclass(frozen=True)
+class EnvironmentTouched:
+    """A restatement is felt in another environment: models whose restated table it shows too (`shared`), and models
+    whose own tables lack that time until it plans or runs (`outdated`)."""
+
+    environment: str
+    shared: tuple[str, ...]
+    outdated: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ModelStarted:
     """A model's batches begin."""
 
@@ -170,6 +180,7 @@ Event = (
     | StageSkipped
     | TableCreated
     | TableAwaited
+    | EnvironmentTouched
     | ModelStarted
     | BatchDone
     | AuditRan

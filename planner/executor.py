@@ -18,6 +18,7 @@ from planner.creation import Layout, create_tables, missing_tables
 from planner.engine import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.events import Compared, Emit, Event, Promoted, Stage, StageSkipped, StageStarted
+from planner.forgetting import forget_restated
 from planner.intervals import Interval, subtract
 from planner.model import Kind
 from planner.plan import Plan
@@ -80,6 +81,8 @@ def apply(
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     recover(store, engine, emit, lease)
     _check_unmoved(plan, store)
+    if plan.restatement is not None:
+        forget_restated(plan, store, lease, emit)
     asked, at_first = plan.id, plan
     try:
         forget_standalone(plan, store, project)
@@ -119,6 +122,7 @@ def _built(
         tables = [snapshot.table for snapshot in snapshots]
         store.save_plan(plan.id, plan.environment, tables=tables, replace=False)
         store.touch_tables(tables)
+        store.keep_snapshots(snapshots)
         created = _create(layout, store, engine, snapshots, plan, emit)
         filled = _fill(plan, project, layout, engine, store, emit, waiting)
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
@@ -200,6 +204,7 @@ def _fill(
         _holder(plan),
         emit,
         project.config.gateways[project.gateway].connection.concurrent_tasks,
+        plan.relies,
     )
     emit(StageStarted(Stage.BACKFILL, len(work)))
     return backfill.run(work)

@@ -1,14 +1,13 @@
-"""The graph of models: who reads whom, in an order in which parents come first; and how people select from it."""
+"""The graph of models: who reads whom, in an order in which parents come first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
-from planner.errors import ProjectError, RequestError
+from planner.errors import ProjectError
 from planner.model import Model
 
 
@@ -65,29 +64,6 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
             hint="Take one of these references out.",
         ) from None
     return Graph(models, parents)
-
-
-def select(graph: Graph, selectors: Iterable[str]) -> frozenset[str]:
-    """The models that any selector names: `a.b`, globs (`a.*`), `tag:x`, with `+` before it for everything upstream
-    and `+` after it for everything downstream; RequestError when one names nothing."""
-    chosen: set[str] = set()
-    for selector in selectors:
-        core = selector.strip().removeprefix("+").removesuffix("+").lower()
-        found = {name for name, model in graph.models.items() if _matches(core, model)}
-        if not found:
-            raise RequestError(f"`{selector}` selects no model.", hint="Name a model, a glob or `tag:` and a tag.")
-        chosen |= found
-        if selector.strip().startswith("+"):
-            chosen |= graph.upstream(found)
-        if selector.strip().endswith("+"):
-            chosen |= graph.downstream(found)
-    return frozenset(chosen)
-
-
-def _matches(core: str, model: Model) -> bool:
-    if core.startswith("tag:"):
-        return any(fnmatchcase(tag.lower(), core[4:]) for tag in model.tags)
-    return fnmatchcase(model.name, core)
 
 
 def _reach(names: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

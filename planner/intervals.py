@@ -91,12 +91,20 @@ class Cron:
 
     def cuts(self, interval: Interval) -> Iterator[datetime]:
         """The start of every unit that begins within [start, end)."""
-        longest = {"year": 366, "month": 31}.get(self.unit, 0) * UNITS["day"] or UNITS[self.unit]
         at = self.cut(interval.start)
         while at < interval.end:
             if at >= interval.start:
                 yield at
-            at = self.cut(at + timedelta(seconds=longest))
+            at = self.next_cut(at)
+
+    def next_cut(self, at: datetime) -> datetime:
+        """The start of the unit after the one that `at` lies in."""
+        longest = {"year": 366, "month": 31}.get(self.unit, 0) * UNITS["day"] or UNITS[self.unit]
+        return self.cut(self.cut(at) + timedelta(seconds=longest))
+
+    def ceiling(self, at: datetime) -> datetime:
+        """The start of a unit at or after `at`."""
+        return at if self.cut(at) == at else self.next_cut(at)
 
     @property
     def unit(self) -> str:

@@ -18,9 +18,10 @@ from planner.environment import PROD, Environment, ViewChanges, view_changes, vi
 from planner.errors import ProjectError, RequestError
 from planner.fingerprint import digest
 from planner.graph import Graph, graph_of
-from planner.intervals import Timeline
+from planner.intervals import Timeline, merge
 from planner.model import Model
 from planner.naming import DEFAULT, Naming
+from planner.restatement import Restatement
 from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
 from planner.snapshot import Snapshot
 
@@ -44,6 +45,8 @@ class Plan:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
     comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
     spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
+    restatement: Restatement | None = None  # of a plan that computes anew what did not change
+    relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
 
     @property
     def backfills(self) -> tuple[Change, ...]:
@@ -122,9 +125,9 @@ def build_plan(
         expires_at=request.expires_at,
     )
     _check_views(new, base)
-    promise = _promise(changes)
+    promise = promise_of(changes)
     return Plan(
-        id=_identity(promise, target.name, base.name, changes, request),
+        id=identity(promise, target.name, base.name, changes, request),
         promise=promise,
         environment=target.name,
         base=base.name,
@@ -138,7 +141,23 @@ def build_plan(
         parents=graph.parents,
         comparisons=tuple(decided.comparisons),
         spared=_rebuilt(blind.changes) - _rebuilt(decided.changes),
+        relies=relied_on(graph, decided.snapshots, changes, loaded),
     )
+
+
+def relied_on(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded
+) -> Mapping[str, Timeline]:
+    """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
+    begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
+    filled = {change.name: change.missing for change in changes if change.missing}
+    found = {
+        snapshots[name].table: merge((*loaded.of(snapshots[name]), *filled.get(name, ())))
+        for name in graph.upstream(filled)
+        if snapshots[name].kind.is_stored
+    }
+    copied = {each.old.table: loaded.of(each.old) for each in changes if each.copies and each.missing and each.old}
+    return {table: timeline for table, timeline in (*found.items(), *copied.items()) if timeline}
 
 
 def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
@@ -154,9 +173,9 @@ def build_run(environment: Environment, loaded: Loaded, window: Window, base: En
     spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
     behind = caught_up(graph, environment.snapshots, loaded, window, spared)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
-    promise = _promise(changes)
+    promise = promise_of(changes)
     return Plan(
-        id=_identity(promise, environment.name, environment.name, changes, Request(window)),
+        id=identity(promise, environment.name, environment.name, changes, Request(window)),
         promise=promise,
         environment=environment.name,
         base=environment.name,
@@ -165,6 +184,7 @@ def build_run(environment: Environment, loaded: Loaded, window: Window, base: En
         changes=changes,
         views=ViewChanges(),
         parents=graph.parents,
+        relies=relied_on(graph, environment.snapshots, changes, loaded),
     )
 
 
@@ -226,13 +246,14 @@ def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
     return replace(change, shares=owners.get(change.new.table))
 
 
-def _promise(changes: tuple[Change, ...]) -> str:
+def promise_of(changes: tuple[Change, ...]) -> str:
     """What is put in place of what, whatever the environment."""
     swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.new)}" for c in sorted(changes, key=_name)]
     return digest(*swaps)[:16]
 
 
-def _identity(promise: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
+def identity(promise: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
+    """The plan's id: what is put in place of what, where, when, by which categories and options."""
     time = [
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
     ]

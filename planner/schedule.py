@@ -63,7 +63,7 @@ def scheduled(
     frontier: dict[str, datetime | None] = {}
     for name in graph.order:
         snapshot, change = snapshots[name], by_name.get(name)
-        bound = _least(frontier[p] for p in graph.parents[name])
+        bound = least(frontier[p] for p in graph.parents[name])
         builds = change is not None and change.shares is None
         needed: Timeline = ()
         if snapshot.kind is Kind.SEED:
@@ -73,7 +73,7 @@ def scheduled(
         else:
             end = _end(snapshot, change, loaded, window, bound)
             needed = _needed(graph, snapshot.model, end, window)
-            held = end if builds else loaded.end(snapshot) or EPOCH
+            held = end if builds else contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
         if change is not None and builds:
             missing = _missing(snapshot.model, needed, loaded.of(snapshot))
@@ -98,15 +98,15 @@ def caught_up(
     frontier: dict[str, datetime | None] = {}
     for name in graph.order:
         snapshot = snapshots[name]
-        bound = _least(frontier[p] for p in graph.parents[name])
+        bound = least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
         if snapshot.kind is Kind.SEED or not snapshot.kind.is_stored:
             continue
         if name in spared:
-            held = loaded.end(snapshot) or EPOCH
+            held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
             continue
-        end = _least([window.end or snapshot.model.cron.due(window.now), snapshot.model.end, bound])
+        end = least([window.end or snapshot.model.cron.due(window.now), snapshot.model.end, bound])
         assert end is not None
         needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         missing = _missing(snapshot.model, needed, loaded.of(snapshot))
@@ -118,7 +118,7 @@ def caught_up(
 
 def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Window, bound: datetime | None) -> datetime:
     model = snapshot.model
-    latest = _least([window.end or model.cron.due(window.now), model.end, bound])
+    latest = least([window.end or model.cron.due(window.now), model.end, bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
@@ -133,19 +133,32 @@ def limited_by(graph: Graph, window: Window) -> frozenset[str]:
     if window.start is None:
         return frozenset()
     ranged = [model for model in graph.models.values() if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE]
-    return frozenset(m.name for m in ranged if m.cron.cut(window.start) > m.cron.cut(_start(graph, m, window)))
+    return frozenset(m.name for m in ranged if m.cron.cut(window.start) > m.cron.cut(range_start(graph, m, window)))
 
 
 def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
         return between(EPOCH, end)  # all of it, as of `end`
-    start = _start(graph, model, window)
+    start = range_start(graph, model, window)
     return between(model.cron.cut(max(start, window.start) if window.start else start), end)
 
 
-def _start(graph: Graph, model: Model, window: Window) -> datetime:
+def range_start(graph: Graph, model: Model, window: Window) -> datetime:
     """The model's own start, else the earliest of what it reads, else yesterday."""
     return model.start or _inherited_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+
+
+def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
+    """Since when the table of a model is to hold rows, whatever a window leaves out."""
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return EPOCH
+    return model.cron.cut(range_start(graph, model, window))
+
+
+def contiguous_end(held: Timeline, start: datetime) -> datetime:
+    """Up to where a table holds all since its start: past a hole (time that is being restated, or whose audit failed)
+    nothing may be computed from it. EPOCH when it holds nothing, or begins later."""
+    return next((each.end for each in held if each.start <= start <= each.end), EPOCH)
 
 
 def _inherited_start(graph: Graph, model: Model) -> datetime | None:
@@ -160,6 +173,6 @@ def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
     return with_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
 
 
-def _least(moments: Iterable[datetime | None]) -> datetime | None:
+def least(moments: Iterable[datetime | None]) -> datetime | None:
     known = [moment for moment in moments if moment is not None]
     return min(known, default=None)

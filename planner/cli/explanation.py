@@ -58,6 +58,8 @@ def _table(change: Change) -> str:
         return "Table: none; its view goes"
     if not change.kind.is_stored:
         return "Table: none; nothing is computed"
+    if change.change is ChangeKind.RESTATED:
+        return "Table: the same; each batch takes the place of what it held"
     if stands_already(change):
         return f"Table: the one of `{change.shares}`, which has it already; nothing is computed"
     if change.shares:
@@ -84,6 +86,7 @@ def _waiting(questions: list[Comparison]) -> str:
 def _steps(plan: Plan) -> Tree:
     root = Tree(Text("Explained plan", style="bold"))
     created = [change for change in plan.changes if change.new and change.shares is None and change.kind.has_view]
+    created = [change for change in created if change.change is not ChangeKind.RESTATED]
     physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
     for change in created:
         branch = physical.add(_target(plan, change.new))

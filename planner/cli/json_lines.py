@@ -10,13 +10,14 @@ from typing import Any
 from planner.checks.audits import AuditResult
 from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
-from planner.cli.plan_json import interval_json, plan_json, revised_json
+from planner.cli.plan_json import interval_json, plan_json, revised_json, touched_json
 from planner.costs import Estimate
 from planner.errors import MergeplanError
 from planner.events import (
     AuditRan,
     BatchDone,
     Compared,
+    EnvironmentTouched,
     Event,
     ModelFailed,
     ModelSkipped,
@@ -110,6 +111,8 @@ class JsonLines:
                 line({"event": "compared", **told})
             case TableAwaited(model, table, holder):
                 line({"event": "waiting", "model": model, "table": table, "for": holder})
+            case EnvironmentTouched(environment, shared, outdated):
+                line({"event": "touched", **touched_json(environment, shared, outdated)})
             case ModelFailed(model, message):
                 line({"event": "failed", "model": model, "message": message})
             case ModelSkipped(model, because):

@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from planner.cli.gitchanges import changed_since
 from planner.cli.terminal import WIDE, counted
 from planner.cli.workspace import opened, workspace
-from planner.graph import graph_of, select
+from planner.graph import graph_of
 from planner.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
 from planner.model import Kind, Model
+from planner.selection import select
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
@@ -87,7 +89,7 @@ def dag(
     root: Path,
     gateway: str | None,
 ) -> int:
-    """Draw the graph of models, or of a SELECTION: names, globs, tag:x, +up, down+.
+    """Draw the graph of models, or of a SELECTION: names, globs, tag:x, git:x, +up, down+, &, |, ^.
 
     \b
     mergeplan dag
@@ -97,7 +99,7 @@ def dag(
     with opened(root, gateway) as work:
         graph = graph_of(work.project.models)
     wanted = (*selection, *selectors)
-    chosen = select(graph, wanted) if wanted else frozenset(graph.order)
+    chosen = select(graph, wanted, changed_since(work.project)) if wanted else frozenset(graph.order)
     order = [name for name in graph.order if name in chosen]
     parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
     models = {name: graph.models[name] for name in order}

@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from planner.checks.linter import lint
+from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
 from planner.errors import ProjectErrors
-from planner.graph import graph_of, select
+from planner.graph import graph_of
 from planner.project import Project
+from planner.selection import select
 
 
 @click.command("lint")
@@ -32,7 +34,7 @@ def lint_models(names: tuple[str, ...], models: tuple[str, ...], output: str, ro
     with opened(root, gateway) as work:
         project = work.project
         wanted = (*names, *models)
-        chosen = select(graph_of(project.models), wanted) if wanted else None
+        chosen = select(graph_of(project.models), wanted, changed_since(project)) if wanted else None
         found = lint(project, chosen)
     out.lint(found)
     failed = [each for each in found if each.blocking]

@@ -64,6 +64,13 @@ def execution_time_option(command: Any) -> Any:
 @click.option(
     "--categorize", multiple=True, metavar="MODEL=CATEGORY", help="breaking or non-breaking, for a changed model."
 )
+@click.option(
+    "-r",
+    "--restate-model",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Compute these models anew, and all that reads them.",
+)
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
 @click.option("--skip-linter", is_flag=True, help="Do not hold the models to the linter's rules first.")
@@ -88,6 +95,7 @@ def plan(
     mergeplan plan dev --auto-apply    without asking
     mergeplan plan --explain           show each step, do nothing
     mergeplan plan dev --categorize shop.orders=non-breaking
+    mergeplan plan --restate-model shop.orders --start 2026-01-01 --end 2026-01-07
     """
     asked = Asked(
         DEFAULT_TARGET if environment is None else environment,
@@ -98,6 +106,7 @@ def plan(
         flags["words_from"],
         flags["who"],
         flags["execution_time"],
+        restate=flags["restate_model"],
     )
     out: Output = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, "backfill", flags["execution_time"]) as work:
@@ -177,6 +186,8 @@ def run(environment: str, root: Path, gateway: str | None, output: str, **flags:
 
 def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) -> Plan:
     """The plan, and the unit tests before it is shown; a wrong project or request is told before Spark is started."""
+    if asked.restate:
+        return planned_for(work, asked, {})  # of what the environment shows: no file is looked at
     planned = planned_for(work, asked, work.project.models)
     if not skip_tests:
         _run_tests(work, out)
@@ -224,7 +235,7 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: Asked, note: st
         planned = current(work, planned, asked, lease)
         outcome = _carried_out(
             work, out, planned, lease, asked.who, note, not asked.skip_backfill,
-            replan=lambda: planned_for(work, asked, work.models),
+            replan=None if asked.restate else lambda: planned_for(work, asked, work.models),
         )  # fmt: skip
         if not outcome.failures:
             _renew(work, planned)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from planner.change import Blocker, Change, Columns, Word
@@ -10,6 +11,7 @@ from planner.costs import Estimate
 from planner.cutoff import Comparison
 from planner.intervals import Interval, Timeline
 from planner.plan import Plan
+from planner.restatement import Restatement
 
 Json = dict[str, Any]
 
@@ -33,6 +35,7 @@ def plan_json(plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
         "blockers": [_blocker(blocker) for blocker in plan.blockers],
         "words": [_word(word) for word in plan.words],
         "unused_words": [_word(word) for word in plan.unused_words],
+        "restatement": _restatement(plan.restatement) if plan.restatement else None,
     }
 
 
@@ -111,6 +114,16 @@ def _columns(columns: Columns) -> Json:
 
 def _comparison(comparison: Comparison) -> Json:
     return {"reader": comparison.reader, "model": comparison.model, "columns": list(comparison.columns)}
+
+
+def _restatement(restatement: Restatement) -> Json:
+    left_out = [{"model": each.model, "reason": each.reason} for each in restatement.left_out]
+    return {"left_out": left_out, "environments": [touched_json(*astuple(each)) for each in restatement.touched]}
+
+
+def touched_json(environment: str, shared: Sequence[str], outdated: Sequence[str]) -> Json:
+    """What another environment feels of a restatement."""
+    return {"environment": environment, "shared": list(shared), "outdated": list(outdated)}
 
 
 def _blocker(blocker: Blocker) -> Json:

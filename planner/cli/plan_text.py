@@ -9,6 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from planner.change import Category, Change, ChangeKind
+from planner.cli.restatement_text import restatement_lines
 from planner.costs import Estimate
 from planner.environment import PROD
 from planner.events import BatchDone, Compared
@@ -35,6 +36,8 @@ def headline(plan: Plan) -> str:
         return "`prod` environment will be initialized"
     if not plan.old.exists:
         return f"New environment `{plan.environment}` will be created from `{plan.base}`"
+    if plan.restatement is not None:
+        return f"Restatement of the `{plan.environment}` environment as it is shown; no model changes."
     return _differences(plan)
 
 
@@ -52,11 +55,12 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(_differences(plan), style="bold"), Text()]
-    if plan.changes:
+    if plan.changes and plan.restatement is None:
         parts.append(_models(plan))
     parts += _decisions(plan)
     parts += _standing(plan)
     parts += _costs(plan, estimates)
+    parts += restatement_lines(plan)
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
     for model in sorted(edited & {word.model for word in plan.unused_words}):
@@ -226,7 +230,7 @@ def stands_already(change: Change) -> bool:
 
 
 def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
-    root = Tree(Text("Models needing backfill:", style="bold"))
+    root = Tree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
         line = f"{shown_name(plan, change.name)}: {_days(change)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from planner.cli.gitchanges import changed_since
 from planner.cli.plan_json import plan_json
 from planner.cli.workspace import Workspace, moment
 from planner.content import Contents
@@ -15,6 +16,7 @@ from planner.model import Model
 from planner.plan import Category, Plan, Request, build_plan
 from planner.promotion import recover
 from planner.reading.environments import naming_of
+from planner.restating import build_restatement
 from planner.schedule import Window
 from planner.state import Lease
 
@@ -38,6 +40,7 @@ class Asked:
     words_from: str | None = None
     who: str = ""
     execution_time: str | None = None
+    restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
 
 
 def checked_request(work: Workspace, asked: Asked) -> Asked:
@@ -45,6 +48,9 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
     start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
     if start and end and start >= end:
         raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
+    if asked.restate and (asked.categories or asked.skip_backfill or asked.words_from):
+        message = "`--restate-model` goes with no option that is about changes: a restatement changes no model."
+        raise RequestError(message, hint="Leave out --categorize, --skip-backfill and --words-from.")
     return Asked(
         checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
         start.isoformat() if start else None,
@@ -54,6 +60,7 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
         checked_name(asked.words_from) if asked.words_from else None,
         asked.who,
         work.now.isoformat() if asked.execution_time else None,
+        asked.restate,
     )
 
 
@@ -71,6 +78,8 @@ def categories(given: Iterable[str]) -> dict[str, str]:
 def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> Plan:
     """The plan for what was asked, as things are now."""
     store = work.store
+    if asked.restate:
+        return _restatement(work, asked)
     window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
     wanted = {name: Category(category) for name, category in (asked.categories or {}).items()}
     words = store.words(asked.environment)
@@ -93,6 +102,13 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
         contents |= store.contents(compared - contents.keys())
 
 
+def _restatement(work: Workspace, asked: Asked) -> Plan:
+    environment, prod = work.environment(asked.environment), work.store.environment(PROD)
+    window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
+    past, changed = work.store.past(), changed_since(work.project)
+    return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
+
+
 def save(work: Workspace, planned: Plan, asked: Asked) -> None:
     """Keep a plan that was shown, for `mergeplan apply`."""
     work.store.save_plan(
@@ -107,7 +123,10 @@ def save(work: Workspace, planned: Plan, asked: Asked) -> None:
 
 def saved_request(work: Workspace, plan_id: str) -> Asked:
     """What was asked of a saved plan; the workspace goes back to the moment that the plan was asked for, if any."""
-    asked = Asked(**work.store.plan(plan_id).options)
+    options = work.store.plan(plan_id).options
+    if not options:
+        raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
+    asked = Asked(**{**options, "restate": tuple(options.get("restate", ()))})
     if asked.execution_time:
         work.turn_to(datetime.fromisoformat(asked.execution_time))
     return asked
@@ -115,7 +134,7 @@ def saved_request(work: Workspace, plan_id: str) -> Asked:
 
 def unmoved(work: Workspace, plan_id: str, asked: Asked) -> Plan:
     """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
-    now = planned_for(work, asked, work.models)
+    now = _planned_again(work, asked)
     if now.id != plan_id:
         moved = _moved(work.store.plan(plan_id).components, _components(work, now))
         hint = f"Plan again: `mergeplan plan {asked.environment}` makes {now.id} now."
@@ -128,10 +147,14 @@ def current(work: Workspace, planned: Plan, asked: Asked, lease: Lease) -> Plan:
     promotion half done. The same id means the same decisions."""
     if work.store.pending_promotions():
         recover(work.store, work.engine, lambda _event: None, lease)
-    again = planned_for(work, asked, work.models)
+    again = _planned_again(work, asked)
     if again.id != planned.id:
         raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{asked.environment}` again.")
     return again
+
+
+def _planned_again(work: Workspace, asked: Asked) -> Plan:
+    return planned_for(work, asked, {} if asked.restate else work.models)
 
 
 def _components(work: Workspace, planned: Plan) -> dict[str, str]:

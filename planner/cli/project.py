@@ -14,6 +14,7 @@ from planner.checks.audits import AuditResult, run_audits
 from planner.checks.masking import checked_samples
 from planner.checks.standalone import run_standalone
 from planner.checks.unit_tests import run_unit_tests
+from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import Output, output_option
 from planner.cli.terminal import Terminal, counted
@@ -21,12 +22,13 @@ from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.environment import PROD, Environment, checked_name
 from planner.errors import AuditFailed, MergeplanError, RequestError
 from planner.events import AuditRan
-from planner.graph import graph_of, select
+from planner.graph import graph_of
 from planner.intervals import Interval
 from planner.model import Kind
 from planner.reading.sqltext import did_you_mean
 from planner.scaffold import Template, write_example
 from planner.schedule import ONCE
+from planner.selection import select
 
 ENGINES = ("duckdb", "snowflake", "databricks", "bigquery", "motherduck", "clickhouse", "redshift", "trino",
            "azuresql", "mssql", "postgres", "gcp_postgres", "mysql", "athena", "risingwave")  # fmt: skip
@@ -97,7 +99,7 @@ def test(names: tuple[str, ...], pattern: str | None, root: Path, gateway: str |
 
 @click.command()
 @click.argument("environment", default=PROD)
-@click.option("--model", "models", multiple=True, help="Only this model's audits (also globs and tag:x).")
+@click.option("--model", "models", multiple=True, help="Only these models' audits (a selector).")
 @click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
 @click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
 @click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
@@ -134,7 +136,8 @@ def _audited(
     work: Workspace, shown: Environment, models: tuple[str, ...], flags: Mapping[str, str | None]
 ) -> Iterator[AuditResult]:
     project = work.project
-    chosen = select(graph_of(project.models), models) if models else frozenset(shown.snapshots)
+    graph, since_main = graph_of(project.models), changed_since(project)
+    chosen = select(graph, models, since_main) if models else frozenset(shown.snapshots)
     since = moment(flags["start"], work.now) or ONCE[0].start
     until = moment(flags["end"], work.now, end=True) or work.now
     if since >= until:

@@ -10,9 +10,10 @@ import click
 import sqlglot
 
 from planner.checks.audits import audit_query
+from planner.cli.gitchanges import changed_since
 from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.errors import Place, ProjectError, RequestError
-from planner.graph import graph_of, select
+from planner.graph import graph_of
 from planner.intervals import Interval
 from planner.model import Model
 from planner.reading.faithful import SPARK
@@ -20,6 +21,7 @@ from planner.reading.formatting import pretty
 from planner.reading.macros import spark_tree
 from planner.reading.sqltext import checked_dialect, did_you_mean
 from planner.render import render as rendered
+from planner.selection import select
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def _asked(work: Workspace, name: str, start: str | None, end: str | None, expan
     since, until = moment(start, work.now), moment(end, work.now, end=True) or work.now
     if since and since >= until:
         raise RequestError("The end does not come after the start.")
-    chosen = select(graph_of(models), expand) - {model.name} if expand else frozenset[str]()
+    chosen = select(graph_of(models), expand, changed_since(work.project)) - {model.name}
     expanded = {each: models[each] for each in chosen if models[each].sql}
     return Asked(model, Interval(since, until) if since else None, {**work.project.embedded, **expanded})
 

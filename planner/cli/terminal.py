@@ -16,11 +16,13 @@ from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
 from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
+from planner.cli.restatement_text import touched_text
 from planner.costs import Estimate
 from planner.events import (
     AuditRan,
     BatchDone,
     Compared,
+    EnvironmentTouched,
     Event,
     ModelFailed,
     ModelSkipped,
@@ -176,6 +178,8 @@ class Terminal:
                 self._line(compared_text(event))
             case TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
+            case EnvironmentTouched():
+                self._line(Text(f"- {touched_text(event)}", style="dim"))
             case PromotionFound(environment, _):
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
             case PromotionUndone(environment, message):

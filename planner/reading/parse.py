@@ -315,9 +315,9 @@ def _standalone(
             raise source.error(token, "A standalone audit has no `@this_model`.", "Name the tables that it reads.")
     for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
         raise source.error(query[0], f"Nothing gives `@{missing}` a value here.", "Add it to `defaults (...)`.")
-    cron = given.get("cron_tz")
-    if cron is not None and cron.text.lower() not in ("utc", "etc/utc"):
-        raise cron.error(f"`{cron.key} {cron.text}` is not supported yet.")
+    zone = given.get("cron_tz")
+    if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
+        raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")
     return replace(
         audit,
         standalone=True,

@@ -1,19 +1,20 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both.
 
 One class, told in chapters, each upon the one before: `Leases`, `KnownContents`, `Timelines`, `Environments`,
-`Promotions`, `Plans`.
+`Promotions`, `Plans`, `Restatements`.
 """
 
 from planner.state.environments import Action, Revision
 from planner.state.leases import Holder, Lease
-from planner.state.plans import Plans, SavedPlan
+from planner.state.plans import SavedPlan
 from planner.state.promotions import Promotion, Status
+from planner.state.restatements import Restatements
 from planner.state.timelines import PhysicalTable
 
 __all__ = ["Action", "Holder", "Lease", "PhysicalTable", "Promotion", "Revision", "SavedPlan", "StateStore", "Status"]
 
 
-class StateStore(Plans):
+class StateStore(Restatements):
     """Everything mergeplan remembers about one project; safe to share between threads.
 
     >>> store = StateStore("sqlite:///.mergeplan/state.db", project="shop/models")

@@ -171,17 +171,20 @@ class Timelines(KnownContents):
         with self._writing() as connection:
             if lease:
                 self._checked(connection, lease)
-            self._lock_table(connection, table)
+            self._set_timeline(connection, table, change)
             self._drop_contents(connection, table, interval)
-            mine = self._select(t.intervals).where(t.intervals.c.table_name == table)
-            before = merge(Interval(row.start_at, row.end_at) for row in connection.execute(mine))
-            after = change(before)
-            gone, new = set(before) - set(after), set(after) - set(before)
-            for interval in gone:
-                where = (t.intervals.c.table_name == table, t.intervals.c.start_at == interval.start)
-                connection.execute(sa.delete(t.intervals).where(self._own(t.intervals), *where))
-            row = {"project": self.project, "table_name": table}
-            put(connection, t.intervals, [{**row, "start_at": new.start, "end_at": new.end} for new in sorted(new)])
+
+    def _set_timeline(self, connection: sa.Connection, table: str, change: Callable[[Timeline], Timeline]) -> None:
+        self._lock_table(connection, table)
+        mine = self._select(t.intervals).where(t.intervals.c.table_name == table)
+        before = merge(Interval(row.start_at, row.end_at) for row in connection.execute(mine))
+        after = change(before)
+        gone, new = set(before) - set(after), set(after) - set(before)
+        for interval in gone:
+            where = (t.intervals.c.table_name == table, t.intervals.c.start_at == interval.start)
+            connection.execute(sa.delete(t.intervals).where(self._own(t.intervals), *where))
+        row = {"project": self.project, "table_name": table}
+        put(connection, t.intervals, [{**row, "start_at": new.start, "end_at": new.end} for new in sorted(new)])
 
     def _lock_table(self, connection: sa.Connection, table: str) -> None:
         """Let no other process change what is known of this table until the transaction ends."""

@@ -1,7 +1,7 @@
 import pytest
 
-from planner.errors import ProjectError, RequestError
-from planner.graph import graph_of, select
+from planner.errors import ProjectError
+from planner.graph import graph_of
 
 from .building import model, project
 
@@ -26,16 +26,3 @@ def test_a_cycle_is_drawn_from_its_first_model_in_reading_direction() -> None:
 
     assert caught.value.place is not None
     assert caught.value.place.path == "models/s.a.sql"
-
-
-@pytest.mark.parametrize(
-    ("selector", "names"),
-    [("s.b", "s.b"), ("+s.b", "s.a s.b"), ("s.b+", "s.b s.c"), ("tag:daily", "s.b"), ("s.*", "s.a s.b s.c")],
-)
-def test_a_selector_names_models_and_reaches_along_the_graph(selector: str, names: str) -> None:
-    assert select(graph_of(CHAIN), [selector]) == frozenset(names.split())
-
-
-def test_a_selector_that_names_nothing_is_refused() -> None:
-    with pytest.raises(RequestError, match="selects no model"):
-        select(graph_of(CHAIN), ["s.z"])

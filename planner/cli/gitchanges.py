@@ -1,0 +1,47 @@
+"""`git:REF` in a selector: the models whose files differ from a branch, a tag or a commit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from planner.errors import RequestError
+from planner.project import Project
+from planner.selection import Changed
+
+SECONDS = 30.0
+
+
+def changed_since(project: Project) -> Changed:
+    """For `git:REF`: the models whose file, or whose seed's file, is not as in the commit that this work and REF both
+    come from; what git does not know yet counts. RequestError when git cannot tell."""
+
+    def changed(ref: str) -> frozenset[str]:
+        base = _git(project.root, "merge-base", "--end-of-options", ref, "HEAD").strip()
+        files = {
+            *_git(project.root, "diff", "--name-only", "--relative", "-z", base, "--").split("\0"),
+            *_git(project.root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"),
+        }
+        return frozenset(
+            name
+            for name, model in project.models.items()
+            if model.path in files or (model.seed and model.seed.path in files)
+        )
+
+    return changed
+
+
+def _git(root: Path, *arguments: str) -> str:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        ran = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments],
+            capture_output=True, text=True, timeout=SECONDS, check=False, env=environment,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RequestError(f"git does not answer: {error}.", hint="Select without `git:`.") from None
+    if ran.returncode:
+        said = (ran.stderr.strip().splitlines() or ["it finds no common commit"])[0].removeprefix("fatal: ")
+        raise RequestError(f"git cannot tell what changed: {said}.", hint="Name a branch, a tag or a commit.")
+    return ran.stdout

@@ -1,0 +1,36 @@
+"""What a restatement leaves out and whom it touches, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from planner.events import EnvironmentTouched
+from planner.plan import Plan
+from planner.restatement import Touched
+
+
+def restatement_lines(plan: Plan) -> Iterator[Text]:
+    """Each model that is left out and why; each other environment that feels the restatement, and how."""
+    if plan.restatement is None:
+        return
+    for each in plan.restatement.left_out:
+        name = plan.new.naming.view(each.model, plan.environment)
+        yield Text(f"Not restated: {name}, because {each.reason}.", style="yellow")
+    for touched in plan.restatement.touched:
+        yield Text(touched_text(touched), style="yellow")
+
+
+def touched_text(touched: Touched | EnvironmentTouched) -> str:
+    """What another environment feels of a restatement, in a sentence."""
+    said = []
+    if touched.shared:
+        said.append(f"shows the same table of {_listed(touched.shared)}")
+    if touched.outdated:
+        said.append(f"must compute this time of {_listed(touched.outdated)} again, at its next plan or run")
+    return f"`{touched.environment}` {' and '.join(said)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

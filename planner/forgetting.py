@@ -1,0 +1,29 @@
+"""How a restatement begins: nobody writes what it is about, and then the tables hold that time no more."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from planner.creation import table_lease
+from planner.events import Emit, EnvironmentTouched
+from planner.plan import Plan
+from planner.state import Lease, StateStore
+
+WAIT = 3600.0  # seconds for whoever writes one of the tables
+
+
+def forget_restated(plan: Plan, store: StateStore, lease: Lease, emit: Emit) -> None:
+    """Forget what a plan restates, in one transaction, while no table of it is being written.
+
+    Whoever began to compute one of them before has ended by then, and what he wrote is forgotten with the rest; whoever
+    begins after sees what is missing. LeaseHeld when somebody writes a table for too long; then nothing was done.
+    """
+    assert plan.restatement is not None
+    known = store.physical_tables().keys()
+    forgets = {table: time for table, time in plan.restatement.forgets.items() if table in known}
+    with ExitStack() as held:
+        holder = f"restatement {plan.id} of {plan.environment}"
+        leases = [held.enter_context(store.lease(table_lease(name), holder, wait=WAIT)) for name in sorted(forgets)]
+        store.begin_restatement(plan.id, plan.environment, forgets, leases=[lease, *leases])
+    for each in plan.restatement.touched:
+        emit(EnvironmentTouched(each.environment, each.shared, each.outdated))
