@@ -43,8 +43,13 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEng
 def engine(shared_engine: SparkEngine) -> Iterator[SparkEngine]:
     """A Spark with no tables, which is cleared again after the test."""
     yield shared_engine
-    for (schema,) in shared_engine.fetch("SHOW SCHEMAS").rows:
-        for name in shared_engine.objects(str(schema)):
-            shared_engine.drop_table(f"{schema}.{name}")
+    emptied(shared_engine)
+
+
+def emptied(engine: SparkEngine) -> None:
+    """Drop every table and view."""
+    for (schema,) in engine.fetch("SHOW SCHEMAS").rows:
+        for name in engine.objects(str(schema)):
+            engine.drop_table(f"{schema}.{name}")
         if schema != "default":
-            shared_engine.drop_schema_if_empty(str(schema))
+            engine.drop_schema_if_empty(str(schema))
