@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from planner.checks.audits import AuditResult
 from planner.costs import units
 from planner.creation import Layout, at_model, physical_table, table_lease
 from planner.engine import Engine, Table, Written
-from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, Place, PlanMoved, QueryError
+from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, Place, PlanMoved, QueryError, Refused
 from planner.events import (
     AuditRan,
     BatchDone,
@@ -33,9 +34,11 @@ from planner.events import (
 from planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
+from planner.schedule import out_of_order
 from planner.seeds import read_seed
 from planner.snapshot import Snapshot
 from planner.state import Lease, StateStore
+from planner.writing import take_back, write_batch
 
 Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
 
@@ -175,12 +178,27 @@ class Backfill:
             known = self.store.physical_table(snapshot.table)
             if known is None or known.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
-            cut = _batches(work, self.store.loaded([snapshot.table])[snapshot.table])
+            loaded = self.store.loaded([snapshot.table])[snapshot.table]
+            if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
+                loaded = self._emptied(snapshot, loaded, lease)
+            cut = _batches(work, loaded)
             if not cut:
                 self.emit(ModelUpToDate(snapshot.name))
                 return
             self.emit(ModelStarted(snapshot.name, len(cut)))
             self._fill_batches(work, physical_table(snapshot, known.columns), cut, lease)
+
+    def _emptied(self, snapshot: Snapshot, loaded: Timeline, lease: Lease) -> Timeline:
+        """A table that lacks days before those that it holds is filled anew, from its first day on."""
+        if snapshot.kind.keeps_history:
+            raise Refused(
+                f"{snapshot.name} lacks days before {loaded[-1].end:%Y-%m-%d}; filled anew, it would lose its history.",
+                place=snapshot.model.place,
+                hint="Take back what asks for them: `start`, or a table that it reads.",
+            )
+        for interval in loaded:
+            self.store.forget_interval(snapshot.table, interval, lease=lease)
+        return ()
 
     def _fill_batches(self, work: Work, table: Table, cut: tuple[Interval, ...], lease: Lease) -> None:
         """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
@@ -219,13 +237,18 @@ class Backfill:
 
     def _batch(self, work: Work, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
+        held: Timeline = ()
+        if snapshot.kind.goes_in_order:
+            held = self.store.loaded([table.name])[table.name]
+            copied = copied and not held
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
             self._check_sources(work, copied)
             self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be cut off
-            written = self._copy(work, table, interval) if copied else self._write(snapshot, table, interval)
-            audited = self._audit(snapshot, interval, lease)
+            written = self._copy(work, table, interval) if copied else self._write(snapshot, table, interval, held)
+            undo = partial(take_back, self.engine, table, snapshot.model, interval, held)
+            audited = self._audit(snapshot, interval, lease, undo)
             self.store.record_interval(table.name, interval, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
@@ -249,12 +272,16 @@ class Backfill:
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
+        if work.snapshot.kind.goes_in_order and self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
+            raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
         sql = f"SELECT {names} FROM {work.copied_from}"
+        if table.listed and table.parts:
+            return self.engine.replace_partitions(table, sql, others=True)
         if table.partitioning is None:
             return self.engine.replace_table(table, sql)
         return self.engine.replace_interval(table, sql, interval)
 
-    def _write(self, snapshot: Snapshot, table: Table, interval: Interval) -> Written:
+    def _write(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:
         model = snapshot.model
         if model.kind is Kind.VIEW:
             return Written(0)  # it stands already; its audits are all there is to do
@@ -266,19 +293,18 @@ class Backfill:
             except QueryError as error:
                 error.place = Place(model.seed.path, error.line)  # of a cell; 0 when it is about the whole file
                 raise
-        query = self.layout.query(model, interval)
-        if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
-            return self.engine.replace_interval(table, query, interval)
-        return self.engine.replace_table(table, query)
+        return write_batch(self.layout, self.engine, table, snapshot, interval, held)
 
-    def _audit(self, snapshot: Snapshot, interval: Interval, lease: Lease) -> int:
+    def _audit(self, snapshot: Snapshot, interval: Interval, lease: Lease, undo: Callable[[], bool]) -> int:
         count = 0
         for result in self.audits(snapshot, interval):
             count += 1
             self.emit(AuditRan(snapshot.name, result))
             if result.count and result.blocking:
-                # The stretch may have been recorded before (late rows, a restatement): it is not good any more.
-                self.store.forget_interval(snapshot.table, interval, lease=lease)
+                # The stretch may have been recorded before (late rows, a restatement): it is not good any more, unless
+                # the table is as it was before.
+                if not undo():
+                    self.store.forget_interval(snapshot.table, interval, lease=lease)
                 raise _FoundRows(result)
             if result.count:
                 with self._lock:
@@ -295,7 +321,7 @@ def _batches(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
     model, left = work.snapshot.model, subtract(work.missing, loaded)
     if not left:
         return ()
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_incremental:
         return (Interval(work.missing[0].start, work.missing[-1].end),)
     reached = with_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
     copied = subtract(intersection(left, work.copies), reached)

@@ -31,7 +31,7 @@ class Estimate:
 
 def units(model: Model, timeline: Timeline) -> int:
     """How many units of the model's time a timeline covers; a table computed as a whole counts as one."""
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_incremental:
         return 1
     return max(1, sum(1 for interval in timeline for _ in model.cron.cuts(interval)))
 
@@ -63,5 +63,4 @@ def _like(change: Change, costs: Mapping[str, Cost]) -> Cost | None:
 
 def _cut(snapshot: Snapshot) -> tuple[Kind, str]:
     """What a unit of its time is."""
-    by_time = snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
-    return snapshot.kind, snapshot.model.cron.unit if by_time else ""
+    return snapshot.kind, snapshot.model.cron.unit if snapshot.kind.is_incremental else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -13,7 +13,9 @@ from planner.engine import Engine, Table, time_partitioning
 from planner.errors import PlanMoved, ProjectError, QueryError
 from planner.events import Emit, TableCreated
 from planner.intervals import UNITS, Interval
+from planner.merging.merge import merged
 from planner.model import Column, Kind, Model
+from planner.partitioning import BATCH, check_columns, parts_of
 from planner.render import render
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
@@ -70,12 +72,25 @@ def table_lease(table: str) -> str:
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
-    """The table of a snapshot whose columns are known: cut by time when its kind is."""
+    """The table of a snapshot whose columns are known: cut by time when its kind is, and as `partitioned_by` says."""
     model = snapshot.model
-    cut = None
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
-        cut = time_partitioning(columns, model.time_column, model.time_format, UNITS[model.cron.unit])
-    return Table(snapshot.table, columns, cut, model.description, model.storage_format, model.physical_properties)
+    table = Table(
+        snapshot.table,
+        columns,
+        comment=model.description,
+        format=model.storage_format,
+        options=model.physical_properties,
+        parts=parts_of(model, columns),
+        listed=model.kind in (Kind.INCREMENTAL_BY_PARTITION, Kind.INCREMENTAL_UNMANAGED),
+        sorted_by=model.clustered_by,
+    )
+    if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
+        return replace(table, parts=(BATCH, *table.parts))
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return table
+    seconds, hidden = UNITS[model.cron.unit], not model.partition_by_time_column
+    cut = time_partitioning(columns, model.time_column, model.time_format, seconds, hidden=hidden)
+    return replace(table, partitioning=cut)
 
 
 def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
@@ -127,8 +142,17 @@ def _create(
                 engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
             else:
                 engine.create_table(physical_table(snapshot, columns))
+                _dry_run_merge(layout, engine, snapshot, columns)
         reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
         store.register_table(name, columns, reads, lease=lease)
+
+
+def _dry_run_merge(layout: Layout, engine: Engine, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
+    """QueryError when Spark refuses the merge of a batch into the table."""
+    model = snapshot.model
+    if model.unique_key:
+        query = layout.query(model, ONCE[0])
+        engine.schema(merged(model, query, snapshot.table, columns, ONCE[0], layout.now))
 
 
 def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:
@@ -142,8 +166,9 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
             found = _declared(model, engine.schema(layout.query(model, ONCE[0])))
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
+    check_columns(model, found)
     comments = dict(model.column_descriptions)
-    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in found)
+    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in (*found, *model.kept_columns))
 
 
 def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:

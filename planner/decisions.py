@@ -67,6 +67,12 @@ class Decisions:
             for name in parents
         )
 
+    def fills_part(self, model: Model, parents: Iterable[str], base: Mapping[str, Snapshot]) -> bool:
+        """True when a new table of the model would hold part of its rows: what it reads does, or it goes in order, so
+        that the days before those asked for could not be filled in later."""
+        cut_short = model.kind.goes_in_order and model.name in self.limited
+        return model.kind.is_stored and (cut_short or self.reads_part(parents, base))
+
     def seen(self, name: str) -> Seen:
         """What the readers of a model decide by."""
         return self.told[name] if name in self.told else self.snapshots[name].seen
@@ -79,7 +85,8 @@ class Decisions:
 
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
         """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""
-        preview = change.shares is None and self.reads_part(parents, base)
+        cut_short = change.new is not None and change.kind.goes_in_order and change.name in self.limited
+        preview = change.shares is None and (cut_short or self.reads_part(parents, base))
         if preview:
             self.partial.add(change.name)
         self.changes.append(replace(change, preview=preview))
@@ -153,7 +160,7 @@ def _decide_model(
         return
     meaning = meaning_of(model, after, {p: decided.snapshots[p].seen for p in parents}, began)
     versions = {p: decided.snapshots[p].version for p in parents if not model.kind.is_stored}
-    if decided.reads_part(parents, base) and model.kind.is_stored:
+    if decided.fills_part(model, parents, base):
         versions["from"] = decided.since
     fresh = Snapshot(model, fingerprint, "", _columns(model, after), meaning=meaning)
     fresh = at_version(fresh, _version(fresh, versions, decided), decided.naming)

@@ -7,7 +7,7 @@ partitions of one interval) at the new files, so that a reader never fails and a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -18,6 +18,7 @@ from planner.model import Column
 
 Value = object  # what Spark hands back in a row: str, int, Decimal, date, datetime (aware, in UTC), None...
 
+Merge = Callable[[str], str]  # from the name of a table or view to the SQL of all rows after the merge
 HIDDEN_COLUMN = "mergeplan_period"
 DAY = 86_400  # seconds; longer units are cut by the day
 
@@ -55,18 +56,25 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Partitioning:
-    """How a time-ranged table is cut: `expression` (Spark SQL over the model's columns) gives the partition's value.
+class Part:
+    """What a table is cut by: `expression` (Spark SQL over the model's columns) gives the partition's value.
 
-    `column` is a column of the model when the time column can serve as it is (a DATE), otherwise a hidden one
-    that views leave out. A value is the start of its unit (at most a day) in UTC, as the text that Spark lists; values
-    sort like the time.
+    `column` is a column of the model when it can serve as it is, otherwise a hidden one that views leave out.
     """
 
     column: str
     type: str
     expression: str
     hidden: bool
+
+
+@dataclass(frozen=True)
+class Partitioning(Part):
+    """How a time-ranged table is cut: by the time column when it can serve as it is (a DATE).
+
+    A value is the start of its unit (at most a day) in UTC, as the text that Spark lists; values sort like the time.
+    """
+
     unit_seconds: int
 
     def bounds(self, interval: Interval) -> tuple[str, str]:
@@ -86,16 +94,16 @@ class Partitioning:
 
 
 def time_partitioning(
-    columns: tuple[Column, ...], time_column: str, time_format: str, unit_seconds: int
+    columns: tuple[Column, ...], time_column: str, time_format: str, unit_seconds: int, *, hidden: bool = False
 ) -> Partitioning:
     """How to cut a table by its time column: by the column itself when it is a DATE, else by a hidden column.
 
     A text or a number is read with `time_format`. A table needs a column beside the one it is cut by, and a DATE
-    cannot tell hours apart: both get the hidden column too.
+    cannot tell hours apart: both get the hidden column too, and so does who asks for it.
     """
     kind = next(column.type for column in columns if column.name == time_column)
     quoted = f"`{time_column}`"
-    if kind == "date" and len(columns) > 1 and unit_seconds >= DAY:
+    if not hidden and kind == "date" and len(columns) > 1 and unit_seconds >= DAY:
         return Partitioning(time_column, "date", quoted, hidden=False, unit_seconds=unit_seconds)
     if kind in ("date", "timestamp", "timestamp_ntz"):
         at = f"cast({quoted} as timestamp)"
@@ -113,7 +121,11 @@ def time_partitioning(
 
 @dataclass(frozen=True)
 class Table:
-    """A physical table to create: its columns in the model's order, and its partitioning if it has one."""
+    """A physical table to create: its columns in the model's order, and its partitioning if it has one.
+
+    `parts` are what it is cut by besides time. `listed` says that the catalog lists the partitions of a table that is
+    not cut by time, so that each can be replaced alone; otherwise all go at once, with the place of the table.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -121,6 +133,14 @@ class Table:
     comment: str = ""
     format: str = "parquet"
     options: tuple[tuple[str, str], ...] = ()  # of the files that are written, and of the table
+    parts: tuple[Part, ...] = ()
+    listed: bool = False
+    sorted_by: tuple[str, ...] = ()  # within each file
+
+    @property
+    def cut(self) -> tuple[Part, ...]:
+        """All that it is cut by, time first."""
+        return (*([self.partitioning] if self.partitioning else []), *self.parts)
 
 
 class Engine(Protocol):
@@ -133,10 +153,26 @@ class Engine(Protocol):
         """Create the schema and the empty table; existing ones stay as they are."""
 
     def replace_table(self, table: Table, sql: str) -> Written:
-        """Put the query's rows in place of all rows of an unpartitioned table, by pointer."""
+        """Put the query's rows in place of all rows of a table that is not cut by time, by pointer."""
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
+
+    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+        """Put the query's rows in place of exactly the (listed) partitions that it returns rows for.
+
+        Other partitions of which `first` is the first value end empty; with `others` all of them do.
+        """
+
+    def merge_table(self, table: Table, merge: Merge, mark: str) -> Written:
+        """Put the rows of a merge in place of all rows, by pointer: the merge is told what the table held before.
+
+        `mark` (16 hex digits) names the batch: merged again under the mark that the table bears, it starts from what
+        the table held before the first time, so that a batch which is repeated does nothing twice.
+        """
+
+    def unmerge_table(self, table: Table, mark: str) -> None:
+        """Point the table at what it held before the batch of that mark; nothing when it does not bear the mark."""
 
     def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""

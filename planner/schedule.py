@@ -79,6 +79,8 @@ def scheduled(
             missing = _missing(snapshot.model, needed, loaded.of(snapshot))
             there = loaded.of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
+            if snapshot.kind.goes_in_order and copies != there:
+                copies = ()  # such a table is copied as it is, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
 
@@ -132,12 +134,12 @@ def limited_by(graph: Graph, window: Window) -> frozenset[str]:
     """The models whose earliest days a window leaves out."""
     if window.start is None:
         return frozenset()
-    ranged = [model for model in graph.models.values() if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE]
+    ranged = [model for model in graph.models.values() if model.kind.is_incremental]
     return frozenset(m.name for m in ranged if m.cron.cut(window.start) > m.cron.cut(range_start(graph, m, window)))
 
 
 def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_incremental:
         return between(EPOCH, end)  # all of it, as of `end`
     start = range_start(graph, model, window)
     return between(model.cron.cut(max(start, window.start) if window.start else start), end)
@@ -168,9 +170,14 @@ def _inherited_start(graph: Graph, model: Model) -> datetime | None:
 
 def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
     missing = subtract(needed, held)
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_incremental or out_of_order(model, missing, held):
         return needed if missing else ()
     return with_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
+
+
+def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
+    """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
+    return model.kind.goes_in_order and bool(held and missing) and missing[0].start < held[-1].end
 
 
 def least(moments: Iterable[datetime | None]) -> datetime | None:

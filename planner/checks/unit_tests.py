@@ -269,7 +269,7 @@ class _Schemas:
     def _find(self, name: str) -> tuple[Column, ...] | None:
         model = self._project.models.get(name)
         if model is None or model.columns or model.kind in (Kind.EXTERNAL, Kind.SEED):
-            return (model.columns or None) if model else None
+            return ((*model.columns, *model.kept_columns) or None) if model else None
         parents = [each for each in _reads(self._project, model) if each not in self._project.embedded]
         tables = {}
         for parent in parents:
@@ -280,7 +280,7 @@ class _Schemas:
             tables[parent] = f"(SELECT {nulls})"
         try:
             sql = spark_text(rendered(model.sql, tables, self._project.embedded, dates(None, _EPOCH)))
-            return self._engine.schema(sql)
+            return (*self._engine.schema(sql), *model.kept_columns)
         except QueryError:
             return None
 

@@ -121,7 +121,7 @@ def _views(plan: Plan, layer: Tree) -> None:
 def _what(change: Change) -> str:
     if change.kind is Kind.SEED:
         return "Insert seed file"
-    if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+    if change.kind.is_incremental:
         return f"Insert {', '.join(str(interval) for interval in change.missing)}"
     return "Fully refresh table"
 

@@ -107,7 +107,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
     verb = "copy" if event.copied else "insert"
     whole = "copy of the old table" if event.copied else "full refresh"
-    what = f"{verb} {event.interval}" if kind is Kind.INCREMENTAL_BY_TIME_RANGE else whole
+    what = f"{verb} {event.interval}" if kind.is_incremental else whole
     what = "insert seed file" if kind is Kind.SEED else what
     what += f", audits ✔{event.audits}" if event.audits else ""
     number, shown = f"[{event.index}/{event.of}]", shown_name(plan, event.model) if plan else event.model
@@ -247,7 +247,7 @@ def _unless(plan: Plan, change: Change) -> str:
 
 
 def _days(change: Change) -> str:
-    if change.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+    if change.kind.is_incremental:
         return f"[{', '.join(str(interval) for interval in change.missing)}]"
     return "[full refresh]"
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 from uuid import uuid4
 
 from planner.content import ColumnSet, Found
-from planner.engine import Connection, Partitioning, Rows, Table, Written
+from planner.engine import Connection, Merge, Rows, Table, Written
 from planner.errors import Cancelled, QueryError
 from planner.intervals import Interval
 from planner.model import Column
@@ -22,13 +21,14 @@ from planner.spark.catalog import WAIT
 from planner.spark.content import question
 from planner.spark.errors import WRAPPER, condition, is_spark, translated
 from planner.spark.java import profile_of
+from planner.spark.placing import Run, Spec, empty, listed, point, specs_of, specs_seen
 from planner.spark.quoting import literal, quoted
 from planner.spark.session import Frame, Session, open_session
 from planner.spark.views import MARK, commented, creation, marked, properties_clause
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
-ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark writes them into the name of a folder
+BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
 
 
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
@@ -60,6 +60,11 @@ class _Described:
         """
         return BATCH.sub("", self.location)
 
+    @property
+    def mark(self) -> str:
+        """Of the batch that was merged last; what stands there otherwise is no mark."""
+        return self.location[-32:-16] if BATCH.search(self.location) else ""
+
 
 class SparkEngine:
     """The engine's verbs on one Spark session; they may be called from several threads at once."""
@@ -83,20 +88,20 @@ class SparkEngine:
 
     def create_table(self, table: Table) -> None:
         """Create the schema and the empty table; existing ones stay as they are."""
-        cut = table.partitioning
         columns = [self._definition(column) for column in table.columns]
-        if cut and cut.hidden:
-            columns.append(f"{quoted(cut.column)} {cut.type}")
-        partitioned = f" PARTITIONED BY ({quoted(cut.column)})" if cut else ""
+        columns += [f"{quoted(part.column)} {part.type}" for part in table.cut if part.hidden]
+        cut = ", ".join(quoted(part.column) for part in table.cut)
+        partitioned = f" PARTITIONED BY ({cut})" if cut else ""
         comment = f" COMMENT {literal(table.comment)}" if table.comment and self._comments else ""
         with self._verb():
             options = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in table.options)
             said = f" TBLPROPERTIES ({options})" if options else ""
             definition = f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{said}"
-            self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}")
+            run = self._run if table.partitioning or table.listed or not cut else self._session.run_unlisted
+            self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}", run)
 
     def replace_table(self, table: Table, sql: str) -> Written:
-        """Put the query's rows in place of all rows of an unpartitioned table, by pointer."""
+        """Put the query's rows in place of all rows of a table that is not cut by time, by pointer."""
         with self._verb(sql) as check:
             return self._replace_all(table, self._query(sql), check)
 
@@ -107,18 +112,50 @@ class SparkEngine:
             raise ValueError(f"{table.name} is not cut by time")
         low, high = cut.bounds(interval)
         with self._verb(sql) as check:
-            frame = self._query(sql)
-            frame = frame.selectExpr(*_cast(table, frame))
-            if cut.hidden:
-                frame = frame.selectExpr("*", f"cast({cut.expression} as {cut.type}) {quoted(cut.column)}")
+            frame = _cut(table, self._query(sql))
             first, after = (f"cast({literal(text)} as {cut.type})" for text in (low, high))
             inside = frame.where(f"{quoted(cut.column)} >= {first} AND {quoted(cut.column)} < {after}")
             batch = self._batch(table.name)
             check()
-            rows, values = self._write_periods(table, inside, batch, cut)
+            rows, written = self._write_parts(table, inside, batch)
             check()
-            self._point_periods(table, cut, batch, values, low, high)
-            return Written(rows, tuple(sorted(values)))
+            self._point_parts(table, batch, written, lambda spec: low <= (spec[0] or "") < high)
+            return Written(rows, tuple(sorted({spec[0] or "" for spec in written})))
+
+    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+        """Put the query's rows in place of exactly the partitions that it returns rows for; others that begin with
+        `first`, or all others, end empty."""
+        with self._verb(sql) as check:
+            batch = self._batch(table.name)
+            check()
+            rows, written = self._write_parts(table, _cut(table, self._query(sql)), batch)
+            check()
+            self._point_parts(table, batch, written, lambda spec: others or (first is not None and spec[0] == first))
+            return Written(rows)
+
+    def merge_table(self, table: Table, merge: Merge, mark: str) -> Written:
+        """Put the rows of a merge in place of all rows, by pointer; a batch that is merged again starts from what the
+        table held before it was merged the first time."""
+        with self._verb() as check:
+            known = self._table(table.name)
+            if known.mark != mark:
+                folder = literal(known.location.removeprefix(known.base).lstrip("/"))
+                self._run(f"ALTER TABLE {quoted(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {folder})")
+                return self._replace_all(table, self._query(merge(table.name)), check, mark)
+            view = f"mergeplan_{uuid4().hex}"
+            self._held(table, self._before(known, table.name)).createOrReplaceTempView(view)
+            try:
+                return self._replace_all(table, self._query(merge(view)), check, mark)
+            finally:
+                self._run(f"DROP VIEW IF EXISTS {view}")
+
+    def unmerge_table(self, table: Table, mark: str) -> None:
+        """Point the table at what it held before the batch of that mark; nothing when it does not bear the mark."""
+        with self._verb():
+            known = self._table(table.name)
+            if known.mark == mark:
+                before = literal(self._before(known, table.name))
+                self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {before}")
 
     def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
@@ -304,15 +341,16 @@ class SparkEngine:
     def _query(self, sql: str) -> Frame:
         return self._run(_wrapped(sql))
 
-    def _in_schema(self, name: str, sql: str) -> None:
+    def _in_schema(self, name: str, sql: str, run: Run | None = None) -> None:
         """Run a statement that creates an object, and create its schema first when it is missing."""
+        run = run or self._run
         try:
-            self._run(sql)
+            run(sql)
         except Exception as error:
             if condition(error) != "SCHEMA_NOT_FOUND":
                 raise
             self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.rpartition('.')[0])}")
-            self._run(sql)
+            run(sql)
 
     def _set_properties(self, name: str, known: _Described, wanted: dict[str, str]) -> bool:
         """Set a view's properties, and take away those that were set here before; False when they were so already."""
@@ -352,54 +390,52 @@ class SparkEngine:
             raise
         return frozenset(row["tableName"] for row in found if not row["isTemporary"])
 
-    def _batch(self, name: str) -> str:
-        """A fresh folder for a batch of a table, in the place where the table was created."""
+    def _table(self, name: str) -> _Described:
         known = self._described(name)
         if known is None or known.is_view:
             raise QueryError(f"there is no table {name} to write to.")
-        return f"{known.base}/mergeplan-{uuid4().hex}"
+        return known
 
-    def _replace_all(self, table: Table, frame: Frame, check: Callable[[], None]) -> Written:
-        batch = self._batch(table.name)
-        frame, told = self._session.observed(frame.selectExpr(*_cast(table, frame)), rows="count(1)")
+    def _batch(self, name: str, mark: str = "") -> str:
+        """A fresh folder for a batch of a table, in the place where the table was created."""
+        return f"{self._table(name).base}/mergeplan-{mark}{uuid4().hex[len(mark) :]}"
+
+    def _before(self, known: _Described, name: str) -> str:
+        """Where a table's rows lay before the batch whose mark it bears."""
+        found = self._run(f"SHOW TBLPROPERTIES {quoted(name)} ('{BEFORE}')").collect()
+        return f"{known.base}/{found[0][1]}".rstrip("/")
+
+    def _held(self, table: Table, place: str) -> Frame:
+        """The rows of a table as they lie in a place where it pointed before."""
+        hidden = [f"{quoted(part.column)} {part.type}" for part in table.cut if part.hidden]
+        ddl = ", ".join([*(f"{quoted(column.name)} {column.type}" for column in table.columns), *hidden])
+        return self._session.spark.read.format(table.format).schema(ddl).load(place)
+
+    def _replace_all(self, table: Table, frame: Frame, check: Callable[[], None], mark: str = "") -> Written:
+        batch = self._batch(table.name, mark)
+        frame, told = self._session.observed(_cut(table, frame), rows="count(1)")
         check()
-        _written(table, frame).save(batch)
+        _written(table, _sorted(table, frame)).partitionBy(*(part.column for part in table.cut)).save(batch)
         check()
         self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {literal(batch)}")
         return Written(told().get("rows", 0))
 
-    def _write_periods(self, table: Table, frame: Frame, batch: str, cut: Partitioning) -> tuple[int, frozenset[str]]:
-        """Write rows aside, a folder per partition; how many there were, and which values."""
-        frame, told = self._session.observed(
-            frame, rows="count(1)", periods=f"collect_set(cast({quoted(cut.column)} as string))"
-        )
-        _written(table, frame).partitionBy(cut.column).save(batch)
+    def _write_parts(self, table: Table, frame: Frame, batch: str) -> tuple[int, frozenset[Spec]]:
+        """Write rows aside, a folder per partition; how many there were, and which partitions."""
+        frame, told = self._session.observed(frame, rows="count(1)", parts=specs_seen(table.cut))
+        _written(table, _sorted(table, frame)).partitionBy(*(part.column for part in table.cut)).save(batch)
         seen = told()
-        return seen.get("rows", 0), frozenset(seen.get("periods", ()))
+        return seen.get("rows", 0), specs_of(seen.get("parts", ()))
 
-    def _point_periods(
-        self, written: Table, cut: Partitioning, batch: str, values: frozenset[str], low: str, high: str
-    ) -> None:
-        """Point the interval's partitions at the batch: new ones in one statement, then the existing, one by one."""
-        listed = self._run(f"SHOW PARTITIONS {quoted(written.name)}").collect()
-        existing = {unquote(row[0].partition("=")[2]) for row in listed}
-        table, column = quoted(written.name), quoted(cut.column)
-
-        def place(value: str) -> str:
-            folder = ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
-            return f"LOCATION {literal(f'{batch}/{cut.column}={folder}')}"
-
-        if new := sorted(values - existing):
-            parts = " ".join(f"PARTITION ({column} = {literal(value)}) {place(value)}" for value in new)
-            self._run(f"ALTER TABLE {table} ADD {parts}")
-        for value in sorted(values & existing):
-            self._run(f"ALTER TABLE {table} PARTITION ({column} = {literal(value)}) SET {place(value)}")
-        emptied = sorted(value for value in existing - values if low <= value < high)
-        if emptied:  # not dropped: a reader that has planned its query would fail
-            empty = f"{batch}/empty"
-            _written(written, self._run(f"SELECT * FROM {table} WHERE false").drop(cut.column)).save(empty)
-        for value in emptied:
-            self._run(f"ALTER TABLE {table} PARTITION ({column} = {literal(value)}) SET LOCATION {literal(empty)}")
+    def _point_parts(self, table: Table, batch: str, written: frozenset[Spec], takes: Callable[[Spec], bool]) -> None:
+        """Point what was written at the batch; other partitions that it `takes` the place of end empty."""
+        existing = listed(self._run, table)
+        point(self._run, table, batch, written, existing)
+        if emptied := [spec for spec in existing - written if takes(spec)]:
+            cut = [part.column for part in table.cut]
+            nothing = self._run(f"SELECT * FROM {quoted(table.name)} WHERE false").drop(*cut)
+            _written(table, nothing).save(f"{batch}/empty")
+            empty(self._run, table, f"{batch}/empty", emptied)
 
     def _bad_cell(self, table: Table, frame: Frame) -> QueryError | None:
         """The first cell that cannot be read as its column's type."""
@@ -416,6 +452,23 @@ class SparkEngine:
         column = table.columns[bad["#bad"]]
         said = f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
         return QueryError(said, line=int(bad["#"]) + 1)  # below the header
+
+
+def _cut(table: Table, frame: Frame) -> Frame:
+    """A frame's rows in the table's types, with the columns that it is cut by."""
+    frame = frame.selectExpr(*_cast(table, frame))
+    parts = {part.column: f"cast({part.expression} as {part.type}) {quoted(part.column)}" for part in table.cut}
+    if not parts:
+        return frame
+    visible = [parts.pop(column.name, quoted(column.name)) for column in table.columns]
+    return frame.selectExpr(*visible, *parts.values())
+
+
+def _sorted(table: Table, frame: Frame) -> Frame:
+    """A frame's rows in the order in which they are to lie in each file."""
+    if not table.sorted_by:
+        return frame
+    return frame.sortWithinPartitions(*(part.column for part in table.cut), *map(quoted, table.sorted_by))
 
 
 def _written(table: Table, frame: Frame) -> Any:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Frame: TypeAlias = "DataFrame"  # so that the engine need not know pyspark
 USER = "mergeplan"  # as which we are known to a warm Spark
 LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"  # folders; a job of Spark's lists more than these
+LISTED = "spark.sql.hive.manageFilesourcePartitions"
 _gateway_lock = threading.Lock()
 _listing_lock = threading.Lock()
 
@@ -39,6 +40,10 @@ class Session(Protocol):
 
     def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
+
+    def run_unlisted(self, sql: str) -> Frame:
+        """Run a statement that creates a table of which Spark reads the partitions from its folders, so that they all
+        move with it."""
 
     def enter(self, tag: str) -> None:
         """Say that what this thread runs from now on goes by this tag."""
@@ -117,6 +122,12 @@ class ClassicSession:
         observation = Observation()
         seen = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
         return seen, lambda: observation.get
+
+    def run_unlisted(self, sql: str) -> Frame:
+        apart = self.spark.newSession()  # the setting must not reach what else this session does meanwhile
+        apart.catalog.setCurrentCatalog(self.spark.catalog.currentCatalog())
+        apart.conf.set(LISTED, "false")
+        return apart.sql(sql)
 
     def enter(self, tag: str) -> None:
         self.spark.sparkContext.setJobGroup(tag, "mergeplan", interruptOnCancel=True)
@@ -210,6 +221,15 @@ class ConnectSession:
         observation: Any = Observation()
         columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
         return frame.observe(observation, *columns), lambda: observation.get
+
+    def run_unlisted(self, sql: str) -> Frame:
+        apart: Any = self.spark.cloneSession()  # the setting must not reach what else this session does meanwhile
+        try:
+            apart.conf.set(LISTED, "false")
+            created: Frame = apart.sql(sql)
+            return created
+        finally:
+            apart.client.close()
 
     def enter(self, tag: str) -> None:
         self.spark.clearTags()

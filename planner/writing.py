@@ -1,0 +1,57 @@
+"""Writing one batch as the kind of its model asks for; written again, it leaves the table as the first time did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.creation import Layout
+from planner.engine import Engine, Table, Written
+from planner.fingerprint import digest
+from planner.intervals import Interval, Timeline
+from planner.merging.merge import merged
+from planner.model import Kind, Model
+from planner.partitioning import BATCH
+from planner.snapshot import Snapshot
+
+
+def write_batch(
+    layout: Layout, engine: Engine, table: Table, snapshot: Snapshot, interval: Interval, held: Timeline
+) -> Written:
+    """Compute the rows of an interval and bring them into the table, which holds the time `held` by what is recorded.
+
+    A table of which nothing is recorded counts as empty, whatever a batch that was cut off has left in it.
+    """
+    model, query = snapshot.model, layout.query(snapshot.model, interval)
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+        return engine.replace_interval(table, query, interval)
+    if model.unique_key:
+
+        def rows(base: str) -> str:
+            return merged(model, query, base, table.columns, interval, layout.now)
+
+        if not held:
+            return engine.replace_table(table, rows(""))
+        return engine.merge_table(table, rows, batch_mark(interval, held))
+    if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
+        mark = batch_mark(interval, held)
+        first = replace(BATCH, expression=BATCH.expression.format(mark))
+        return engine.replace_partitions(
+            replace(table, parts=(first, *table.parts[1:])), query, first=mark, others=not held
+        )
+    if model.kind.goes_in_order and table.parts:
+        return engine.replace_partitions(table, query, others=not held)
+    return engine.replace_table(table, query)
+
+
+def take_back(engine: Engine, table: Table, model: Model, interval: Interval, held: Timeline) -> bool:
+    """Leave the table as it was before the batch that was just merged; False when the kind has no such way."""
+    if not model.unique_key or not held:
+        return False
+    engine.unmerge_table(table, batch_mark(interval, held))
+    return True
+
+
+def batch_mark(interval: Interval, held: Timeline) -> str:
+    """The name (16 hex digits) of a batch that begins there when the table holds this: tried again, perhaps for more
+    days by then, it is the same batch."""
+    return digest(str(held[-1].end) if held else "", str(interval.start))[:16]

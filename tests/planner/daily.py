@@ -1,0 +1,76 @@
+"""A project over one table that others write, filled run by run: what its tables hold after each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from planner.engine import Engine, Table
+from planner.events import Emit, silent
+from planner.executor import Outcome, apply
+from planner.model import Column
+from planner.plan import Request, build_plan, build_run
+from planner.project import load_project
+from planner.schedule import Loaded, Window
+from planner.state import StateStore
+
+CONFIG = """
+gateways:
+  local:
+    connection: {type: spark, concurrent_tasks: 1}
+default_gateway: local
+model_defaults: {dialect: spark, start: 2026-01-01}
+"""
+
+
+@dataclass
+class Daily:
+    """The project; its table `raw.items` has a day for each row, so that a query may ask for those of a stretch."""
+
+    root: Path
+    engine: Engine
+    store: StateStore
+    columns: str = "id int, name string, at date"
+
+    def has(self, *rows: str) -> None:
+        """Let `raw.items` hold these rows, each as SQL: `1, 'a', date'2026-01-01'`."""
+        pairs = [tuple(each.strip().split(" ")) for each in self.columns.split(",")]
+        table = Table("raw.items", tuple(Column(name, kind) for name, kind in pairs))
+        self.engine.create_table(table)
+        names = ", ".join(name for name, _ in pairs)
+        casts = ", ".join(f"cast({name} as {kind}) {name}" for name, kind in pairs)
+        values = ", ".join(f"({row})" for row in rows)
+        self.engine.replace_table(table, f"SELECT {casts} FROM VALUES {values} AS t({names})")
+
+    def run(self, on: str, *models: str, emit: Emit = silent, engine: Engine | None = None) -> Outcome:
+        """Apply a plan for these models (files' texts), or if there is nothing to plan run what is due, at five o'clock
+        of a day."""
+        now = datetime.fromisoformat(on).replace(tzinfo=UTC, hour=5)
+        (self.root / "models").mkdir(parents=True, exist_ok=True)
+        (self.root / "config.yaml").write_text(CONFIG)
+        declared = "".join(f"\n    {each.strip().replace(' ', ': ')}" for each in self.columns.split(","))
+        (self.root / "external_models.yaml").write_text(f"- name: raw.items\n  columns:{declared}\n")
+        for number, model in enumerate(models):
+            (self.root / f"models/t{number}.sql").write_text(model)
+        project = load_project(self.root, now)
+        prod = self.store.environment("prod")
+        loaded = Loaded(
+            self.store.loaded(self.store.physical_tables()), frozenset(s.table for s in prod.snapshots.values())
+        )
+        plan = build_plan(project.models, prod, prod, loaded, Request(Window(now)), ())
+        if not plan.changes:
+            plan = build_run(prod, loaded, Window(now))
+        with self.store.lease("prod", "test") as lease:
+            return apply(plan, project, engine or self.engine, self.store, lease, now=now, emit=emit, who="ann")
+
+    def rows(self, table: str = "shop.t", columns: str = "*") -> list[tuple[object, ...]]:
+        """What prod shows of a table, sorted; moments as short texts."""
+        found = self.engine.fetch(f"SELECT {columns} FROM {table} ORDER BY ALL").rows
+        return [tuple(map(_plain, row)) for row in found]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return f"{value:%m-%d %H}" if value.year > 1970 else "ever"
+    return f"{value:%m-%d}" if isinstance(value, date) else value
