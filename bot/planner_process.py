@@ -93,7 +93,7 @@ def child_environment(settings: Settings, repository: str, environ: Mapping[str,
     home = project_home(settings, repository)
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
     own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
-    own |= dict.fromkeys(_secrets(settings), "-")
+    own |= dict.fromkeys(stdin_secrets(settings), "-")
     return {**kept, **own, "PYTHONUNBUFFERED": "1"}
 
 
@@ -150,11 +150,11 @@ def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = 
         )
     assert child.stdin is not None
     with suppress(BrokenPipeError), child.stdin as pipe:
-        pipe.writelines(f"{secret}\n".encode() for secret in _secrets(settings).values())
+        pipe.writelines(f"{secret}\n".encode() for secret in stdin_secrets(settings).values())
     return child
 
 
-def _secrets(settings: Settings) -> dict[str, str]:
+def stdin_secrets(settings: Settings) -> dict[str, str]:
     """What the planner itself reads from standard input, a line each, in the order in which it reads."""
     given = {
         "MERGEPLAN_STATE_URL": settings.state_url.get_secret_value(),

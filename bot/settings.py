@@ -85,7 +85,7 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never leave this process."""
         url = self.state_url.get_secret_value()
-        values = (self.webhook_secret, self.github_token, self.github_private_key)
+        values = (self.webhook_secret, self.github_token, self.github_private_key, self.openlineage_api_key)
         password = urlsplit(url).password if "@" in url else None
         found = [each.get_secret_value() for each in values] + ([url, password] if password else [])
         return tuple(each for each in found if len(each or "") >= 4 and each is not None)

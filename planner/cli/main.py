@@ -31,6 +31,7 @@ VERBS = {
     "janitor": ("planner.cli.environments:janitor", "Drop the tables that nothing refers to any more."),
     "migrate": ("planner.cli.environments:migrate", "Bring the state database up to date."),
     "info": ("planner.cli.project:info", "Show the project, its Spark and its state."),
+    "completion": ("planner.cli.completion:completion", "Complete verbs and options in bash, zsh or fish."),
     "warm": ("planner.cli.data:warm", "Keep a Spark running that the other verbs use."),
 }
 EXIT_DEFECT = 3

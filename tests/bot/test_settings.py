@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
+from bot.planner_process import child_environment, stdin_secrets
 from bot.settings import Settings, checked_for_service, load_settings, read_config
 from planner.errors import ProjectError, RequestError
 
@@ -61,3 +62,13 @@ def test_a_wrong_rule_is_named_with_its_line(text: str, said: str, line: int) ->
     assert said in caught.value.message
     assert caught.value.place is not None
     assert caught.value.place.line == line
+
+
+def test_the_planner_reads_secrets_from_standard_input_and_its_environment_holds_none() -> None:
+    settings = Settings(state_url=SecretStr("sqlite:///x"), openlineage_api_key=SecretStr("s3cret"))
+
+    child = child_environment(settings, "ann/shop", {"MERGEPLAN_OPENLINEAGE_API_KEY": "s3cret", "PATH": "/bin"})
+
+    assert child["MERGEPLAN_STATE_URL"] == child["MERGEPLAN_OPENLINEAGE_API_KEY"] == "-"
+    assert "s3cret" not in child.values()
+    assert list(stdin_secrets(settings).values()) == ["sqlite:///x", "s3cret"]

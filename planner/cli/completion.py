@@ -1,0 +1,24 @@
+"""completion: the few lines of shell that ask mergeplan itself what may come next."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+
+PROGRAM = "mergeplan"
+SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice([*SHELLS]))
+def completion(shell: str) -> int:
+    """Print what SHELL must read to complete verbs and options.
+
+    \b
+    eval "$(mergeplan completion bash)"                                    in ~/.bashrc
+    eval "$(mergeplan completion zsh)"                                     in ~/.zshrc
+    mergeplan completion fish > ~/.config/fish/completions/mergeplan.fish
+    """
+    found = SHELLS[shell](click.Group(), {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE")
+    click.echo(found.source_template % found.source_vars())
+    return 0
