@@ -60,6 +60,20 @@ class Word:
 
 
 @dataclass(frozen=True)
+class Forward:
+    """How a forward-only change goes on with the rows that are there.
+
+    `rows` are the stretches that its table takes over from the one it replaces, as they lie in the files. `lands` is
+    what prod gets where this environment has a preview of it only.
+    """
+
+    rows: Timeline = ()
+    destructive: str = "error"  # what to do when a column goes or its type changes: error, warn, allow, ignore
+    additive: str = "allow"  # when one comes
+    lands: Snapshot | None = None
+
+
+@dataclass(frozen=True)
 class Change:
     """One model of a plan: what happened to it, why, and which table it will have."""
 
@@ -77,6 +91,7 @@ class Change:
     needed: Timeline = ()  # what its table must hold before views may show it
     missing: Timeline = ()  # what of that is not there yet
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
+    forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
     word: Word | None = None  # the person's word that overrode the rule
     diff: str = ""  # unified diff of the model's text
 
@@ -85,6 +100,16 @@ class Change:
         snapshot = self.new or self.old
         assert snapshot is not None
         return snapshot.kind
+
+    @property
+    def keeps_rows(self) -> bool:
+        """True when its table goes on with rows of the table that it replaces."""
+        return self.forward is not None and bool(self.forward.rows) and self.forward.lands is None
+
+    @property
+    def lands(self) -> Snapshot | None:
+        """What prod gets of it."""
+        return self.forward.lands if self.forward and self.forward.lands else self.new
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 
+from planner.change import Change
 from planner.engine import Engine, Table, time_partitioning
 from planner.errors import PlanMoved, ProjectError, QueryError
 from planner.events import Emit, TableCreated
-from planner.intervals import UNITS, Interval
+from planner.forward import blocker_of, is_wider, schema_findings, settled
+from planner.intervals import UNITS, Interval, intersection
 from planner.merging.merge import merged
 from planner.model import Column, Kind, Model
 from planner.partitioning import BATCH, check_columns, parts_of
@@ -112,9 +115,16 @@ def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapsh
 
 
 def create_tables(
-    layout: Layout, store: StateStore, engine: Engine, snapshots: tuple[Snapshot, ...], holder: str, emit: Emit
+    layout: Layout,
+    store: StateStore,
+    engine: Engine,
+    snapshots: tuple[Snapshot, ...],
+    holder: str,
+    emit: Emit,
+    changes: Mapping[str, Change] = MappingProxyType({}),
 ) -> None:
     """Create the tables of these snapshots in waves: all whose parents stand are dry-run before one of them is created.
+    Those whose `changes` are forward-only take over the rows of the table that they replace.
 
     QueryError at the model's file when Spark refuses a query, ProjectError when declared columns are not the query's.
     """
@@ -123,8 +133,13 @@ def create_tables(
         wave = [snapshot for name, snapshot in waiting.items() if not layout.reads(name) & waiting.keys()]
         with ThreadPoolExecutor(THREADS, thread_name_prefix="dry-run") as pool:
             columns = list(pool.map(lambda snapshot: _columns(layout, engine, snapshot), wave))
+        columns = [_going_on(store, s, changes.get(s.name), found) for s, found in zip(wave, columns, strict=True)]
         for snapshot, found in zip(wave, columns, strict=True):
-            _create(layout, store, engine, snapshot, found, holder)
+            change = changes.get(snapshot.name)
+            if change and change.keeps_rows and change.new == snapshot:
+                _take_over(layout, store, engine, change, found, holder)
+            else:
+                _create(layout, store, engine, snapshot, found, holder)
             emit(TableCreated(snapshot.name, snapshot.table))
             del waiting[snapshot.name]
 
@@ -153,6 +168,79 @@ def _dry_run_merge(layout: Layout, engine: Engine, snapshot: Snapshot, columns: 
     if model.unique_key:
         query = layout.query(model, ONCE[0])
         engine.schema(merged(model, query, snapshot.table, columns, ONCE[0], layout.now))
+
+
+def _going_on(
+    store: StateStore, snapshot: Snapshot, change: Change | None, found: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """The columns of a table that goes on with another one's rows, or shows that it will; ProjectError at the model's
+    file when a column goes, comes or changes its type in a way that the model does not allow."""
+    forward = change.forward if change else None
+    if change is None or change.old is None or forward is None or not forward.rows:
+        return found
+    old = store.physical_table(change.old.table)
+    before, model = old.columns if old else (), snapshot.model
+    columns = settled(before, found, forward.destructive, forward.additive)
+    for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
+        if finding.policy == "error":
+            blocker = blocker_of(model, finding)
+            raise ProjectError(blocker.message, place=blocker.place)
+    for column in columns:
+        for was in store.types_of(change.old.table, column.name):
+            if not is_wider(was, column.type):
+                raise _unreadable(model, column.name, was, column.type)
+    return columns
+
+
+def _unreadable(model: Model, column: str, was: str, now: str) -> ProjectError:
+    return ProjectError(
+        f"{model.name}: the rows that a forward-only change keeps hold `{column}` as {was}, and Spark cannot read that "
+        f"as {now}.",
+        place=model.place,
+        hint="Give the column another name, or rebuild the table: categorize the change as breaking.",
+    )
+
+
+def _names(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def _take_over(
+    layout: Layout, store: StateStore, engine: Engine, change: Change, columns: tuple[Column, ...], holder: str
+) -> None:
+    """Create the table of a forward-only change over the files of the one it replaces, and record what it holds.
+
+    Nobody writes the old one meanwhile. The old one stays for as long as the new one stands on its files.
+    """
+    new, old, forward = change.new, change.old, change.forward
+    assert new and old and forward
+    with (
+        store.lease(table_lease(new.table), holder, wait=60) as lease,
+        store.lease(table_lease(old.table), holder, wait=60),
+        at_model(new.model),
+    ):
+        known = store.physical_table(old.table)
+        table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
+        if table.cut != before.cut:
+            hint = "Rebuild the table: categorize the change as breaking."
+            message = f"{new.name}: the type of a column changed by which its table is cut; its rows cannot stay so."
+            raise ProjectError(message, place=new.model.place, hint=hint)
+        engine.drop_table(new.table)  # what an earlier attempt left unfinished
+        rows = intersection(forward.rows, store.loaded([old.table])[old.table])
+        engine.take_over(table, old.table, rows)
+        _dry_run_merge(layout, engine, new, columns)
+        store.register_table(new.table, columns, [old.table], lease=lease)
+        for interval in rows:
+            store.record_interval(new.table, interval, lease=lease)
+
+
+def shaped(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
+    """The query with the columns of a table that goes on with those that were there: NULL in what it does not give."""
+    if {c.name for c in given} == {c.name for c in columns}:
+        return query
+    names = {column.name for column in given}
+    wanted = (f"`{c.name}`" if c.name in names else f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns)
+    return f"SELECT {', '.join(wanted)} FROM (\n{query.rstrip().rstrip(';')}\n)"
 
 
 def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:

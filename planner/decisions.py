@@ -8,11 +8,22 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from planner.blockers import readers_of_removed, unresolved
-from planner.change import Blocker, Category, Change, ChangeKind, Columns, Word
+from planner.change import Blocker, Category, Change, ChangeKind, Columns, Forward, Word
 from planner.columns import Parent, Shape, shape_of
 from planner.cutoff import Comparison
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
+from planner.forward import (
+    NOT_ASKED,
+    ForwardOnly,
+    blocker_of,
+    going_on,
+    mixed,
+    ruled,
+    schema_findings,
+    still_mixed,
+    why_not,
+)
 from planner.graph import Graph
 from planner.hearing import Told, by_data, heard
 from planner.impact import (
@@ -50,6 +61,9 @@ class Decisions:
     limited: frozenset[str] = frozenset()
     since: str = ""
     naming: Naming = DEFAULT  # of the tables that are made anew
+    forward: ForwardOnly = NOT_ASKED
+    going: set[str] = field(default_factory=set)  # the models whose change is forward-only
+    warnings: list[Blocker] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)  # that might spare a model its recomputation
     told: dict[str, Seen] = field(default_factory=dict)  # what readers are told where a word says otherwise
     partial: set[str] = field(default_factory=set)
@@ -62,8 +76,10 @@ class Decisions:
 
     def reads_part(self, parents: Iterable[str], base: Mapping[str, Snapshot]) -> bool:
         """True when a parent's table is new and will hold part of its rows only."""
+        whole = self.going if self.forward.since is None else set[str]()  # they keep all the days that there are
         return any(
-            name in self.partial or (name in self.limited and self.snapshots[name].table != _table(base.get(name)))
+            name in self.partial
+            or (name in self.limited - whole and self.snapshots[name].table != _table(base.get(name)))
             for name in parents
         )
 
@@ -80,7 +96,7 @@ class Decisions:
     def told_by(self, parents: Iterable[str], base: Mapping[str, Snapshot]) -> Mapping[str, Told]:
         """What each of these models tells its readers; where a person said breaking, no comparison says otherwise."""
         insisted = {word.model for word in self.used_words if word.category is Category.BREAKING}
-        news = {name: self.effects[name] != UNTOUCHED and name not in insisted for name in parents}
+        news = {name: self.effects[name] != UNTOUCHED and name not in insisted | self.going for name in parents}
         return {name: Told(base.get(name), self.snapshots[name], self.seen(name), news[name]) for name in parents}
 
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
@@ -101,9 +117,10 @@ def decide(
     limited: frozenset[str] = frozenset(),
     since: str = "",
     naming: Naming = DEFAULT,
+    forward: ForwardOnly = NOT_ASKED,
 ) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
-    decided = Decisions(loaded, limited, since, naming)
+    decided = Decisions(loaded, limited, since, naming, forward)
     spoken: dict[str, list[Word]] = {}
     for word in words:
         spoken.setdefault(word.model, []).append(word)
@@ -120,16 +137,15 @@ def decide(
 def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: str = "") -> tuple[Word, ...]:
     """A person's categories as words about these very changes.
 
-    RequestError unless each names a directly changed model and says breaking or non-breaking.
+    RequestError unless each names a directly changed model and says breaking, non-breaking or forward-only.
     """
     by_name = {change.name: change for change in changes}
     direct_names = [name for name, change in by_name.items() if change.change is ChangeKind.DIRECT]
     words = []
     for name, category in wanted.items():
-        if category not in (Category.BREAKING, Category.NON_BREAKING):
-            raise RequestError(
-                f"`{category}` cannot be chosen for `{name}`.", hint="Choose `breaking` or `non-breaking`."
-            )
+        if category not in (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY):
+            hint = "Choose `breaking`, `non-breaking` or `forward-only`."
+            raise RequestError(f"`{category}` cannot be chosen for `{name}`.", hint=hint)
         if name not in direct_names:
             choices = ", ".join(f"`{n}`" for n in direct_names) or "none in this plan"
             raise RequestError(
@@ -138,6 +154,8 @@ def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: st
         change = by_name[name]
         assert change.old is not None
         assert change.new is not None
+        if category is Category.FORWARD_ONLY and (why := why_not(change.old.model, change.new.model)):
+            raise RequestError(f"`{name}` cannot be forward-only: {why}.", hint="Choose another category.")
         words.append(Word(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
     return tuple(words)
 
@@ -174,10 +192,27 @@ def _decide_model(
     told = heard(fresh, after, old, decided.told_by(parents, base), decided.loaded, began)
     decided.comparisons += told.questions
     sides = Side(old.model, before, old.raw), Side(model, after, told.seen)
-    change = _decide_change(old, fresh, sides, told.spared, words, base_name, decided)
-    same = ALWAYS if change.rule == "layout-changed" and model.kind is not Kind.SEED else told.same
+    calm = _calm_but_for(old, parents, base, decided, began)
+    change = _decide_change(old, fresh, sides, told.spared, words, base_name, decided, calm)
+    laid_out = change.rule == "layout-changed" and model.kind is not Kind.SEED
+    same = ALWAYS if laid_out else told.same
     # a table that a word or a comparison kept does not hold what its query would return: nothing is copied from it
-    decided.add(replace(change, copies=same if change.recomputed and not old.forced else ()), parents, base)
+    sound = not old.forced or (laid_out and old.is_mixed)
+    copied = change.recomputed and sound and change.category is not Category.FORWARD_ONLY
+    decided.add(replace(change, copies=same if copied else ()), parents, base)
+
+
+def _calm_but_for(
+    old: Snapshot, parents: Iterable[str], base: Mapping[str, Snapshot], decided: Decisions, began: str
+) -> tuple[str, ...]:
+    """The models with forward-only changes that a model reads, if no other change would touch it."""
+    going = tuple(name for name in parents if name in decided.going and name in base)
+    if not going:
+        return ()
+    now = {p: base[p] if p in going else decided.snapshots[p] for p in parents}
+    shape = _shape(old.model, {p: each.as_parent for p, each in now.items()})
+    seen = {p: each.seen if p in going else decided.seen(p) for p, each in now.items()}
+    return going if meaning_of(old.model, shape, seen, began).seen == old.raw else ()
 
 
 def _began(graph: Graph, model: Model) -> str:
@@ -221,13 +256,15 @@ def _decide_change(
     words: list[Word],
     base_name: str,
     decided: Decisions,
+    calm: tuple[str, ...] = (),
 ) -> Change:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
     alike = {each.model for each in spared}
-    found = verdict(
-        *sides, {p: decided.effects[p] for p in model.depends_on if p in decided.effects and p not in alike}
-    )
+    effects = {p: decided.effects[p] for p in model.depends_on if p in decided.effects and p not in alike}
+    found = verdict(*sides, effects)
+    if old.is_mixed and found.category in REBUILT and found.rule != "layout-changed":
+        found = verdict(replace(sides[0], seen=old.seen), sides[1], effects)  # what is rebuilt loses the kept rows
     if spared and found.category is Category.INDIRECT_NON_BREAKING:
         found = by_data(spared)
     about = (old.fingerprint.text, fresh.fingerprint.text)
@@ -237,6 +274,11 @@ def _decide_change(
         decided.used_words.append(word)
         if word.category is Category.BREAKING:
             fresh = _made_anew(fresh, about, decided)
+    elif found.category in REBUILT:
+        found = ruled(found, old.model, model, edited, () if edited else calm, decided.forward.every)
+    if found.category is Category.FORWARD_ONLY:
+        change = _go_forward(old, fresh, found, edited, base_name, decided)
+        return replace(change, word=word)
     rebuilt = found.category in REBUILT
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
@@ -245,6 +287,8 @@ def _decide_change(
     forced = keeps and (drifts or old.forced)
     where = old if keeps else fresh
     snapshot = replace(fresh, version=where.version, stored=where.stored, forced=forced)
+    if keeps or found.rule == "layout-changed":
+        snapshot = still_mixed(snapshot, old)
     decided.snapshots[name] = snapshot
     if word is not None and word.category is Category.NON_BREAKING:
         decided.told[name] = _hushed(old.seen, snapshot.seen)
@@ -267,6 +311,50 @@ def _decide_change(
         word=word,
         diff=_diff(old.model, model) if edited else "",
     )
+
+
+def _go_forward(
+    old: Snapshot, fresh: Snapshot, found: Verdict, edited: bool, base_name: str, decided: Decisions
+) -> Change:
+    """A change that keeps the rows there are: of a table in one that takes them over, of a view in those below it."""
+    name, model, asked = fresh.name, fresh.model, decided.forward
+    is_kept = model.kind.is_stored and model.kind is not Kind.SEED
+    snapshot, forward = fresh, None
+    if is_kept:
+        over = {"forward-only": old.version} | ({"since": asked.since.isoformat()} if asked.since else {})
+        assert fresh.meaning is not None
+        # one with an effective date is built where it is reviewed, and what prod is to get has the same version
+        version = version_of(model, fresh.meaning, over) if asked.since else _version(fresh, over, decided)
+        snapshot = at_version(mixed(old, fresh, version), version, decided.naming)
+        forward = going_on(old, snapshot, decided.loaded, asked)
+        _look_at_columns(old, snapshot, forward, decided)
+    decided.going.add(name)
+    decided.snapshots[name] = snapshot
+    decided.effects[name] = difference(old.seen, snapshot.seen)
+    return Change(
+        name=name,
+        change=_change_kind(found, edited),
+        category=found.category,
+        rule=found.rule,
+        reason=found.reason,
+        columns=found.columns,
+        old=old,
+        new=snapshot,
+        recomputed=model.kind.is_stored and (not is_kept or asked.since is not None),
+        shares=base_name if is_kept and asked.since is None else None,
+        forward=forward,
+        diff=_diff(old.model, model) if edited else "",
+    )
+
+
+def _look_at_columns(old: Snapshot, new: Snapshot, forward: Forward, decided: Decisions) -> None:
+    """Block or warn of columns that go or come, as far as the queries tell; the tables themselves are asked later."""
+    if old.columns is None or new.columns is None or not forward.rows:
+        return
+    for finding in schema_findings(old.columns, new.columns, forward.destructive, forward.additive):
+        found = blocker_of(new.model, finding)
+        decided.blockers += [found] if finding.policy == "error" else []
+        decided.warnings += [found] if finding.policy == "warn" else []
 
 
 def _as_told(snapshot: Snapshot, told: Seen) -> Seen:
@@ -292,7 +380,7 @@ def _made_anew(fresh: Snapshot, about: tuple[str, str], decided: Decisions) -> S
 
 def _overruled(verdict: Verdict, word: Word) -> Verdict:
     who = f"@{word.who}" if word.who else "Somebody"
-    said = "breaking" if word.category is Category.BREAKING else "non-breaking"
+    said = str(word.category).replace("_", "-")
     reason = f"{who} categorized it as {said}; the rule `{verdict.rule}` had said: {verdict.reason}"
     columns = EVERY if word.category is Category.BREAKING else verdict.columns
     return Verdict(word.category, "categorized", reason, columns)

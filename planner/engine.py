@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 from planner.content import ColumnSet, Found
-from planner.intervals import Interval, partitions
+from planner.intervals import Interval, Timeline, partitions
 from planner.model import Column
 
 Value = object  # what Spark hands back in a row: str, int, Decimal, date, datetime (aware, in UTC), None...
@@ -151,6 +151,11 @@ class Engine(Protocol):
 
     def create_table(self, table: Table) -> None:
         """Create the schema and the empty table; existing ones stay as they are."""
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table over the files that another one, cut alike, points at: of these stretches of time, or of all
+        when it is not cut by time. No row is read; a column that the files lack is NULL. The other one must stay for
+        as long as this one does."""
 
     def replace_table(self, table: Table, sql: str) -> Written:
         """Put the query's rows in place of all rows of a table that is not cut by time, by pointer."""

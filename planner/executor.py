@@ -165,7 +165,7 @@ def _create(
         emit(StageSkipped(Stage.CREATE, "every table stands"))
         return ()
     emit(StageStarted(Stage.CREATE, len(missing)))
-    create_tables(layout, store, engine, missing, _holder(plan), emit)
+    create_tables(layout, store, engine, missing, _holder(plan), emit, {c.name: c for c in plan.changes})
     return tuple(snapshot.table for snapshot in missing)
 
 

@@ -17,10 +17,12 @@ from planner.decisions import decide, words_for
 from planner.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from planner.errors import ProjectError, RequestError
 from planner.fingerprint import digest
+from planner.forward import NOT_ASKED, ForwardOnly, checked, taken_over
 from planner.graph import Graph, graph_of
 from planner.intervals import Timeline, merge
 from planner.model import Model
 from planner.naming import DEFAULT, Naming
+from planner.preview import Stage, previewed
 from planner.restatement import Restatement
 from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
 from planner.snapshot import Snapshot
@@ -40,6 +42,7 @@ class Plan:
     changes: tuple[Change, ...]  # in graph order
     views: ViewChanges
     blockers: tuple[Blocker, ...] = ()
+    warnings: tuple[Blocker, ...] = ()
     words: tuple[Word, ...] = ()  # people's categories that overruled a rule
     unused_words: tuple[Word, ...] = ()  # said earlier, about a change that is no longer this one
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
@@ -82,6 +85,7 @@ class Request:
     who: str = ""  # whose categories they are
     naming: Naming = DEFAULT  # what new tables and the environment's views are called
     expires_at: datetime | None = None  # of the environment
+    forward: ForwardOnly = NOT_ASKED
 
 
 def build_plan(
@@ -104,22 +108,27 @@ def build_plan(
     graph = graph_of(models)
     said = tuple(words)
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
-    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming)
+    forward = checked(request.forward, graph, request.window.now)
+    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming, forward)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming)
+        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming, forward)
     blind = decided
     if any(change.rule == "same-data" for change in decided.changes):
         unseen = replace(loaded, contents=None)
-        blind = decide(graph, base.snapshots, said, base.name, unseen, limited, since, request.naming)
+        blind = decide(graph, base.snapshots, said, base.name, unseen, limited, since, request.naming, forward)
+    loaded, snapshots = taken_over(loaded, decided.changes), dict(decided.snapshots)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
+    if target.name != PROD:
+        stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
+        snapshots, changes = previewed(graph, snapshots, changes, stage)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
     changes = tuple(_with_owner(change, owners or {}) for change in changes)
     new = replace(
         target,
-        snapshots=decided.snapshots,
+        snapshots=snapshots,
         views=_views(target.name, models, changes),
         naming=request.naming,
         expires_at=request.expires_at,
@@ -136,10 +145,11 @@ def build_plan(
         changes=changes,
         views=view_changes(target, new),
         blockers=tuple(decided.blockers),
+        warnings=tuple(decided.warnings),
         words=tuple(decided.used_words),
         unused_words=_unused(said, decided.used_words, changes),
         parents=graph.parents,
-        comparisons=tuple(decided.comparisons),
+        comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
         spared=_rebuilt(blind.changes) - _rebuilt(decided.changes),
         relies=relied_on(graph, decided.snapshots, changes, loaded),
     )
@@ -248,7 +258,7 @@ def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
 
 def promise_of(changes: tuple[Change, ...]) -> str:
     """What is put in place of what, whatever the environment."""
-    swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.new)}" for c in sorted(changes, key=_name)]
+    swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.lands)}" for c in sorted(changes, key=_name)]
     return digest(*swaps)[:16]
 
 
@@ -260,6 +270,8 @@ def identity(promise: str, environment: str, base: str, changes: tuple[Change, .
     asked = f"{request.skip_backfill} {request.window.start} {request.window.end}"
     if request.naming != DEFAULT:
         asked += f" {request.naming}"
+    if request.forward != NOT_ASKED:
+        asked += f" {request.forward}"
     return digest(promise, environment, base, asked, *time)[:12]
 
 

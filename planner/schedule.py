@@ -111,6 +111,9 @@ def caught_up(
         end = least([window.end or snapshot.model.cron.due(window.now), snapshot.model.end, bound])
         assert end is not None
         needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
+        if snapshot.is_preview:  # it goes on from where it began
+            begun = loaded.of(snapshot)
+            needed = intersection(needed, between(begun[0].start, end)) if begun else ()
         missing = _missing(snapshot.model, needed, loaded.of(snapshot))
         frontier[name] = end if end < snapshot.model.cron.due(window.now) else None
         if missing:

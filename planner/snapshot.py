@@ -10,6 +10,8 @@ from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.naming import DEFAULT, Naming
 
+PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
+
 
 @dataclass(frozen=True)
 class Meaning:
@@ -24,6 +26,8 @@ class Meaning:
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = False
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    held_rows: str = ""  # what a table holds instead, of which a forward-only change kept the rows; '' for any other
+    held: tuple[tuple[str, str], ...] = ()
 
     @property
     def seen(self) -> Seen:
@@ -55,6 +59,16 @@ class Snapshot:
         return self.model.kind
 
     @property
+    def is_mixed(self) -> bool:
+        """True when a forward-only change kept rows in its table that its query would not return."""
+        return bool(self.meaning and self.meaning.held_rows)
+
+    @property
+    def is_preview(self) -> bool:
+        """True when its table shows what a forward-only change will do, on some days only."""
+        return self.version.startswith(PREVIEW)
+
+    @property
     def table(self) -> str:
         """Where its rows are: an external model is its own table."""
         if self.kind is Kind.EXTERNAL:
@@ -67,6 +81,8 @@ class Snapshot:
         another thing in the next."""
         if self.meaning is None:
             return Seen(f"unknown {self.version}", {})
+        if self.meaning.held_rows:
+            return Seen(self.meaning.held_rows, dict(self.meaning.held))
         return seen_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.seen
 
     @property

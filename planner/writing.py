@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.creation import Layout
+from planner.creation import Layout, shaped
 from planner.engine import Engine, Table, Written
 from planner.fingerprint import digest
 from planner.intervals import Interval, Timeline
@@ -22,6 +22,8 @@ def write_batch(
     A table of which nothing is recorded counts as empty, whatever a batch that was cut off has left in it.
     """
     model, query = snapshot.model, layout.query(snapshot.model, interval)
+    if "ignore" in (model.on_destructive_change, model.on_additive_change):
+        query = shaped(query, engine.schema(query), tuple(c for c in table.columns if c not in model.kept_columns))
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
         return engine.replace_interval(table, query, interval)
     if model.unique_key:

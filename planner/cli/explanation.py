@@ -62,6 +62,12 @@ def _table(change: Change) -> str:
         return "Table: the same; each batch takes the place of what it held"
     if stands_already(change):
         return f"Table: the one of `{change.shares}`, which has it already; nothing is computed"
+    if change.preview and change.forward:
+        return "Table: a preview of its own, never shared and never promoted"
+    if change.keeps_rows:
+        return "Table: a new one over the files of the one it replaces" + (
+            ", of which the latest days are computed anew" if change.missing else "; nothing is computed"
+        )
     if change.shares:
         if change.missing:
             return f"Table: the one of `{change.shares}`, and what it lacks is computed"

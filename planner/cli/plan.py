@@ -62,7 +62,19 @@ def execution_time_option(command: Any) -> Any:
 @click.option("--start", metavar="DATE", help="Compute from this day on only.")
 @click.option("--end", metavar="DATE", help="Compute up to and including this day only.")
 @click.option(
-    "--categorize", multiple=True, metavar="MODEL=CATEGORY", help="breaking or non-breaking, for a changed model."
+    "--categorize",
+    multiple=True,
+    metavar="MODEL=CATEGORY",
+    help="breaking, non-breaking or forward-only, for a changed model.",
+)
+@click.option("--forward-only", is_flag=True, help="Keep the rows there are of every changed model.")
+@click.option("--effective-from", metavar="DATE", help="Of a forward-only plan: recompute from this day on.")
+@click.option("--enable-preview/--no-enable-preview", default=None, help="Fill previews of forward-only changes.")
+@click.option(
+    "--allow-destructive-model", multiple=True, metavar="SELECTOR", help="Let its forward-only change drop columns."
+)
+@click.option(
+    "--allow-additive-model", multiple=True, metavar="SELECTOR", help="Let its forward-only change add columns."
 )
 @click.option(
     "-r",
@@ -96,6 +108,7 @@ def plan(
     mergeplan plan --explain           show each step, do nothing
     mergeplan plan dev --categorize shop.orders=non-breaking
     mergeplan plan --restate-model shop.orders --start 2026-01-01 --end 2026-01-07
+    mergeplan plan dev --forward-only  keep the rows there are
     """
     asked = Asked(
         DEFAULT_TARGET if environment is None else environment,
@@ -107,6 +120,11 @@ def plan(
         flags["who"],
         flags["execution_time"],
         restate=flags["restate_model"],
+        forward_only=flags["forward_only"],
+        effective_from=flags["effective_from"],
+        enable_preview=flags["enable_preview"],
+        allow_destructive=flags["allow_destructive_model"],
+        allow_additive=flags["allow_additive_model"],
     )
     out: Output = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, "backfill", flags["execution_time"]) as work:

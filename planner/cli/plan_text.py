@@ -28,6 +28,9 @@ TITLES = {
 }
 
 
+PREVIEWED = " (preview)"
+
+
 def headline(plan: Plan) -> str:
     """What the plan would do to its environment, in a line."""
     if plan.is_empty:
@@ -61,6 +64,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     parts += _standing(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
+    parts += [_note(f"Warning: {each.place or ''} {each.message}") for each in plan.warnings]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
     for model in sorted(edited & {word.model for word in plan.unused_words}):
@@ -149,6 +153,7 @@ def _decisions(plan: Plan) -> Iterator[RenderableType]:
             yield Text()
         title, style = TITLES[change.category]
         modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
+        title += PREVIEWED if change.preview else ""
         head = Text.assemble(f"{modified}: {shown_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
         tree = Tree(head)
         tree.add(Text(change.reason, style="dim"))
@@ -162,6 +167,7 @@ def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
     for child in children:
         assert child.category is not None
         title, style = TITLES[child.category]
+        title += PREVIEWED if child.preview else ""
         leaf = branch.add(Text.assemble(f"{shown_name(plan, child.name)} ", (f"({title})", style)))
         leaf.add(Text(child.reason, style="dim"))
 
@@ -233,7 +239,7 @@ def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
     root = Tree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
-        line = f"{shown_name(plan, change.name)}: {_days(change)}"
+        line = f"{shown_name(plan, change.name)}: {_days(change)}{PREVIEWED if change.preview else ''}"
         root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_unless(plan, change), "dim")))
     return root
 

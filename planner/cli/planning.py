@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from planner.cli.workspace import Workspace, moment
 from planner.content import Contents
 from planner.environment import PROD, checked_name
 from planner.errors import PlanMoved, RequestError
+from planner.forward import ForwardOnly
 from planner.model import Model
 from planner.plan import Category, Plan, Request, build_plan
 from planner.promotion import recover
@@ -20,11 +21,14 @@ from planner.restating import build_restatement
 from planner.schedule import Window
 from planner.state import Lease
 
+GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
 DEFAULT_TARGET = "-"  # no environment was named: the one that the project names, or prod
 CATEGORIES = {
     "breaking": Category.BREAKING,
     "non-breaking": Category.NON_BREAKING,
     "non_breaking": Category.NON_BREAKING,
+    "forward-only": Category.FORWARD_ONLY,
+    "forward_only": Category.FORWARD_ONLY,
 }
 
 
@@ -41,11 +45,17 @@ class Asked:
     who: str = ""
     execution_time: str | None = None
     restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
+    forward_only: bool = False
+    effective_from: str | None = None
+    enable_preview: bool | None = None
+    allow_destructive: Sequence[str] = ()
+    allow_additive: Sequence[str] = ()
 
 
 def checked_request(work: Workspace, asked: Asked) -> Asked:
     """What was asked with names and moments checked and dates fixed: `yesterday` is another day tomorrow."""
     start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
+    since = moment(asked.effective_from, work.now)
     if start and end and start >= end:
         raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
     if asked.restate and (asked.categories or asked.skip_backfill or asked.words_from):
@@ -61,16 +71,21 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
         asked.who,
         work.now.isoformat() if asked.execution_time else None,
         asked.restate,
+        asked.forward_only or work.project.config.plan.forward_only,
+        since.isoformat() if since else None,
+        work.project.config.plan.enable_preview if asked.enable_preview is None else asked.enable_preview,
+        tuple(asked.allow_destructive),
+        tuple(asked.allow_additive),
     )
 
 
 def categories(given: Iterable[str]) -> dict[str, str]:
-    """MODEL=CATEGORY as model -> category; RequestError for what is neither breaking nor non-breaking."""
+    """MODEL=CATEGORY as model -> category; RequestError for what is no category that can be given."""
     found = {}
     for text in given:
         model, equals, category = (part.strip().lower() for part in text.partition("="))
         if not equals or category not in CATEGORIES:
-            raise RequestError(f"`{text}` gives no category.", hint="Write MODEL=breaking or MODEL=non-breaking.")
+            raise RequestError(f"`{text}` gives no category.", hint=GIVEN)
         found[model] = str(CATEGORIES[category])
     return found
 
@@ -89,7 +104,8 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
     named, expires_at = naming_of(work.project.config), work.expiry(asked.environment)
-    request = Request(window, wanted, asked.skip_backfill, asked.who, named, expires_at)
+    forward = _forward_only(work, asked)
+    request = Request(window, wanted, asked.skip_backfill, asked.who, named, expires_at, forward)
     if not work.project.config.plan.early_cut_off:
         return build_plan(models, target, base, loaded, request, words, owners)
     contents: dict[str, Contents] = {}
@@ -107,6 +123,12 @@ def _restatement(work: Workspace, asked: Asked) -> Plan:
     window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
     past, changed = work.store.past(), changed_since(work.project)
     return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
+
+
+def _forward_only(work: Workspace, asked: Asked) -> ForwardOnly:
+    preview = True if asked.enable_preview is None else asked.enable_preview
+    since, given = moment(asked.effective_from, work.now), (tuple(asked.allow_destructive), tuple(asked.allow_additive))
+    return ForwardOnly(asked.forward_only, since, preview, *given)
 
 
 def save(work: Workspace, planned: Plan, asked: Asked) -> None:

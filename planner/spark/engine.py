@@ -15,7 +15,7 @@ from uuid import uuid4
 from planner.content import ColumnSet, Found
 from planner.engine import Connection, Merge, Rows, Table, Written
 from planner.errors import Cancelled, QueryError
-from planner.intervals import Interval
+from planner.intervals import Interval, Timeline
 from planner.model import Column
 from planner.spark.catalog import WAIT
 from planner.spark.content import question
@@ -24,9 +24,12 @@ from planner.spark.java import profile_of
 from planner.spark.placing import Run, Spec, empty, listed, point, specs_of, specs_seen
 from planner.spark.quoting import literal, quoted
 from planner.spark.session import Frame, Session, open_session
+from planner.spark.sharing import let_go, share
 from planner.spark.views import MARK, commented, creation, marked, properties_clause
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
+ELSEWHERE = re.compile(r"at:[0-9a-f]+")
+OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
 
@@ -58,12 +61,19 @@ class _Described:
         A table property could say so more plainly, but Spark blacks out the value of any in which it finds
         a word like `url` or `token`, and a path may well hold one.
         """
-        return BATCH.sub("", self.location)
+        told = OWN_PLACE.search(self.details.get("Table Properties", ""))
+        return bytes.fromhex(told[1]).decode() if told else BATCH.sub("", self.location)
+
+    @property
+    def has_others_files(self) -> bool:
+        """True when it points at files of the table whose rows it took over."""
+        return OWN_PLACE.search(self.details.get("Table Properties", "")) is not None
 
     @property
     def mark(self) -> str:
         """Of the batch that was merged last; what stands there otherwise is no mark."""
-        return self.location[-32:-16] if BATCH.search(self.location) else ""
+        own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
+        return self.location[-32:-16] if own else ""
 
 
 class SparkEngine:
@@ -99,6 +109,20 @@ class SparkEngine:
             definition = f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{said}"
             run = self._run if table.partitioning or table.listed or not cut else self._session.run_unlisted
             self._in_schema(table.name, f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}", run)
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table over the files that another one points at, of these stretches of time or of all."""
+        self.create_table(table)
+        with self._verb():
+            own, theirs = self._described(table.name), self._described(old)
+            if own is None or theirs is None:
+                raise QueryError(f"there is no table {old} to go on with.")
+            name, place = quoted(table.name), own.location.encode().hex()
+            self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('mergeplan.place' = '{place}')")
+            if table.partitioning or (table.listed and table.cut):
+                share(self._run, table, old, rows)
+            else:
+                self._run(f"ALTER TABLE {name} SET LOCATION {literal(theirs.location)}")
 
     def replace_table(self, table: Table, sql: str) -> Written:
         """Put the query's rows in place of all rows of a table that is not cut by time, by pointer."""
@@ -139,7 +163,8 @@ class SparkEngine:
         with self._verb() as check:
             known = self._table(table.name)
             if known.mark != mark:
-                folder = literal(known.location.removeprefix(known.base).lstrip("/"))
+                own = known.location == known.base or known.location.startswith(f"{known.base}/")
+                folder = literal(known.location.removeprefix(known.base).lstrip("/") if own else _hexed(known.location))
                 self._run(f"ALTER TABLE {quoted(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {folder})")
                 return self._replace_all(table, self._query(merge(table.name)), check, mark)
             view = f"mergeplan_{uuid4().hex}"
@@ -231,6 +256,8 @@ class SparkEngine:
             if known.is_view:
                 self._run(f"DROP VIEW IF EXISTS {quoted(name)}")
                 return
+            if known.has_others_files and "Partition Provider" in known.details:
+                let_go(self._run, name, known.base)
             if known.base != known.location:  # a drop removes the files of the place the table points at
                 self._run(f"ALTER TABLE {quoted(name)} SET LOCATION {literal(known.base)}")
             self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
@@ -403,6 +430,8 @@ class SparkEngine:
     def _before(self, known: _Described, name: str) -> str:
         """Where a table's rows lay before the batch whose mark it bears."""
         found = self._run(f"SHOW TBLPROPERTIES {quoted(name)} ('{BEFORE}')").collect()
+        if ELSEWHERE.fullmatch(found[0][1]):
+            return bytes.fromhex(found[0][1].removeprefix("at:")).decode()
         return f"{known.base}/{found[0][1]}".rstrip("/")
 
     def _held(self, table: Table, place: str) -> Frame:
@@ -452,6 +481,10 @@ class SparkEngine:
         column = table.columns[bad["#bad"]]
         said = f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
         return QueryError(said, line=int(bad["#"]) + 1)  # below the header
+
+
+def _hexed(place: str) -> str:
+    return f"at:{place.encode().hex()}"
 
 
 def _cut(table: Table, frame: Frame) -> Frame:
