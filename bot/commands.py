@@ -39,7 +39,8 @@ FORMS: Mapping[Verb, Form] = {
     Verb.CATEGORIZE: Form(
         "/categorize [MODEL] CATEGORY",
         "says what a directly changed model's edit is: `breaking` (models downstream are recomputed) or `non-breaking` "
-        "(they keep their tables); kept across pushes while that model's text stays the same",
+        "(they keep their tables) or `forward-only` (all keep their rows; new days come of the new query); "
+        "kept across pushes while that model's text stays the same",
         "/categorize shop.orders non-breaking",
     ),
     Verb.CANCEL: Form("/cancel", "stops the plan that is running", "/cancel"),
@@ -56,8 +57,10 @@ CATEGORIES: Mapping[str, str] = {
     "non-breaking": "non_breaking",
     "non_breaking": "non_breaking",
     "nonbreaking": "non_breaking",
+    "forward-only": "forward_only",
+    "forward_only": "forward_only",
 }
-CATEGORY_NAMES = ("breaking", "non-breaking")
+CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only")
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ def _categorize(words: Sequence[str], shown: str) -> Command | Mistake:
     if category is None:
         near = get_close_matches(words[-1].lower(), CATEGORIES, n=1, cutoff=0.5)
         guess = f"Did you mean `{CATEGORIES[near[0]].replace('_', '-')}`? " if near else ""
-        valid = " and ".join(f"`{name}`" for name in CATEGORY_NAMES)
+        valid = ", ".join(f"`{name}`" for name in CATEGORY_NAMES)
         return Mistake(shown, "That is not a category.", f"{guess}Categories: {valid}.")
     model = words[0] if len(words) == 2 else ""
     if model and not MODEL.fullmatch(model):

@@ -359,6 +359,7 @@ def _pull(pull: PullRequest) -> Pull:
         head=pull.head.sha,
         head_repository=head.full_name if head else "",
         base_ref=pull.base.ref,
+        head_ref=pull.head.ref or "",
         updated_at=pull.updated_at.astimezone(UTC).isoformat() if pull.updated_at else "",
     )
 

@@ -208,11 +208,12 @@ class _ProdReconciliation:
         promised = record.outcome.plan.promise if record.outcome and record.outcome.plan else ""
         words = ("--words-from", record.environment) if record.environment and record.environment_exists else ()
         promise = ("--expect-promise", promised) if promised and words else ()
+        forward = ("--forward-only",) if record.forward_only else ()
         changes = {"state": State.MERGED, "merge_sha": commit, "again": False, "words": ()}
         record = self._show(
             self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id(), reason="")
         )
-        ended = self._plan(commit, (*words, *promise), number)
+        ended = self._plan(commit, (*words, *promise, *forward), number)
         if ended.outcome.ok:
             prod = self._promoted(commit, ended)
             moved = moved_sentence(promised, ended.outcome)

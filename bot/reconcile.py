@@ -181,6 +181,7 @@ class _Reconciliation:
             state=State.PLANNING,
             head=self.pull.head,
             base_ref=self.pull.base_ref,
+            forward_only=self.config.is_forward_only(self.pull.head_ref),
             environment=record.environment or self._environment,
             run_id=new_run_id(),
             reason=reason,
@@ -394,4 +395,5 @@ def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     by = ["--who", words[0].who] if words else []
     skip = ["--skip-backfill"] if config.skip_pr_backfill else []
     start = [f"--start={config.pr_start}"] if config.pr_start else []
-    return ("plan", record.environment, "--auto-apply", *said, *by, *skip, *start)
+    forward = ["--forward-only"] if record.forward_only else []
+    return ("plan", record.environment, "--auto-apply", *said, *by, *skip, *start, *forward)

@@ -72,6 +72,7 @@ class Pull:
     head_repository: str
     base_ref: str
     updated_at: str
+    head_ref: str = ""  # the branch it comes from
 
     def is_fork_of(self, repository: str) -> bool:
         return self.head_repository.lower() != repository.lower()
@@ -130,6 +131,7 @@ class PullRecord:
     state: State = State.NEW
     head: str = ""  # the head that `state` is about
     base_ref: str = ""
+    forward_only: bool = False  # its branch asks for forward-only plans
     base_sha: str = ""  # the commit that the head was merged into for the plan
     tree: str = ""  # the planned tree
     environment: str = ""

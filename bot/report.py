@@ -58,7 +58,7 @@ class Shown:
 
     record: PullRecord
     prod: ProdRecord
-    categories: tuple[str, ...] = ("breaking", "non-breaking")
+    categories: tuple[str, ...] = ("breaking", "non-breaking", "forward-only")
 
 
 def plan_comment(shown: Shown) -> str | None:
@@ -156,6 +156,7 @@ def _counts(outcome: Outcome | None) -> list[str]:
     head = [
         "Breaking",
         "Non-breaking",
+        *(["Forward-only"] if counts["forward_only"] else []),
         "Indirect",
         "Added",
         "Removed",
@@ -166,6 +167,7 @@ def _counts(outcome: Outcome | None) -> list[str]:
     row = [
         str(counts["breaking"] + counts["undecided"]),
         str(counts["non_breaking"]),
+        *([str(counts["forward_only"])] if counts["forward_only"] else []),
         str(indirect),
         str(counts["added"]),
         str(counts["removed"]),
@@ -266,6 +268,9 @@ def _plan_blocks(plan: PlanView) -> list[str]:
     return blocks
 
 
+PREVIEW = " (preview: made of some days only, and never promoted)"
+
+
 def model_table(models: Sequence[ModelChange], limit: int) -> str:
     """A line for each model, as many as fit."""
     head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), map(model_row, models)).split("\n")
@@ -292,7 +297,7 @@ def computed_words(model: ModelChange) -> str:
         return "nothing: cut off"
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
-    preview = " (preview: made of some days only, and never promoted)" if model.preview else ""
+    preview = PREVIEW if model.preview else ""
     if model.kind.upper() in WHOLE_KINDS:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:
@@ -305,9 +310,11 @@ def table_words(model: ModelChange) -> str:
     """Whose table the model's view shows."""
     if model.change == "removed":
         return "dropped from view"
+    if model.keeps and not model.preview:
+        return f"its own, over the rows of {code(model.shares or 'prod')}"
     if model.shares:
         return f"shared with {code(model.shares)}"
-    return "its own" if model.table else "none"
+    return ("its own" if model.table else "none") + (", a preview" if model.preview and model.table else "")
 
 
 def _column_words(model: ModelChange) -> str:
@@ -345,6 +352,8 @@ def _notes(shown: Shown) -> list[str]:
             "This pull request edits `config.yaml`. Who may do what, which branch is prod and every `cicd_bot` key are "
             "read from the base branch: the edit counts after the merge."
         )
+    for each in outcome.plan.warnings if outcome and outcome.plan else ():
+        notes.append(f"Warning: {problem_line(each).removeprefix('- ')}")
     for word in outcome.plan.unused_words if outcome and outcome.plan else ():
         name = NAMES.get(word.category, word.category)
         notes.append(

@@ -33,6 +33,7 @@ class ModelChange:
     copies: tuple[Days, ...] = ()  # what of that comes from its old table, which holds the same rows
     needed: tuple[Days, ...] = ()  # what its table must hold
     preview: bool = False
+    keeps: tuple[Days, ...] = ()  # the stretches whose rows a forward-only change keeps
     rows: int = 0
     size: int = 0
     seconds: float = 0.0
@@ -91,6 +92,7 @@ class PlanView:
     swapped: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     blockers: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     words: tuple[Word, ...] = ()
     unused_words: tuple[Word, ...] = ()
     comparisons: tuple[Comparison, ...] = ()  # not made yet
@@ -289,6 +291,7 @@ def _plan(value: Mapping[str, Any]) -> PlanView:
         swapped=_names(views.get("swapped")),
         dropped=_names(views.get("dropped")),
         blockers=tuple(_problem(each) for each in _list(value.get("blockers")) if isinstance(each, dict)),
+        warnings=tuple(_problem(each) for each in _list(value.get("warnings")) if isinstance(each, dict)),
         words=_words(value.get("words")),
         unused_words=_words(value.get("unused_words")),
         comparisons=tuple(_comparison(each) for each in _list(value.get("comparisons")) if isinstance(each, dict)),
@@ -322,6 +325,7 @@ def _model(value: Mapping[str, Any]) -> ModelChange:
         copies=_timeline(value.get("copies")),
         needed=_timeline(value.get("needed")),
         preview=bool(value.get("preview")),
+        keeps=_timeline(value.get("keeps")),
         rows=_whole(estimate.get("rows")),
         size=_whole(estimate.get("bytes")),
         seconds=float(estimate.get("seconds") or 0),

@@ -136,7 +136,12 @@ class BotConfig:
     skip_pr_backfill: bool = False
     pr_start: str = ""  # the first day that a pull request's environment computes; '' for all of history
     drop_after_merge: bool = True
+    forward_only_suffix: str = "-forward-only"  # of branches whose plans are forward-only; '' for none
     needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
+
+    def is_forward_only(self, branch: str) -> bool:
+        """True for a branch whose plans are forward-only, by its name."""
+        return bool(self.forward_only_suffix) and branch.endswith(self.forward_only_suffix)
 
     def environment(self, number: int) -> str:
         """The environment of a pull request: `pr_7`."""
@@ -161,6 +166,7 @@ class _CicdBot(BaseModel):
     skip_pr_backfill: bool | None = None
     default_pr_start: date | str | None = None
     invalidate_environment_after_deploy: bool = True
+    forward_only_branch_suffix: str | None = Field(default=None, max_length=100)
     permissions: dict[Literal["plan", "categorize", "cancel", "rollback", "ok-to-plan"], Role] = Field(
         default_factory=dict
     )
@@ -176,7 +182,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         if isinstance(section, dict):
             heeded = {key: value for key, value in section.items() if key not in WITHOUT_EFFECT}
         read = _CicdBot.model_validate(heeded)
-        prefix = checked_name(read.pr_environment_name or "pr")
+        prefix, suffix = checked_name(read.pr_environment_name or "pr"), read.forward_only_branch_suffix
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -194,6 +200,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         skip_pr_backfill=bool(read.skip_pr_backfill),
         pr_start=str(read.default_pr_start or ""),
         drop_after_merge=read.invalidate_environment_after_deploy,
+        forward_only_suffix="-forward-only" if suffix is None else suffix,
         needs={**DEFAULT_NEEDS, **{str(verb): role for verb, role in read.permissions.items()}},
     )
 

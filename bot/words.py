@@ -123,11 +123,27 @@ def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
     gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
     if not views and not gone:
         return "Merging changes no table and no view of prod: only what is known of the models."
+    if outcome and outcome.applied and any(model.category == "forward_only" for model in plan.models):
+        return _forward_sentence(plan, views) + (f" It drops {counted(dropped, 'view')}." if dropped else "")
     if outcome and outcome.applied:
         moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
         return f"{moves} Nothing is computed again."
     work = work_words(plan) + (", less what comes out the same" if plan.comparisons else "")
     return f"Merging computes {work}, then points {counted(views, 'view')} of prod at the result{gone}."
+
+
+def _forward_sentence(plan: PlanView, views: int) -> str:
+    """What a merge does where changes are forward-only."""
+    previews = [model for model in plan.models if model.preview and model.kind.upper() not in ("VIEW", "EMBEDDED")]
+    kept = sum(model.category == "forward_only" for model in previews)
+    later = [code(model.name) for model in previews if model.category != "forward_only"]
+    shown = (
+        f" What is shown here of {counted(kept, 'model')} is a preview: in prod the rows there are stay."
+        if kept
+        else ""
+    )
+    work = f" It computes {', '.join(later)}, built of previews here." if later else " Nothing is computed again."
+    return f"Merging points {counted(views, 'view')} of prod at its forward-only and newly built tables.{shown}{work}"
 
 
 def promotion_status(record: PullRecord) -> str:

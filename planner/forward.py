@@ -27,13 +27,6 @@ from planner.snapshot import Snapshot, seen_at
 
 # settings that say how a table is cut, and what its rows stand for
 CUT = ("kind", "time_column", "interval_unit", "partitioned_by", "history", "insert_overwrite")
-    "kind",
-    "time_column",
-    "interval_unit",
-    "partitioned_by",
-    "history",
-    "insert_overwrite",
-)  # settings that say how a table is cut
 WHOLE_NUMBERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}  # type -> decimal digits
 DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 

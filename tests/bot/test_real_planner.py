@@ -51,7 +51,21 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
     assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(narrowed)[0]
     assert_merged_for_nothing(bench, narrowed, revision=3)
     assert rows(bench.home, "SELECT COUNT(*) FROM sqlmesh_example.incremental_model") == [[5]]
+    assert_a_forward_only_branch_keeps_the_rows(bench)
     assert [schema for (schema,) in rows(bench.home, "SHOW SCHEMAS") if "__pr_" in str(schema)] == []
+
+
+def assert_a_forward_only_branch_keeps_the_rows(bench: Bench) -> None:
+    """A branch of that name is planned with previews, and merges at no cost: old rows stay, without the new column."""
+    edit = bench.github.read(SHOP, MODEL).replace("'z' AS new_column,", "'z' AS new_column, 'y' AS newer,")
+    number = bench.open({MODEL: edit.replace("id <= 5 AND ", "")}, "newer-forward-only")
+    bench.idle()
+    assert "2 forward-only" in bench.plan(number)
+    assert "(preview: made of some days only, and never promoted)" in bench.plan(number)
+    assert "What is shown here of 2 models is a preview: in prod the rows there are stay." in bench.plan(number)
+    assert_merged_for_nothing(bench, number, revision=4)
+    counts = "SELECT COUNT(*), COUNT(newer) FROM sqlmesh_example.incremental_model"
+    assert rows(bench.home, counts) == [[5, 0]]
 
 
 def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
