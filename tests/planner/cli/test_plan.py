@@ -199,3 +199,22 @@ def test_without_a_name_the_plan_is_for_the_environment_that_the_project_names(s
     config.write_text(config.read_text() + "default_target_environment: dev\n")
 
     assert mergeplan("plan", "--explain", "--output", "json", *AT).result["plan"]["environment"] == "dev"
+
+
+def test_a_forward_only_plan_is_told_with_its_preview_and_refused_with_what_is_wrong(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", THREE)
+
+    text = mergeplan("plan", "dev", "--forward-only", "--no-prompts", *AT).out
+    assert "Directly Modified: shop__dev.total (Forward-only (preview))" in text
+    assert "shop__dev.total: [full refresh] (preview)" in text
+    ran = promoted(mergeplan, "dev", "--categorize", "shop.total=forward-only")
+    (total,) = ran.result["plan"]["models"]
+    assert (total["category"], total["preview"], len(total["keeps"])) == ("forward_only", True, 1)
+    assert "mergeplan__shop.shop__total__preview_" in total["table"]
+
+    wrong = mergeplan("plan", "dev", "--effective-from", "2026-01-01", *AT)
+    told = "Error: A forward-only plan alone has an effective date."
+    assert (wrong.code, wrong.err.splitlines()[0]) == (1, told)
+    assert "MODEL=forward-only" in mergeplan("plan", "--categorize", "shop.total=forwards", *AT).err
