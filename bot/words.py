@@ -138,7 +138,7 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
     kept = sum(model.category == "forward_only" for model in previews)
     later = [code(model.name) for model in previews if model.category != "forward_only"]
     shown = (
-        f" What is shown here of {counted(kept, 'model')} is a preview: in prod the rows there are stay."
+        f" What is shown here of {counted(kept, 'model')} is a preview: in prod the rows that are there stay."
         if kept
         else ""
     )

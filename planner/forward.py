@@ -126,7 +126,11 @@ def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str,
         rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_ticked(calm)})"
     else:
         return found
-    kept = "it is loaded anew, and what reads it keeps its rows" if new.kind is Kind.SEED else "the rows there are stay"
+    kept = (
+        "it is loaded anew, and what reads it keeps its rows"
+        if new.kind is Kind.SEED
+        else "the rows that are there stay"
+    )
     return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {kept}. {found.reason}", found.columns)
 
 

@@ -151,7 +151,7 @@ def build_plan(
         parents=graph.parents,
         comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
         spared=_rebuilt(blind.changes) - _rebuilt(decided.changes),
-        relies=relied_on(graph, decided.snapshots, changes, loaded),
+        relies=relied_on(graph, snapshots, changes, loaded),
     )
 
 

@@ -91,13 +91,19 @@ def _waiting(questions: list[Comparison]) -> str:
 
 def _steps(plan: Plan) -> Tree:
     root = Tree(Text("Explained plan", style="bold"))
-    created = [change for change in plan.changes if change.new and change.shares is None and change.kind.has_view]
+    created = [
+        change
+        for change in plan.changes
+        if change.new and (change.shares is None or change.keeps_rows) and change.kind.has_view
+    ]
     created = [change for change in created if change.change is not ChangeKind.RESTATED]
     physical = root.add("Validate SQL and create physical layer tables and views if they do not exist")
     for change in created:
         branch = physical.add(_target(plan, change.new))
         branch.add("Dry run model query without inserting results")
         branch.add("Create table if it doesn't exist")
+        if change.keeps_rows:
+            branch.add("Point it at the files of the table that it replaces")
     batches = root.add("Backfill models by running their queries and run audits")
     for change in plan.backfills:
         branch = batches.add(_target(plan, change.new))

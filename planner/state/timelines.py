@@ -60,15 +60,16 @@ class Timelines(KnownContents):
             for row in rows
         }
 
-    def types_of(self, table: str, column: str) -> frozenset[str]:
-        """The types that a column has in the files of a table: those in the tables that it stands on count too."""
-        known, found, frontier = self.physical_tables(), set[str](), [table]
+    def types_of(self, table: str, column: str) -> tuple[str, ...]:
+        """The types that a column has in the files of a table, latest first: those in the tables that it stands on
+        count too."""
+        known, found, frontier = self.physical_tables(), list[str](), [table]
         while frontier:
             each = known.get(frontier.pop())
             if each is not None:
-                found |= {c.type for c in each.columns if c.name == column}
+                found += [c.type for c in each.columns if c.name == column]
                 frontier += each.reads
-        return frozenset(found)
+        return tuple(dict.fromkeys(found))
 
     def register_table(
         self, name: str, columns: Sequence[Column], reads: Collection[str] = (), *, lease: Lease | None = None

@@ -1,4 +1,4 @@
-"""A forward-only change of each kind that is not cut by time alone: its rows stay, and the next run goes on from them."""
+"""A forward-only change of each kind beside plain ones: its rows stay, and the next run goes on from them."""
 
 from __future__ import annotations
 

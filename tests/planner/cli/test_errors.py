@@ -99,7 +99,10 @@ def test_prod_is_prod_in_capitals_too(offline: CommandLine) -> None:
         ("plan --execution-time never", "`never` is not a date."),
         ("run --execution-time never", "`never` is not a date."),
         ("plan --start 2026-01-05 --end 2026-01-01", "The end `2026-01-01` does not come after the start"),
-        ("plan --categorize shop.a", "`shop.a` gives no category. Write MODEL=breaking or MODEL=non-breaking."),
+        (
+            "plan --categorize shop.a",
+            "`shop.a` gives no category. Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only.",
+        ),
         ("plan --categorize shop.a=harmless", "`shop.a=harmless` gives no category."),
         ("plan --categorize shop.a=breaking", "`shop.a` is not directly changed here."),
         ("plan --gateway sparc", "There is no gateway `sparc`. Did you mean `spark`?"),

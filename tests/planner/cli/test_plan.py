@@ -215,6 +215,6 @@ def test_a_forward_only_plan_is_told_with_its_preview_and_refused_with_what_is_w
     assert "mergeplan__shop.shop__total__preview_" in total["table"]
 
     wrong = mergeplan("plan", "dev", "--effective-from", "2026-01-01", *AT)
-    told = "Error: A forward-only plan alone has an effective date."
-    assert (wrong.code, wrong.err.splitlines()[0]) == (1, told)
+    told = "Error: A forward-only plan alone has an effective date. Add `--forward-only`.\n"
+    assert (wrong.code, wrong.err) == (1, told)
     assert "MODEL=forward-only" in mergeplan("plan", "--categorize", "shop.total=forwards", *AT).err
