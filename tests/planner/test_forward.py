@@ -34,14 +34,15 @@ def store(tmp_path: Path) -> StateStore:
     return StateStore(f"sqlite:///{tmp_path}/state.db")
 
 
-def shop(root: Path, daily: str = BEFORE, **files: str) -> Project:
+def shop(root: Path, daily: str = BEFORE, *, readers: bool = False) -> Project:
     (root / "seeds").mkdir(exist_ok=True)
     (root / "seeds/more.csv").write_text(MORE)
-    return written(root, daily=daily, apart="", items=ITEMS, **files)
+    read = {} if readers else {"total": "", "shown": ""}
+    return written(root, daily=daily, apart="", items=ITEMS, **read)
 
 
-def built(root: Path, engine: Engine, store: StateStore, daily: str = BEFORE, **files: str) -> None:
-    applied(shop(root, daily, **files), engine, store)
+def built(root: Path, engine: Engine, store: StateStore, *, readers: bool = False) -> None:
+    applied(shop(root, readers=readers), engine, store)
 
 
 def forward(
@@ -89,16 +90,11 @@ def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_g
     assert rows(engine, "SELECT count(*) FROM shop.daily") == [(3,)]
     assert there.promise == planned(project, store, forward=FORWARD).promise
 
-
-def test_a_preview_starts_where_it_is_asked_to(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    built(tmp_path, engine, store)
-    project = shop(tmp_path, TAXED)
-    window = Window(NOW, start=datetime(2026, 1, 2, tzinfo=UTC))
-    plan = planned(project, store, "dev", window, forward=FORWARD)
-    applied(project, engine, store, "dev", plan=plan)
-
+    since = Window(NOW, start=datetime(2026, 1, 2, tzinfo=UTC))
+    longer = planned(project, store, "dev", since, forward=FORWARD)
+    applied(project, engine, store, "dev", plan=longer)
     assert rows(engine, "SELECT id, taxed FROM shop__dev.daily ORDER BY id") == [(2, 40), (3, 60)]
-    assert plan.promise == planned(project, store, forward=FORWARD).promise
+    assert longer.promise == there.promise
 
 
 def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
@@ -117,8 +113,8 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
 
 
 def test_what_reads_a_forward_only_model_keeps_its_rows_too(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    built(tmp_path, engine, store)
-    project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"))
+    built(tmp_path, engine, store, readers=True)
+    project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
     plan = planned(project, store, forward=FORWARD)
     total = next(change for change in plan.changes if change.name == "shop.total")
 
@@ -144,9 +140,9 @@ def test_the_days_from_an_effective_date_on_are_computed_where_they_are_reviewed
 
 
 def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    built(tmp_path, engine, store)
+    built(tmp_path, engine, store, readers=True)
     before = store.environment("prod").snapshots
-    project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"))
+    project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
     forward(project, engine, store)
     after = store.environment("prod").snapshots
     with store.lease("prod", "test") as lease:
@@ -164,11 +160,11 @@ def test_a_wider_type_reads_the_old_rows_and_a_narrower_one_is_refused(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
     built(tmp_path, engine, store)
-    wider = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS BIGINT) AS price FROM"), total="", shown="")
+    wider = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS BIGINT) AS price FROM"))
     assert forward(wider, engine, store) == 0
     assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(60,)]
 
-    text = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS STRING) AS price FROM"), total="", shown="")
+    text = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS STRING) AS price FROM"))
     with pytest.raises(ProjectError) as error:
         forward(text, engine, store)
     assert str(error.value.place) == "models/daily.sql:1"
@@ -181,9 +177,8 @@ def test_a_wider_type_reads_the_old_rows_and_a_narrower_one_is_refused(
 def test_a_column_that_goes_is_allowed_by_the_model_or_the_request_and_comes_back_with_its_old_values(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    alone = {"total": "", "shown": ""}
-    built(tmp_path, engine, store, **alone)
-    dropped = shop(tmp_path, HEAD % "" + WHERE, **alone)
+    built(tmp_path, engine, store)
+    dropped = shop(tmp_path, HEAD % "" + WHERE)
     blocked = planned(dropped, store, forward=FORWARD).blockers
     assert [f"{each.place} {each.message}" for each in blocked] == [
         "models/daily.sql:1 `shop.daily` drops the column `price`, and its change is forward-only. Allow it with "
@@ -192,14 +187,13 @@ def test_a_column_that_goes_is_allowed_by_the_model_or_the_request_and_comes_bac
 
     forward(dropped, engine, store, asked=ForwardOnly(every=True, destructive=("shop.daily",)))
     assert rows(engine, "SELECT * FROM shop.daily WHERE id = 1") == [(1, rows(engine, "SELECT DATE'2026-01-01'")[0][0])]
-    forward(shop(tmp_path, **alone), engine, store)
+    forward(shop(tmp_path), engine, store)
     assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(60,)]
 
 
 def test_a_model_that_ignores_what_goes_keeps_the_column(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    alone = {"total": "", "shown": ""}
-    built(tmp_path, engine, store, **alone)
-    dropped = shop(tmp_path, HEAD % ", forward_only true, on_destructive_change ignore" + WHERE, **alone)
+    built(tmp_path, engine, store)
+    dropped = shop(tmp_path, HEAD % ", forward_only true, on_destructive_change ignore" + WHERE)
     plan = planned(dropped, store)
     assert [(c.name, c.rule) for c in plan.changes if c.category is Category.FORWARD_ONLY] == [
         ("shop.daily", "forward-only-model")
@@ -208,3 +202,17 @@ def test_a_model_that_ignores_what_goes_keeps_the_column(tmp_path: Path, engine:
     applied(dropped, engine, store, plan=plan)
     ran(dropped, engine, store)
     assert rows(engine, "SELECT id, price FROM shop.daily ORDER BY id") == [(1, 10), (2, 20), (3, 30), (4, None)]
+
+
+def test_a_crash_while_the_files_are_taken_over_loses_nothing(
+    tmp_path: Path, engine: Engine, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(tmp_path, engine, store)
+    project = shop(tmp_path, TAXED)
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(store, "register_table", lambda *_args, **_fields: 1 / 0)
+        forward(project, engine, store)
+    assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
+
+    assert forward(project, engine, store) == 0
+    assert rows(engine, "SELECT count(*), sum(price), count(taxed) FROM shop.daily") == [(3, 60, 0)]
