@@ -1,10 +1,10 @@
-"""What forbids a plan: models that read what the change takes away."""
+"""What forbids a plan: models that read what the change takes away, and history that it would lose."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from planner.change import Blocker, Columns
+from planner.change import Blocker, Category, Change, Columns
 from planner.columns import Shape
 from planner.errors import ProjectError
 from planner.graph import Graph
@@ -50,3 +50,18 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
         for gone in graph.models[name].depends_on
         if gone in verbs
     ]
+
+
+def history_lost(changes: Iterable[Change]) -> list[Blocker]:
+    """Every table with history that would begin anew, though its model does not say that it may."""
+    found = []
+    for change in changes:
+        anew = change.recomputed and change.category is not Category.FORWARD_ONLY and not change.copies
+        empty = bool(change.missing) and change.missing == change.needed
+        if not (anew and empty and change.old and change.new and change.old.kind.keeps_history):
+            continue
+        if change.new.kind.keeps_history and change.new.model.forward_only:
+            message = f"`{change.name}` would lose its history: a new table begins with what its sources tell now."
+            hint = "Write `forward_only false` in its kind to let it begin anew."
+            found.append(Blocker(f"{message} {hint}", line_of(change.new.model, "kind", header=True)))
+    return found

@@ -16,7 +16,7 @@ from planner.reading.parse import line_of
 
 AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 HIDDEN = "mergeplan_part_{}"
-BATCH = Part("mergeplan_batch", "string", "'{}'", hidden=True)  # of a table that batches are appended to
+BATCH = Part("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _TIMES = {
     "year": "yyyy", "years": "yyyy", "month": "yyyy-MM", "months": "yyyy-MM", "day": "yyyy-MM-dd",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from planner.blockers import history_lost
 from planner.change import Blocker as Blocker
 from planner.change import Category as Category
 from planner.change import Change as Change
@@ -123,6 +124,7 @@ def build_plan(
     if target.name != PROD:
         stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
         snapshots, changes = previewed(graph, snapshots, changes, stage)
+    lost = history_lost(changes)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
     changes = tuple(_with_owner(change, owners or {}) for change in changes)
@@ -144,7 +146,7 @@ def build_plan(
         new=new,
         changes=changes,
         views=view_changes(target, new),
-        blockers=tuple(decided.blockers),
+        blockers=(*decided.blockers, *lost),
         warnings=tuple(decided.warnings),
         words=tuple(decided.used_words),
         unused_words=_unused(said, decided.used_words, changes),

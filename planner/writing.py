@@ -36,7 +36,7 @@ def write_batch(
         return engine.merge_table(table, rows, batch_mark(interval, held))
     if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
         mark = batch_mark(interval, held)
-        first = replace(BATCH, expression=BATCH.expression.format(mark))
+        first = replace(BATCH, expression=f"'{mark}'")
         return engine.replace_partitions(
             replace(table, parts=(first, *table.parts[1:])), query, first=mark, others=not held
         )

@@ -187,6 +187,11 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     if unit is not None and unit.text.lower() != model.cron.unit:
         message = f"`interval_unit {unit.text}` differs from the cron's own, {model.cron.unit}: not supported yet."
         raise unit.error(message)
+    if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.partitioned_by:
+        raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
+    for key in ("partitioned_by", "clustered_by"):
+        if key in keys and not model.kind.is_stored:
+            raise keys[key].error(f"`{key}` of a {model.kind}: it has no table of its own.", "Leave it out.")
     if model.start and model.end and model.start >= model.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
