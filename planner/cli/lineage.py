@@ -14,6 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from planner.cli.gitchanges import changed_since
+from planner.cli.lineage_page import lineage_html
 from planner.cli.terminal import WIDE, counted
 from planner.cli.workspace import opened, workspace
 from planner.graph import graph_of
@@ -43,9 +44,12 @@ path { fill: none; stroke: var(--line); stroke-width: 1.5 }
 @click.command()
 @click.argument("asked", metavar="MODEL[.COLUMN]")
 @click.option("--downstream", is_flag=True, help="What is made from it, not what it is made from.")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "mermaid"]), default="text", help="How to print it.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "mermaid", "html"]), default="text", help="How to draw it."
+)
+@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @workspace
-def lineage(asked: str, downstream: bool, output: str, root: Path, gateway: str | None) -> int:
+def lineage(asked: str, downstream: bool, output: str, to: Path | None, root: Path, gateway: str | None) -> int:
     """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
 
     \b
@@ -53,23 +57,23 @@ def lineage(asked: str, downstream: bool, output: str, root: Path, gateway: str 
     mergeplan lineage shop.orders.amount
     mergeplan lineage shop.orders.amount --downstream
     mergeplan lineage shop.orders.amount -o mermaid
+    mergeplan lineage shop.orders -o html --to lineage.html
     """
     with opened(root, gateway) as work:
         models = work.project.models
     found = lineage_of(models, asked, downstream=downstream)
-    if output == "json":
-        click.echo(lineage_json(found, models))
-    elif output == "mermaid":
-        click.echo(lineage_mermaid(found))
-    else:
+    if output == "text" and to is None:
         console = Console(highlight=False)
-        console = console if console.is_terminal else Console(highlight=False, width=WIDE)
-        console.print(lineage_tree(found, models))
-        if not found.edges:
-            click.echo("Nothing is made from it." if downstream else "It is made from nothing else.")
-        for model, why in found.unfollowed:
-            told = f"`{model}` is not followed column by column: {why}."
-            console.print(Text(told, style="yellow"), soft_wrap=True)
+        _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), found, models)
+        return 0
+    draw = {"json": lineage_json, "mermaid": lambda each, _: lineage_mermaid(each), "html": lineage_html}
+    if to is None:
+        click.echo(draw[output](found, models))
+    elif output == "text":
+        with to.open("w", encoding="utf-8") as file:
+            _print_tree(Console(file=file, highlight=False, width=WIDE), found, models)
+    else:
+        to.write_text(f"{draw[output](found, models)}\n", encoding="utf-8")
     return 0
 
 
@@ -111,6 +115,14 @@ def dag(
     else:
         click.echo(whole, nl=False)
     return 0
+
+
+def _print_tree(console: Console, found: Lineage, models: Mapping[str, Model]) -> None:
+    console.print(lineage_tree(found, models))
+    if not found.edges:
+        console.print("Nothing is made from it." if found.downstream else "It is made from nothing else.")
+    for model, why in found.unfollowed:
+        console.print(Text(f"`{model}` is not followed column by column: {why}.", style="yellow"), soft_wrap=True)
 
 
 def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:

@@ -13,7 +13,7 @@ from planner.errors import Cancelled, MergeplanError
 
 # verb -> (module:command, help). The help stands here so that listing the verbs imports none of them.
 VERBS = {
-    "init": ("planner.cli.project:init", "Start a project in a folder."),
+    "init": ("planner.cli.start:init", "Start a project in a folder."),
     "plan": ("planner.cli.plan:plan", "Show what changed, what it costs, and apply it if you say so."),
     "apply": ("planner.cli.plan:apply", "Apply a plan that was shown, if nothing has moved since."),
     "run": ("planner.cli.plan:run", "Compute the days that have come since, without changing what is shown."),

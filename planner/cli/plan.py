@@ -86,6 +86,7 @@ def execution_time_option(command: Any) -> Any:
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
 @click.option("--skip-linter", is_flag=True, help="Do not hold the models to the linter's rules first.")
+@click.option("--no-diff", is_flag=True, help="Leave out how the texts of edited models differ.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="Whose categories these are, for the record.")
 @click.option("--words-from", metavar="ENV", help="Also heed the categories that were given in that environment.")
@@ -129,6 +130,10 @@ def plan(
     out: Output = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, "backfill", flags["execution_time"]) as work:
         asked = checked_request(work, asked)
+        if isinstance(out, Terminal):  # a program says itself what it wants
+            settings = work.project.config.plan
+            out.diffs = not (settings.no_diff or flags["no_diff"])
+            flags["auto_apply"] |= settings.auto_apply and not flags["no_prompts"]
         if not flags["skip_linter"]:
             check_rules(work.project, out)
         planned = _planned(work, asked, out, skip_tests=flags["skip_tests"])

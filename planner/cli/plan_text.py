@@ -51,7 +51,7 @@ def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     return Group(Text(f"Due in the `{plan.environment}` environment:\n", style="bold"), *_costs(plan, estimates))
 
 
-def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
+def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
     """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
     if plan.is_empty:
         return Text(headline(plan), style="bold")
@@ -60,7 +60,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
         parts += [Text(), Text(_differences(plan), style="bold"), Text()]
     if plan.changes and plan.restatement is None:
         parts.append(_models(plan))
-    parts += _decisions(plan)
+    parts += _decisions(plan, diffs=diffs)
     parts += _standing(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
@@ -141,13 +141,13 @@ def _models(plan: Plan) -> Tree:
     return root
 
 
-def _decisions(plan: Plan) -> Iterator[RenderableType]:
+def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
     """Each edited model: its diff, its category and why, and what that does to those that read it."""
     indirect = [change for change in plan.changes if change.change is ChangeKind.INDIRECT]
     for change in plan.changes:
         if change.change not in (ChangeKind.DIRECT, ChangeKind.METADATA) or change.category is None:
             continue
-        if change.diff:
+        if change.diff and diffs:
             yield Text()
             yield from _diff(change.diff)
             yield Text()

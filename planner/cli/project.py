@@ -1,8 +1,7 @@
-"""init, test, audit, info: a project by itself."""
+"""test, audit, info: a project by itself."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -26,40 +25,8 @@ from planner.graph import graph_of
 from planner.intervals import Interval
 from planner.model import Kind
 from planner.reading.sqltext import did_you_mean
-from planner.scaffold import Template, write_example
 from planner.schedule import ONCE
 from planner.selection import select
-
-ENGINES = ("duckdb", "snowflake", "databricks", "bigquery", "motherduck", "clickhouse", "redshift", "trino",
-           "azuresql", "mssql", "postgres", "gcp_postgres", "mysql", "athena", "risingwave")  # fmt: skip
-
-
-@click.command()
-@click.argument("target", required=False, metavar="[DIR]")
-@click.option("-t", "--template", type=click.Choice(["default", "empty"]), help="An example project, or empty folders.")
-def init(target: str | None, template: str | None) -> int:
-    """Start a project in DIR, or in this folder.
-
-    \b
-    mergeplan init                  asks what you want
-    mergeplan init spark            the example project, here
-    mergeplan init shop -t empty    empty folders in `shop`
-    """
-    if target in ENGINES and not Path(target).is_dir():
-        raise RequestError(f"mergeplan runs on Spark, not on `{target}`.", hint="Write `mergeplan init spark`.")
-    folder = Path() if target in (None, "spark") else Path(str(target))
-    chosen: Template = "empty" if template == "empty" else "default"
-    if template is None and target is None and sys.stdin.isatty():
-        chosen = _ask_template()
-    written = write_example(folder, chosen)
-    for path in written:
-        click.echo(f"  {path}")
-    click.echo("\nYour mergeplan project is ready!\n")
-    click.echo("Next steps:")
-    click.echo(f"- See the project configuration: {folder / 'config.yaml'}")
-    click.echo("- Run command in CLI: mergeplan plan")
-    click.echo("- (Optional) Explain a plan: mergeplan plan --explain")
-    return 0
 
 
 @click.command()
@@ -188,12 +155,3 @@ def info(root: Path, gateway: str | None, output: str) -> int:
         for name, value in facts.items():
             click.echo(f"{name + ':':<14} {value}")
     return 0
-
-
-def _ask_template() -> Template:
-    click.echo("─" * 32 + "\nWelcome to mergeplan!\n" + "─" * 32 + "\n")
-    click.echo("What type of project do you want to set up?\n")
-    click.echo("    [1] DEFAULT - Create example project models and files")
-    click.echo("    [2] EMPTY   - Create a configuration file and project directories only\n")
-    number: int = click.prompt("Enter a number", type=click.IntRange(1, 2))
-    return "default" if number == 1 else "empty"

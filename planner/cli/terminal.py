@@ -69,6 +69,7 @@ class Terminal:
         self._whole = Console(highlight=False, width=WIDE)  # for what somebody may copy: the terminal wraps it
         if not self.console.is_terminal:
             self.console = self._whole
+        self.diffs = True  # how the texts of edited models differ is shown
         self._plan: Plan | None = None
         self._progress: Progress | None = None
         self._task: TaskID | None = None
@@ -103,7 +104,7 @@ class Terminal:
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan as trees and diffs, with what it costs."""
         self._plan, self._rounds = plan, {} if plan.comparisons else None
-        self.console.print(plan_text(plan, estimates))
+        self.console.print(plan_text(plan, estimates, diffs=self.diffs))
 
     def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What comparing tables spared, when the plan is carried out."""

@@ -102,14 +102,15 @@ def names(given: Property) -> tuple[str, ...]:
     return tuple(_dotted(given, part) for part in _items(given))
 
 
-def only_grain(given: Property) -> tuple[str, ...]:
-    """`(a)` or `((a, b))`: a list of grains that holds one."""
-    grains = _items(given)
-    if len(grains) != 1:
-        raise given.error(
-            "More than one grain is not supported yet.", "Write `grain (a, b)` for a grain of two columns."
-        )
-    return names(Property(given.source, given.at, tuple(grains[0])))
+def grains(given: Property) -> tuple[str, ...]:
+    """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, for they tell rows apart together too."""
+    found: dict[str, None] = {}
+    for part in _items(given):
+        inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
+        for each in inner:
+            alias = next((at for at, token in enumerate(each) if token.text.upper() == "AS"), len(each))
+            found[_dotted(given, each[:alias])] = None
+    return tuple(found)
 
 
 def words(given: Property) -> tuple[str, ...]:

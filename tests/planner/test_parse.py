@@ -183,10 +183,17 @@ def test_a_syntax_error_has_the_column_where_the_word_begins() -> None:
     assert error.value.place == Place("models/a.sql", 2, 12)
 
 
-def test_a_list_of_grains_holds_one() -> None:
-    assert model_of("grains ((a, b))").grain == ("a", "b")
-    with pytest.raises(ProjectError, match="More than one grain is not supported yet"):
-        model_of("grains (a, b)")
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("(id)", ("id",)),
+        ("(id, day)", ("id", "day")),
+        ("((id, day), key)", ("id", "day", "key")),
+        ("(id AS a)", ("id",)),
+    ],
+)
+def test_grains_are_the_columns_that_tell_rows_apart(text: str, columns: tuple[str, ...]) -> None:
+    assert model_of(f"grains {text}").grain == columns
 
 
 @pytest.mark.parametrize(

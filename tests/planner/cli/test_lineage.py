@@ -231,3 +231,23 @@ def test_neither_imports_spark(arguments: list[str], shop: CommandLine) -> None:
 
     assert "pyspark" not in imported_by(code)
     assert shop.opened == []
+
+
+def test_a_lineage_is_drawn_as_a_page_that_needs_nothing_else(shop: CommandLine) -> None:
+    ran = shop("lineage", "shop.total.total", "-o", "html", "--to", "lineage.html")
+
+    page = (shop.root / "lineage.html").read_text()
+    drawing = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])  # noqa: S314  # our own page
+    texts = [each.text for each in drawing.iter("text")]
+    assert (ran.code, ran.out) == (0, "")
+    assert {"shop.items", "SEED", "price", "its rows"} <= set(texts)
+    assert len(list(drawing.iter("path"))) == len(shop("lineage", "shop.total.total", "-o", "json").result["edges"])
+    assert "src=" not in page
+    assert "http" not in page
+
+
+def test_a_tree_is_written_to_a_file_too(shop: CommandLine) -> None:
+    ran = shop("lineage", "shop.total.total", "--to", "lineage.txt")
+
+    assert (ran.code, ran.out) == (0, "")
+    assert (shop.root / "lineage.txt").read_text() == SPENT.lstrip()

@@ -1,0 +1,116 @@
+"""A lineage as a page that needs nothing else: a box for each model, a row for each column, lines between rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from html import escape
+
+from planner.lineage import ALL, ROWS, Lineage, Node
+from planner.model import Model
+
+LETTER, ROW, HEAD, APART, BESIDE, EDGE = 8, 22, 42, 72, 18, 2  # of the drawing, in pixels
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --dim: #8d96a0; --line: #6e7681; --page: #0d1117; --box: #161b22 } }
+body { margin: 24px; background: var(--page); color: var(--ink); font: 14px/1.5 system-ui, sans-serif }
+h1 { font-size: 18px } p { color: var(--dim) } div { overflow: auto }
+text { font: 13px/1 ui-monospace, Menlo, Consolas, monospace; fill: var(--ink) }
+.kind { font-size: 10px; fill: var(--dim) } .rows text { font-style: italic; fill: var(--dim) }
+.box { fill: var(--box); stroke: #0969da; stroke-width: 1.5 } .asked rect { fill: #0969da; opacity: .18 }
+.SEED .box, .EXTERNAL .box, .outer .box { stroke: #1a7f37 } .VIEW .box { stroke: #8250df; stroke-dasharray: 5 3 }
+.EMBEDDED .box { stroke: var(--line); stroke-dasharray: 2 3 }
+path { fill: none; stroke: var(--line); stroke-width: 1.5 }
+.decides_rows { stroke-dasharray: 3 3 } .every_column { stroke-width: 3 }
+"""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A model's box: its corner, its size, and its rows from the top."""
+
+    x: int
+    y: int
+    width: int
+    rows: tuple[Node, ...]
+
+    @property
+    def height(self) -> int:
+        return HEAD + ROW * len(self.rows) + 4
+
+    def middle(self, node: Node) -> int:
+        """How far down a row's middle is."""
+        return self.y + HEAD + ROW * self.rows.index(node) + ROW // 2 - 4
+
+
+def lineage_html(found: Lineage, models: Mapping[str, Model]) -> str:
+    """The lineage as a page; a dotted line decides rows, a thick one leads from a query that is not followed."""
+    boxes = _boxes(found, models)
+    lines = []
+    for edge in found.edges:
+        left, right = boxes[edge.source.model], boxes[edge.target.model]
+        x, y = left.x + left.width, left.middle(edge.source)
+        to, down = right.x, right.middle(edge.target)
+        bend = (x + to) // 2
+        lines.append(f'<path class="{edge.how}" d="M{x} {y} C{bend} {y} {bend} {down} {to} {down}"/>')
+    drawn = [_drawn(name, box, found, models) for name, box in boxes.items()]
+    wide = max(box.x + box.width for box in boxes.values()) + EDGE
+    high = max(box.y + box.height for box in boxes.values()) + EDGE
+    asked = f"{found.model}.{found.column}" if found.column else found.model
+    title = f"{'What is made from' if found.downstream else 'What goes into'} {escape(asked)}"
+    notes = [f"<p>{escape(f'{model} is not followed column by column: {why}.')}</p>" for model, why in found.unfollowed]
+    told = "A line leads from what goes in to what comes out; a dotted one decides which rows there are."
+    picture = "\n".join((f'<div><svg width="{wide}" height="{high}">', *lines, *drawn, "</svg></div>"))
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+    body = f"<h1>{title}</h1><p>{told}</p>{''.join(notes)}\n{picture}"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
+
+
+def _drawn(name: str, box: Box, found: Lineage, models: Mapping[str, Model]) -> str:
+    kind = str(models[name].kind) if name in models else "no model"
+    parts = [
+        f'<rect class="box" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="6"/>',
+        f'<text x="{box.x + 12}" y="{box.y + 18}">{escape(name)}</text>',
+        f'<text class="kind" x="{box.x + 12}" y="{box.y + 31}">{kind}</text>',
+    ]
+    for node in box.rows:
+        whole = node.column in (ROWS, ALL)
+        text = {ROWS: "its rows", ALL: "every column"}.get(node.column, node.column)
+        style = " ".join((["rows"] if whole else []) + (["asked"] if node in found.starts else []))
+        y = box.middle(node)
+        mark = f'<rect x="{box.x + 4}" y="{y - 11}" width="{box.width - 8}" height="{ROW - 2}" rx="4"/>'
+        row = f'<text x="{box.x + 12}" y="{y + 4}">{escape(text)}</text>'
+        parts.append(f'<g class="{style}">{mark if node in found.starts else ""}{row}</g>')
+    return f'<g class="{kind if name in models else "outer"}">{"".join(parts)}</g>'
+
+
+def _boxes(found: Lineage, models: Mapping[str, Model]) -> dict[str, Box]:
+    """Where each model's box is: right of all that goes into it, in columns."""
+    rows: dict[str, list[Node]] = {}
+    for node in found.nodes:
+        rows.setdefault(node.model, []).append(node)
+    parents: dict[str, set[str]] = {name: set() for name in rows}
+    for edge in found.edges:
+        parents[edge.target.model].add(edge.source.model)
+    boxes: dict[str, Box] = {}
+    x = EDGE
+    for level in _levels(parents):
+        y, widest = EDGE, 0
+        for name in level:
+            kind = str(models[name].kind) if name in models else "no model"
+            texts = [name, kind, *(node.column or "its rows" for node in rows[name]), "every column"]
+            width = LETTER * max(map(len, texts)) + 24
+            ordered = tuple(sorted(rows[name], key=lambda node: node.column in (ROWS, ALL)))
+            boxes[name] = Box(x, y, width, ordered)
+            y, widest = y + boxes[name].height + BESIDE, max(widest, width)
+        x += widest + APART
+    return boxes
+
+
+def _levels(parents: Mapping[str, set[str]]) -> Sequence[Sequence[str]]:
+    depth: dict[str, int] = {}
+    for name in TopologicalSorter(parents).static_order():
+        depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)
+    return [[name for name in parents if depth[name] == level] for level in range(max(depth.values()) + 1)]
