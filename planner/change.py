@@ -77,6 +77,7 @@ class Change:
     needed: Timeline = ()  # what its table must hold before views may show it
     missing: Timeline = ()  # what of that is not there yet
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
+    recorded: Timeline = ()  # what is said to be there and is not computed: the table is left empty, as was asked
     word: Word | None = None  # the person's word that overrode the rule
     diff: str = ""  # unified diff of the model's text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,15 +14,17 @@ from planner.change import Columns as Columns
 from planner.change import Word as Word
 from planner.cutoff import Comparison
 from planner.decisions import decide, words_for
+from planner.differing import rendered_diff
 from planner.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from planner.errors import ProjectError, RequestError
+from planner.filling import gaps, left_empty, only
 from planner.fingerprint import digest
 from planner.graph import Graph, graph_of
 from planner.intervals import Timeline, merge
 from planner.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.restatement import Restatement
-from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
+from planner.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot import Snapshot
 
 
@@ -82,6 +84,11 @@ class Request:
     who: str = ""  # whose categories they are
     naming: Naming = DEFAULT  # what new tables and the environment's views are called
     expires_at: datetime | None = None  # of the environment
+    backfill: frozenset[str] | None = None  # compute only these models and what they read; None: whatever is missing
+    empty_backfill: bool = False  # say that new tables hold their time, and compute nothing
+    no_gaps: bool = False  # a table that takes another's place must hold all the time that one holds
+    include_unmodified: bool = False  # show every model in an environment beside prod too
+    diff_rendered: bool = False  # tell the difference of the queries that run, not of the files
 
 
 def build_plan(
@@ -103,24 +110,34 @@ def build_plan(
         raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
     graph = graph_of(models)
     said = tuple(words)
+    if target.name == PROD and request.backfill is not None:
+        raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
-    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming)
+    empty, naming = request.empty_backfill, request.naming
+    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, naming, empty)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming)
+        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, naming, empty)
     blind = decided
     if any(change.rule == "same-data" for change in decided.changes):
         unseen = replace(loaded, contents=None)
-        blind = decide(graph, base.snapshots, said, base.name, unseen, limited, since, request.naming)
+        blind = decide(graph, base.snapshots, said, base.name, unseen, limited, since, naming, empty)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
+    if request.backfill is not None:
+        changes = only(changes, graph, request.backfill)
+    if request.empty_backfill:
+        changes = left_empty(changes, loaded)
+    if request.diff_rendered:
+        changes = tuple(replace(change, diff=rendered_diff(change)) for change in changes)
+    gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()
     changes = tuple(_with_owner(change, owners or {}) for change in changes)
     new = replace(
         target,
         snapshots=decided.snapshots,
-        views=_views(target.name, models, changes),
+        views=_views(target.name, models, changes, request),
         naming=request.naming,
         expires_at=request.expires_at,
     )
@@ -135,7 +152,7 @@ def build_plan(
         new=new,
         changes=changes,
         views=view_changes(target, new),
-        blockers=tuple(decided.blockers),
+        blockers=(*decided.blockers, *gone),
         words=tuple(decided.used_words),
         unused_words=_unused(said, decided.used_words, changes),
         parents=graph.parents,
@@ -164,14 +181,24 @@ def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
     return frozenset(change.name for change in changes if change.recomputed)
 
 
-def build_run(environment: Environment, loaded: Loaded, window: Window, base: Environment | None = None) -> Plan:
+def build_run(
+    environment: Environment,
+    loaded: Loaded,
+    window: Window,
+    base: Environment | None = None,
+    only: Collection[str] | None = None,
+    ready: Readiness | None = None,
+) -> Plan:
     """The plan that fills an environment's tables up to their last beats and changes nothing else.
 
     A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
+    With `only`, all others are left as they are, and none of these is filled past what it reads.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
-    behind = caught_up(graph, environment.snapshots, loaded, window, spared)
+    if only is not None:
+        spared |= graph.models.keys() - only
+    behind = caught_up(graph, environment.snapshots, loaded, window, spared, ready)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     promise = promise_of(changes)
     return Plan(
@@ -215,9 +242,12 @@ def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline) -> Change:
     )
 
 
-def _views(environment: str, models: Mapping[str, Model], changes: tuple[Change, ...]) -> frozenset[str]:
-    """Prod shows every model; any other environment only those that differ from prod."""
-    names = models.keys() if environment == PROD else {change.name for change in changes if change.new}
+def _views(
+    environment: str, models: Mapping[str, Model], changes: tuple[Change, ...], request: Request
+) -> frozenset[str]:
+    """Prod shows every model; any other environment only those that differ from prod, unless all were asked for."""
+    every = environment == PROD or request.include_unmodified
+    names = models.keys() if every else {change.name for change in changes if change.new}
     return frozenset(name for name in names if models[name].kind.has_view)
 
 
@@ -257,10 +287,17 @@ def identity(promise: str, environment: str, base: str, changes: tuple[Change, .
     time = [
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
     ]
-    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}"
+    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}{_more(request)}"
     if request.naming != DEFAULT:
         asked += f" {request.naming}"
     return digest(promise, environment, base, asked, *time)[:12]
+
+
+def _more(request: Request) -> str:
+    """The options that are rarely given, so that a plan without them keeps its id."""
+    some = {"empty": request.empty_backfill, "all views": request.include_unmodified}
+    only = sorted(request.backfill) if request.backfill is not None else None
+    return "".join(f" {name}" for name, given in some.items() if given) + (f" only {only}" if only is not None else "")
 
 
 def _mark(snapshot: Snapshot | None) -> str:

@@ -127,7 +127,7 @@ def restated_time(
         frontier[name] = bound
         if model.kind is Kind.SEED or not model.kind.is_stored:
             continue
-        due = model.cron.due(window.now)
+        due = window.due(model)
         start = whole_start(graph, model, window)
         held = loaded.of(shown[name])
         if name in restated:

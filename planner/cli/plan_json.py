@@ -70,6 +70,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
         "intervals": _timeline(change.missing),
         "copies": _timeline(change.copies),
         "needed": _timeline(change.needed),
+        "recorded": _timeline(change.recorded),
         "preview": change.preview,
         "estimate": _estimate(estimate),
         "parents": list(plan.parents.get(change.name, ())),

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from planner.choosing import chosen_models
 from planner.cli.gitchanges import changed_since
 from planner.cli.plan_json import plan_json
 from planner.cli.workspace import Workspace, moment
 from planner.content import Contents
 from planner.environment import PROD, checked_name
 from planner.errors import PlanMoved, RequestError
+from planner.graph import graph_of
 from planner.model import Model
 from planner.plan import Category, Plan, Request, build_plan
 from planner.promotion import recover
 from planner.reading.environments import naming_of
 from planner.restating import build_restatement
 from planner.schedule import Window
+from planner.selection import select
 from planner.state import Lease
 
 DEFAULT_TARGET = "-"  # no environment was named: the one that the project names, or prod
@@ -41,6 +44,14 @@ class Asked:
     who: str = ""
     execution_time: str | None = None
     restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
+    select: tuple[str, ...] = ()  # selectors of models whose changes count; () for all
+    backfill: tuple[str, ...] = ()  # selectors of models to compute; () for all
+    min_intervals: int = 0
+    no_gaps: bool = False
+    empty_backfill: bool = False
+    include_unmodified: bool = False
+    diff_rendered: bool = False
+    ignore_cron: bool = False
 
 
 def checked_request(work: Workspace, asked: Asked) -> Asked:
@@ -48,20 +59,38 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
     start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
     if start and end and start >= end:
         raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
-    if asked.restate and (asked.categories or asked.skip_backfill or asked.words_from):
-        message = "`--restate-model` goes with no option that is about changes: a restatement changes no model."
-        raise RequestError(message, hint="Leave out --categorize, --skip-backfill and --words-from.")
-    return Asked(
-        checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
-        start.isoformat() if start else None,
-        end.isoformat() if end else None,
-        asked.categories,
-        asked.skip_backfill,
-        checked_name(asked.words_from) if asked.words_from else None,
-        asked.who,
-        work.now.isoformat() if asked.execution_time else None,
-        asked.restate,
+    _check_together(asked)
+    return replace(
+        asked,
+        environment=checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
+        start=start.isoformat() if start else None,
+        end=end.isoformat() if end else None,
+        words_from=checked_name(asked.words_from) if asked.words_from else None,
+        execution_time=work.now.isoformat() if asked.execution_time else None,
+        include_unmodified=asked.include_unmodified or work.project.config.plan.include_unmodified,
     )
+
+
+def _check_together(asked: Asked) -> None:
+    """RequestError for options that are right alone and wrong together."""
+    about_changes = {
+        "--categorize": asked.categories,
+        "--skip-backfill": asked.skip_backfill,
+        "--words-from": asked.words_from,
+        "--select-model": asked.select,
+        "--backfill-model": asked.backfill,
+        "--empty-backfill": asked.empty_backfill,
+        "--no-gaps": asked.no_gaps,
+        "--min-intervals": asked.min_intervals,
+    }
+    if asked.restate and (odd := [name for name, given in about_changes.items() if given]):
+        message = f"`--restate-model` does not go with `{odd[0]}`: a restatement changes no model."
+        raise RequestError(message, hint="Plan the changes apart from it.")
+    if asked.empty_backfill and asked.skip_backfill:
+        message = "`--empty-backfill` does not go with `--skip-backfill`."
+        raise RequestError(message, hint="The first says that tables hold their days, the second that they lack them.")
+    if asked.min_intervals and not asked.start:
+        raise RequestError("`--min-intervals` does nothing without `--start`.", hint="Give a start, or leave it out.")
 
 
 def categories(given: Iterable[str]) -> dict[str, str]:
@@ -80,7 +109,7 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
-    window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
+    window = _window(work, asked)
     wanted = {name: Category(category) for name, category in (asked.categories or {}).items()}
     words = store.words(asked.environment)
     if asked.words_from:
@@ -88,9 +117,16 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     loaded, owners = work.loaded()
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
+    if asked.select:
+        deployed = target if target.exists else base
+        models = chosen_models(models, deployed, asked.select, changed_since(work.project))
+    only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
     named, expires_at = naming_of(work.project.config), work.expiry(asked.environment)
-    request = Request(window, wanted, asked.skip_backfill, asked.who, named, expires_at)
-    if not work.project.config.plan.early_cut_off:
+    request = Request(
+        window, wanted, asked.skip_backfill, asked.who, named, expires_at, only, asked.empty_backfill, asked.no_gaps,
+        asked.include_unmodified, asked.diff_rendered,
+    )  # fmt: skip
+    if asked.empty_backfill or not work.project.config.plan.early_cut_off:
         return build_plan(models, target, base, loaded, request, words, owners)
     contents: dict[str, Contents] = {}
     while True:
@@ -104,9 +140,14 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
 
 def _restatement(work: Workspace, asked: Asked) -> Plan:
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
-    window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
+    window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
     return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
+
+
+def _window(work: Workspace, asked: Asked) -> Window:
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now)
+    return Window(work.now, start, end, asked.min_intervals, asked.ignore_cron)
 
 
 def save(work: Workspace, planned: Plan, asked: Asked) -> None:
@@ -126,7 +167,8 @@ def saved_request(work: Workspace, plan_id: str) -> Asked:
     options = work.store.plan(plan_id).options
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
-    asked = Asked(**{**options, "restate": tuple(options.get("restate", ()))})
+    lists = {name: tuple(options.get(name, ())) for name in ("restate", "select", "backfill")}
+    asked = Asked(**{**options, **lists})
     if asked.execution_time:
         work.turn_to(datetime.fromisoformat(asked.execution_time))
     return asked
