@@ -20,7 +20,7 @@ from planner.errors import ProjectError, RequestError
 from planner.filling import gaps, left_empty, only
 from planner.fingerprint import digest
 from planner.graph import Graph, graph_of
-from planner.intervals import Timeline, merge
+from planner.intervals import Timeline, intersection, merge
 from planner.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.restatement import Restatement
@@ -167,7 +167,7 @@ def relied_on(
 ) -> Mapping[str, Timeline]:
     """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
     begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
-    filled = {change.name: change.missing for change in changes if change.missing}
+    filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
     found = {
         snapshots[name].table: merge((*loaded.of(snapshots[name]), *filled.get(name, ())))
         for name in graph.upstream(filled)

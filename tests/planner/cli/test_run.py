@@ -73,9 +73,10 @@ def test_a_second_run_at_the_same_time_does_nothing_and_says_so(mergeplan: Comma
 
 
 def test_plan_with_run_computes_what_has_come_due_too(mergeplan: CommandLine, engine: SparkEngine) -> None:
-    ran = mergeplan("plan", "--run", "--auto-apply", "-o", "json", "--execution-time", "2026-01-09 00:00:00")
+    ran = mergeplan("plan", "--run", "--auto-apply", "-o", "json", "--execution-time", "2026-01-09 03:00:00")
 
     assert ran.result["ok"]
+    assert dict(batches(ran))["shop.daily"] == ["2026-01-06", "2026-01-10"]
     assert dict(batches(ran))["shop.copy"] == ["2026-01-06", "2026-01-09"]
     assert rows(engine, "SELECT max(day(day)) FROM shop.copy") == [(8,)]
 
