@@ -51,8 +51,8 @@ def execution_time_option(command: Any) -> Any:
 @click.argument("environment", default=None, required=False)
 @click.option("--auto-apply", is_flag=True, help="Apply without asking.")
 @click.option("--explain", is_flag=True, help="Show what applying would do, and do nothing.")
-@click.option("--start", metavar="DATE", help="Compute from this day on only.")
-@click.option("--end", metavar="DATE", help="Compute up to and including this day only.")
+@click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
+@click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
 @click.option(
     "--categorize", multiple=True, metavar="MODEL=CATEGORY", help="breaking or non-breaking, for a changed model."
 )

@@ -21,8 +21,8 @@ from planner.state import Lease
 
 @click.command()
 @click.argument("environment", default=PROD)
-@click.option("--start", metavar="DATE", help="Compute from this day on only.")
-@click.option("--end", metavar="DATE", help="Compute up to and including this day only.")
+@click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
+@click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
 @click.option("--select-model", multiple=True, metavar="SELECTOR", help="Only these models, and what they read.")
 @click.option("--no-auto-upstream", is_flag=True, help="With --select-model: leave what they read as it is.")
 @click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
