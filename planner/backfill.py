@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -31,7 +32,7 @@ from planner.events import (
     ModelUpToDate,
     TableAwaited,
 )
-from planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
+from planner.intervals import Interval, Timeline, batches, between, intersection, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
 from planner.schedule import out_of_order
@@ -51,6 +52,7 @@ class Work:
     missing: Timeline
     copies: Timeline = ()  # what of it another table of the model holds already
     copied_from: str = ""
+    until: datetime | None = None  # a unit that begins then is not over: it is computed and counts as missing still
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,8 @@ class Backfill:
             written = self._copy(work, table, interval) if copied else self._write(snapshot, table, interval, held)
             undo = partial(take_back, self.engine, table, snapshot.model, interval, held)
             audited = self._audit(snapshot, interval, lease, undo)
-            self.store.record_interval(table.name, interval, lease=lease)
+            for over in between(interval.start, min(interval.end, work.until or interval.end)):
+                self.store.record_interval(table.name, over, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
             if not copied:

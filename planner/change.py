@@ -92,6 +92,7 @@ class Change:
     missing: Timeline = ()  # what of that is not there yet
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
+    recorded: Timeline = ()  # what is said to be there and is not computed: the table is left empty, as was asked
     word: Word | None = None  # the person's word that overrode the rule
     diff: str = ""  # unified diff of the model's text
 

@@ -42,7 +42,7 @@ from planner.model import Kind, Model
 from planner.naming import DEFAULT, Naming
 from planner.rows import meaning_of
 from planner.schedule import Loaded
-from planner.snapshot import Snapshot, at_version, version_of
+from planner.snapshot import Meaning, Snapshot, at_version, version_of
 
 ALWAYS = between(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
@@ -62,6 +62,7 @@ class Decisions:
     since: str = ""
     naming: Naming = DEFAULT  # of the tables that are made anew
     forward: ForwardOnly = NOT_ASKED
+    empty: bool = False  # tables that are built anew are left empty, and hold other rows than the same ones elsewhere
     going: set[str] = field(default_factory=set)  # the models whose change is forward-only
     warnings: list[Blocker] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)  # that might spare a model its recomputation
@@ -118,9 +119,10 @@ def decide(
     since: str = "",
     naming: Naming = DEFAULT,
     forward: ForwardOnly = NOT_ASKED,
+    empty: bool = False,
 ) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
-    decided = Decisions(loaded, limited, since, naming, forward)
+    decided = Decisions(loaded, limited, since, naming, forward, empty)
     spoken: dict[str, list[Word]] = {}
     for word in words:
         spoken.setdefault(word.model, []).append(word)
@@ -177,12 +179,15 @@ def _decide_model(
         decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
         return
     meaning = meaning_of(model, after, {p: decided.snapshots[p].seen for p in parents}, began)
+    if old is not None and _emptied(meaning) == old.meaning:
+        meaning = _emptied(meaning)  # its table was left empty once, and still holds no more than since then
     versions = {p: decided.snapshots[p].version for p in parents if not model.kind.is_stored}
     if decided.fills_part(model, parents, base):
         versions["from"] = decided.since
     fresh = Snapshot(model, fingerprint, "", _columns(model, after), meaning=meaning)
     fresh = at_version(fresh, _version(fresh, versions, decided), decided.naming)
     if old is None:
+        fresh = _left_empty(fresh, versions, decided)
         decided.snapshots[name], decided.effects[name] = fresh, EVERY
         reason = f"`{name}` is not in `{base_name}` yet."
         change = Change(name, ChangeKind.ADDED, None, "added", reason, UNTOUCHED, None, fresh, model.kind.is_stored)
@@ -284,6 +289,8 @@ def _decide_change(
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
     differs = sides[1].seen != fresh.raw
     drifts = not rebuilt and differs
+    whole = fresh
+    fresh = _left_empty(fresh, {}, decided) if rebuilt else fresh
     forced = keeps and (drifts or old.forced)
     where = old if keeps else fresh
     snapshot = replace(fresh, version=where.version, stored=where.stored, forced=forced)
@@ -294,7 +301,7 @@ def _decide_change(
         decided.told[name] = _hushed(old.seen, snapshot.seen)
     elif drifts:
         decided.told[name] = old.seen
-    elif differs and word is None:
+    elif differs and word is None and fresh is whole:
         decided.told[name] = _as_told(snapshot, sides[1].seen)
     decided.effects[name] = difference(old.seen, decided.seen(name))
     return Change(
@@ -376,6 +383,18 @@ def _made_anew(fresh: Snapshot, about: tuple[str, str], decided: Decisions) -> S
     meaning = replace(fresh.meaning, rows=digest(fresh.meaning.rows, "by word", *about)[:24])
     anew = replace(fresh, meaning=meaning)
     return at_version(anew, _version(anew, {}, decided), decided.naming)
+
+
+def _left_empty(fresh: Snapshot, versions: dict[str, str], decided: Decisions) -> Snapshot:
+    """The snapshot of a table that is to be left empty, where that was asked and no environment shows the whole one."""
+    if not decided.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in decided.loaded.complete:
+        return fresh
+    emptied = replace(fresh, meaning=_emptied(fresh.meaning))
+    return at_version(emptied, _version(emptied, versions, decided), decided.naming)
+
+
+def _emptied(meaning: Meaning) -> Meaning:
+    return replace(meaning, rows=digest(meaning.rows, "left empty")[:24])
 
 
 def _overruled(verdict: Verdict, word: Word) -> Verdict:

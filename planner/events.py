@@ -53,6 +53,13 @@ class TableAwaited:
 
 
 @dataclass(frozen=True)
+class RestatedThemselves:
+    """The cron of these models' own restatement has struck: their last units count as missing now."""
+
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class EnvironmentTouched:
     """A restatement is felt in another environment: models whose restated table it shows too (`shared`), and models
     whose own tables lack that time until it plans or runs (`outdated`)."""
@@ -180,6 +187,7 @@ Event = (
     | StageSkipped
     | TableCreated
     | TableAwaited
+    | RestatedThemselves
     | EnvironmentTouched
     | ModelStarted
     | BatchDone

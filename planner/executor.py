@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from planner.backfill import Backfill, Failure, Filled, Work
 from planner.checks.audits import AuditResult, run_audits
 from planner.comparing import look_into_tables
-from planner.creation import Layout, create_tables, missing_tables
+from planner.creation import Layout, create_tables, missing_tables, table_lease
 from planner.engine import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.events import Compared, Emit, Event, Promoted, Stage, StageSkipped, StageStarted
@@ -124,6 +124,7 @@ def _built(
         store.touch_tables(tables)
         store.keep_snapshots(snapshots)
         created = _create(layout, store, engine, snapshots, plan, emit)
+        _record(plan, store)
         filled = _fill(plan, project, layout, engine, store, emit, waiting)
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
         if filled.failures or not questions or replan is None:
@@ -169,6 +170,15 @@ def _create(
     return tuple(snapshot.table for snapshot in missing)
 
 
+def _record(plan: Plan, store: StateStore) -> None:
+    """Say of tables that are left empty, as was asked, that they hold their time."""
+    for change in plan.changes:
+        for interval in change.recorded if change.new else ():
+            assert change.new is not None
+            with store.lease(table_lease(change.new.table), _holder(plan), wait=60) as lease:
+                store.record_interval(change.new.table, interval, lease=lease)
+
+
 def _fill(
     plan: Plan,
     project: Project,
@@ -178,7 +188,7 @@ def _fill(
     emit: Emit,
     waiting: frozenset[str],
 ) -> Filled:
-    work = {name: each for name, each in _work(plan).items() if name not in waiting}
+    work = {name: each for name, each in _work(plan, layout.now).items() if name not in waiting}
     if not work:
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
         return Filled()
@@ -210,10 +220,16 @@ def _fill(
     return backfill.run(work)
 
 
-def _work(plan: Plan) -> dict[str, Work]:
+def _work(plan: Plan, now: datetime) -> dict[str, Work]:
     """Tables that lack rows, and new views that have audits: those audits are recorded like a batch."""
     work = {
-        change.name: Work(change.new, change.missing, change.copies, change.old.table if change.old else "")
+        change.name: Work(
+            change.new,
+            change.missing,
+            change.copies,
+            change.old.table if change.old else "",
+            change.new.model.cron.cut(now) if change.new.model.allow_partials else None,
+        )
         for change in plan.backfills
         if change.new
     }

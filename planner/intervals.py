@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import islice, pairwise
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
@@ -64,17 +65,22 @@ Timeline = tuple[Interval, ...]
 
 @dataclass(frozen=True)
 class Cron:
-    """When a model is due: a cron expression or `@daily` and its like, in UTC."""
+    """When a model is due: a cron expression or `@daily` and its like, by the clock of the zone `tz` ('': UTC).
+
+    Time itself is counted in UTC, in the units that `given_unit` names ('': the largest that the cron's beats allow).
+    """
 
     text: str
+    tz: str = ""
+    given_unit: str = ""
 
     def floor(self, at: datetime) -> datetime:
-        """The last beat at or before `at`."""
-        return _floor(self.text, at)
+        """The last beat at or before `at`, in UTC."""
+        return _floor(self.text, self.tz, at)
 
     def after(self, at: datetime) -> datetime:
-        """The first beat after `at`."""
-        return next(CronSim(NAMED.get(self.text, self.text), at))
+        """The first beat after `at`, in UTC."""
+        return next(CronSim(NAMED.get(self.text, self.text), at.astimezone(_zone(self.tz)))).astimezone(UTC)
 
     def due(self, at: datetime) -> datetime:
         """Up to where a table is to be filled at a time: the whole units before the last beat."""
@@ -108,8 +114,8 @@ class Cron:
 
     @property
     def unit(self) -> str:
-        """The largest named unit that fits between two beats: what the model's time is counted in."""
-        return _unit(self.text)
+        """What the model's time is counted in: the unit that was given, or the largest that fits between two beats."""
+        return self.given_unit or _unit(self.text)
 
 
 def cron_error(text: str) -> str | None:
@@ -129,8 +135,23 @@ def _unit(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _floor(text: str, at: datetime) -> datetime:
-    return next(CronSim(NAMED.get(text, text), at + timedelta(seconds=1), reverse=True))
+def _floor(text: str, tz: str, at: datetime) -> datetime:
+    later = (at.replace(microsecond=0) + timedelta(seconds=1)).astimezone(_zone(tz))
+    return next(CronSim(NAMED.get(text, text), later, reverse=True)).astimezone(UTC)
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> tzinfo:
+    return ZoneInfo(name) if name else UTC
+
+
+def is_zone(name: str) -> bool:
+    """True when a time zone of that name is known, as `Europe/Berlin`."""
+    try:
+        _zone(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def merge(intervals: Iterable[Interval]) -> Timeline:

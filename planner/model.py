@@ -136,6 +136,7 @@ class Model:
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted
     cron: Cron = DAILY
+    allow_partials: bool = False  # a run computes the unit that is not over yet too, again and again
     start: datetime | None = None  # UTC
     start_moves: bool = False  # written as `2 days ago`: it is another moment each day, and that is no edit
     start_text: str = ""  # as it is written when it moves: another text is an edit

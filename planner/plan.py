@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,18 +14,20 @@ from planner.change import ChangeKind as ChangeKind
 from planner.change import Columns as Columns
 from planner.change import Word as Word
 from planner.cutoff import Comparison
-from planner.decisions import decide, words_for
+from planner.decisions import Decisions, decide, words_for
+from planner.differing import rendered_diff
 from planner.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from planner.errors import ProjectError, RequestError
+from planner.filling import gaps, left_empty, only
 from planner.fingerprint import digest
 from planner.forward import NOT_ASKED, ForwardOnly, checked, taken_over
 from planner.graph import Graph, graph_of
-from planner.intervals import Timeline, merge
+from planner.intervals import Timeline, intersection, merge
 from planner.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.preview import Stage, previewed
 from planner.restatement import Restatement
-from planner.schedule import Loaded, Window, caught_up, limited_by, scheduled
+from planner.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot import Snapshot
 
 
@@ -87,6 +89,11 @@ class Request:
     naming: Naming = DEFAULT  # what new tables and the environment's views are called
     expires_at: datetime | None = None  # of the environment
     forward: ForwardOnly = NOT_ASKED
+    backfill: frozenset[str] | None = None  # compute only these models and what they read; None: whatever is missing
+    empty_backfill: bool = False  # say that new tables hold their time, and compute nothing
+    no_gaps: bool = False  # a table that takes another's place must hold all the time that one holds
+    include_unmodified: bool = False  # show every model in an environment beside prod too
+    diff_rendered: bool = False  # tell the difference of the queries that run, not of the files
 
 
 def build_plan(
@@ -108,30 +115,36 @@ def build_plan(
         raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
     graph = graph_of(models)
     said = tuple(words)
-    limited, since = limited_by(graph, request.window), str(request.window.start or "")
+    if target.name == PROD and request.backfill is not None:
+        raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
     forward = checked(request.forward, graph, request.window.now)
-    decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming, forward)
+    limited, since = limited_by(graph, request.window), str(request.window.start or "")
+
+    def decided_by(words: tuple[Word, ...], known: Loaded) -> Decisions:
+        how = (limited, since, request.naming, forward, request.empty_backfill)
+        return decide(graph, base.snapshots, words, base.name, known, *how)
+
+    decided = decided_by(said, loaded)
     if request.categories:
         fresh = words_for(decided.changes, request.categories, request.who)
         said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decide(graph, base.snapshots, said, base.name, loaded, limited, since, request.naming, forward)
+        decided = decided_by(said, loaded)
     blind = decided
     if any(change.rule == "same-data" for change in decided.changes):
-        unseen = replace(loaded, contents=None)
-        blind = decide(graph, base.snapshots, said, base.name, unseen, limited, since, request.naming, forward)
+        blind = decided_by(said, replace(loaded, contents=None))
     loaded, snapshots = taken_over(loaded, decided.changes), dict(decided.snapshots)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
+    lost = history_lost(changes)
     if target.name != PROD:
         stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
         snapshots, changes = previewed(graph, snapshots, changes, stage)
-    lost = history_lost(changes)
-    if request.skip_backfill:
-        changes = tuple(replace(change, missing=()) for change in changes)
+    changes = _as_asked(changes, graph, loaded, request)
+    gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()
     changes = tuple(_with_owner(change, owners or {}) for change in changes)
     new = replace(
         target,
         snapshots=snapshots,
-        views=_views(target.name, models, changes),
+        views=_views(target.name, models, changes, request),
         naming=request.naming,
         expires_at=request.expires_at,
     )
@@ -146,7 +159,7 @@ def build_plan(
         new=new,
         changes=changes,
         views=view_changes(target, new),
-        blockers=(*decided.blockers, *lost),
+        blockers=(*decided.blockers, *lost, *gone),
         warnings=tuple(decided.warnings),
         words=tuple(decided.used_words),
         unused_words=_unused(said, decided.used_words, changes),
@@ -162,7 +175,7 @@ def relied_on(
 ) -> Mapping[str, Timeline]:
     """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
     begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
-    filled = {change.name: change.missing for change in changes if change.missing}
+    filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
     found = {
         snapshots[name].table: merge((*loaded.of(snapshots[name]), *filled.get(name, ())))
         for name in graph.upstream(filled)
@@ -172,18 +185,41 @@ def relied_on(
     return {table: timeline for table, timeline in (*found.items(), *copied.items()) if timeline}
 
 
+def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
+    """The changes without what the request leaves uncomputed, and with the difference that it wants told."""
+    if request.skip_backfill:
+        changes = tuple(replace(change, missing=()) for change in changes)
+    if request.backfill is not None:
+        changes = only(changes, graph, request.backfill)
+    if request.empty_backfill:
+        changes = left_empty(changes, loaded)
+    if request.diff_rendered:
+        changes = tuple(replace(change, diff=rendered_diff(change)) for change in changes)
+    return changes
+
+
 def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
     return frozenset(change.name for change in changes if change.recomputed)
 
 
-def build_run(environment: Environment, loaded: Loaded, window: Window, base: Environment | None = None) -> Plan:
+def build_run(
+    environment: Environment,
+    loaded: Loaded,
+    window: Window,
+    base: Environment | None = None,
+    only: Collection[str] | None = None,
+    ready: Readiness | None = None,
+) -> Plan:
     """The plan that fills an environment's tables up to their last beats and changes nothing else.
 
     A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
+    With `only`, all others are left as they are, and none of these is filled past what it reads.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
-    behind = caught_up(graph, environment.snapshots, loaded, window, spared)
+    if only is not None:
+        spared |= graph.models.keys() - only
+    behind = caught_up(graph, environment.snapshots, loaded, window, spared, ready)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     promise = promise_of(changes)
     return Plan(
@@ -227,9 +263,12 @@ def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline) -> Change:
     )
 
 
-def _views(environment: str, models: Mapping[str, Model], changes: tuple[Change, ...]) -> frozenset[str]:
-    """Prod shows every model; any other environment only those that differ from prod."""
-    names = models.keys() if environment == PROD else {change.name for change in changes if change.new}
+def _views(
+    environment: str, models: Mapping[str, Model], changes: tuple[Change, ...], request: Request
+) -> frozenset[str]:
+    """Prod shows every model; any other environment only those that differ from prod, unless all were asked for."""
+    every = environment == PROD or request.include_unmodified
+    names = models.keys() if every else {change.name for change in changes if change.new}
     return frozenset(name for name in names if models[name].kind.has_view)
 
 
@@ -269,12 +308,19 @@ def identity(promise: str, environment: str, base: str, changes: tuple[Change, .
     time = [
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
     ]
-    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}"
+    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}{_more(request)}"
     if request.naming != DEFAULT:
         asked += f" {request.naming}"
     if request.forward != NOT_ASKED:
         asked += f" {request.forward}"
     return digest(promise, environment, base, asked, *time)[:12]
+
+
+def _more(request: Request) -> str:
+    """The options that are rarely given, so that a plan without them keeps its id."""
+    some = {"empty": request.empty_backfill, "all views": request.include_unmodified}
+    only = sorted(request.backfill) if request.backfill is not None else None
+    return "".join(f" {name}" for name, given in some.items() if given) + (f" only {only}" if only is not None else "")
 
 
 def _mark(snapshot: Snapshot | None) -> str:

@@ -60,6 +60,13 @@ class Past:
     built: Mapping[str, Snapshot | None] = field(default_factory=dict)
 
 
+def with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
+    """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
+    models = {name: each.model for name, each in shown.items()}
+    outer = {read for model in models.values() for read in model.depends_on} - models.keys()
+    return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
+
+
 def cascade(
     graph: Graph, shown: Mapping[str, Snapshot], chosen: Collection[str], kept: Collection[str] = ()
 ) -> tuple[frozenset[str], tuple[LeftOut, ...]]:
@@ -127,7 +134,7 @@ def restated_time(
         frontier[name] = bound
         if model.kind is Kind.SEED or not model.kind.is_stored:
             continue
-        due = model.cron.due(window.now)
+        due = window.due(model)
         start = whole_start(graph, model, window)
         held = loaded.of(shown[name])
         if name in restated:
@@ -159,8 +166,11 @@ def outdated(
         spared |= {each.table for name, now, shown in past.maps if name == PROD and now for each in shown.values()}
     touched: dict[str, tuple[set[str], set[str]]] = {}
     for environment, now, shown in past.maps:
-        graph = graph_of({name: each.model for name, each in shown.items()})
-        roots = {n for n, each in shown.items() if (n in chosen if target.name == PROD else each.table in mine)}
+        graph = with_outer_tables(shown)
+        if target.name == PROD:
+            roots = graph.models.keys() & chosen
+        else:
+            roots = {name for name, each in shown.items() if each.table in mine}
         names, _ = cascade(graph, shown, roots)
         asked = windows(graph, names, window)
         for name in sorted(names):

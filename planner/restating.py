@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from planner.change import Change, ChangeKind, Columns
 from planner.environment import PROD, Environment, ViewChanges
 from planner.errors import RequestError
-from planner.graph import Graph, graph_of
+from planner.graph import graph_of
 from planner.intervals import Timeline, subtract
-from planner.model import Kind, Model
 from planner.plan import Plan, Request, identity, promise_of, relied_on
-from planner.restatement import LeftOut, Past, Restatement, cascade, outdated, restated_time
+from planner.restatement import LeftOut, Past, Restatement, cascade, outdated, restated_time, with_outer_tables
 from planner.schedule import Loaded, Window
 from planner.selection import Changed, select
 from planner.snapshot import Snapshot
@@ -32,7 +31,7 @@ def build_restatement(
     defines can be selected too, for those that read them. RequestError when nothing is left to restate.
     """
     shown = environment.snapshots
-    graph = _with_outer_tables(shown)
+    graph = with_outer_tables(shown)
     chosen = select(graph, selectors, changed)
     kept = {each.table for each in prod.snapshots.values()} if environment.name != PROD else frozenset()
     names, left_out = cascade(graph, shown, chosen, kept)
@@ -60,13 +59,6 @@ def build_restatement(
 
 def _less(loaded: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
     return {table: subtract(held, forgets.get(table, ())) for table, held in loaded.timelines.items()}
-
-
-def _with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
-    """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
-    models = {name: each.model for name, each in shown.items()}
-    outer = {read for model in models.values() for read in model.depends_on} - models.keys()
-    return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
 
 
 def _restated(snapshot: Snapshot, time: Timeline, is_chosen: bool) -> Change:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from planner.change import Change, ChangeKind
 from planner.content import Contents
 from planner.graph import Graph
-from planner.intervals import Timeline, between, intersection, subtract, with_lookback
+from planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.snapshot import Snapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Readiness = Callable[[Model, Timeline], Timeline]  # what of a model's missing time may be computed now
 ONCE = between(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
 
 
@@ -28,6 +29,12 @@ class Window:
     now: datetime
     start: datetime | None = None
     end: datetime | None = None
+    min_intervals: int = 0  # units of each model that are computed at least, however late `start` is
+    ignore_cron: bool = False
+
+    def due(self, model: Model) -> datetime:
+        """Up to where a table is to be filled: to its cron's last beat, or to its last whole unit at all."""
+        return model.cron.cut(self.now) if self.ignore_cron else model.cron.due(self.now)
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ def scheduled(
             end = _end(snapshot, change, loaded, window, bound)
             needed = _needed(graph, snapshot.model, end, window)
             held = end if builds else contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
-            frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
+            frontier[name] = held if held < window.due(snapshot.model) else None
         if change is not None and builds:
             missing = _missing(snapshot.model, needed, loaded.of(snapshot))
             there = loaded.of(change.old) if change.old and change.copies else ()
@@ -91,10 +98,12 @@ def caught_up(
     loaded: Loaded,
     window: Window,
     spared: frozenset[str] = frozenset(),
+    ready: Readiness | None = None,
 ) -> Mapping[str, tuple[Timeline, Timeline]]:
     """For a run: name -> (needed, missing) of every stored table that has not come to its last beat.
 
-    The `spared` are left as they are, and what reads them is filled no further than they.
+    The `spared` are left as they are, and what reads them is filled no further than they; the same goes for time that
+    is not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
     """
     behind: dict[str, tuple[Timeline, Timeline]] = {}
     frontier: dict[str, datetime | None] = {}
@@ -106,16 +115,21 @@ def caught_up(
             continue
         if name in spared:
             held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
-            frontier[name] = held if held < snapshot.model.cron.due(window.now) else None
+            frontier[name] = held if held < window.due(snapshot.model) else None
             continue
-        end = least([window.end or snapshot.model.cron.due(window.now), snapshot.model.end, bound])
+        end = least([window.end or window.due(snapshot.model), snapshot.model.end, bound])
         assert end is not None
         needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began
             begun = loaded.of(snapshot)
             needed = intersection(needed, between(begun[0].start, end)) if begun else ()
         missing = _missing(snapshot.model, needed, loaded.of(snapshot))
-        frontier[name] = end if end < snapshot.model.cron.due(window.now) else None
+        if missing and ready is not None:
+            late = subtract(missing, ready(snapshot.model, missing))
+            missing, needed = subtract(missing, late), subtract(needed, late)
+            end = min(end, late[0].start) if late else end
+        frontier[name] = end if end < window.due(snapshot.model) else None
+        missing = merge((*missing, *_partial(snapshot.model, window)))
         if missing:
             behind[name] = (needed, missing)
     return behind
@@ -123,7 +137,7 @@ def caught_up(
 
 def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Window, bound: datetime | None) -> datetime:
     model = snapshot.model
-    latest = least([window.end or model.cron.due(window.now), model.end, bound])
+    latest = least([window.end or window.due(model), model.end, bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
@@ -145,7 +159,17 @@ def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeli
     if not model.kind.is_incremental:
         return between(EPOCH, end)  # all of it, as of `end`
     start = range_start(graph, model, window)
-    return between(model.cron.cut(max(start, window.start) if window.start else start), end)
+    if window.start is None:
+        return between(model.cron.cut(start), end)
+    asked = min(window.start, units_before(model, end, window.min_intervals))
+    return between(model.cron.cut(max(start, asked)), end)
+
+
+def units_before(model: Model, end: datetime, count: int) -> datetime:
+    """The start of the stretch of so many units of the model that ends there."""
+    for _ in range(count):
+        end = model.cron.cut(end - timedelta(seconds=1))
+    return end
 
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
@@ -155,7 +179,7 @@ def range_start(graph: Graph, model: Model, window: Window) -> datetime:
 
 def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
     """Since when the table of a model is to hold rows, whatever a window leaves out."""
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_incremental:
         return EPOCH
     return model.cron.cut(range_start(graph, model, window))
 
@@ -181,6 +205,17 @@ def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
 def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
     """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
     return model.kind.goes_in_order and bool(held and missing) and missing[0].start < held[-1].end
+
+
+def _partial(model: Model, window: Window) -> Timeline:
+    """The unit that is not over yet, of a model that may be computed for part of one."""
+    start = model.cron.cut(window.now)
+    over = window.end is not None or (model.end is not None and model.end <= start)
+    if not model.allow_partials or over or start == window.now or model.kind.goes_in_order:
+        return ()
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return between(EPOCH, model.cron.next_cut(window.now))
+    return between(start, model.cron.next_cut(window.now))
 
 
 def least(moments: Iterable[datetime | None]) -> datetime | None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import LEASE_WAIT, Output, output_option
+from planner.cli.plan import output_option
+from planner.cli.running import LEASE_WAIT, Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
 from planner.environment import PROD, Environment, checked_name

@@ -121,8 +121,11 @@ def _steps(plan: Plan) -> Tree:
 
 def _views(plan: Plan, layer: Tree) -> None:
     for title, views in (
-        ("Create or update views to point at new physical tables and views", plan.views.added + plan.views.swapped),
-        ("Delete views of models that were removed", plan.views.dropped),
+        (
+            "Create or update views in the virtual layer to point at new physical tables and views",
+            plan.views.added + plan.views.swapped,
+        ),
+        ("Delete views in the virtual layer for models that were removed", plan.views.dropped),
     ):
         if views:
             branch = layer.add(title)

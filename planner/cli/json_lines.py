@@ -23,6 +23,7 @@ from planner.events import (
     ModelSkipped,
     PromotionFound,
     PromotionUndone,
+    RestatedThemselves,
     StageStarted,
     TableAwaited,
     TableCreated,
@@ -77,8 +78,10 @@ class JsonLines:
         self._plan = revised_json(self._plan, plan, estimates, self._copied)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """What a run would compute."""
+        """What a run would compute; after a plan (`--run`) the result is about that plan."""
+        before = self._plan
         self.plan(plan, estimates)
+        self._plan = before or self._plan
 
     def knows(self, snapshots: Mapping[str, Snapshot]) -> None:
         """The models that events will be about: an audit's line is found in them."""
@@ -111,6 +114,8 @@ class JsonLines:
                 line({"event": "compared", **told})
             case TableAwaited(model, table, holder):
                 line({"event": "waiting", "model": model, "table": table, "for": holder})
+            case RestatedThemselves(models):
+                line({"event": "restating", "models": list(models)})
             case EnvironmentTouched(environment, shared, outdated):
                 line({"event": "touched", **touched_json(environment, shared, outdated)})
             case ModelFailed(model, message):

@@ -16,7 +16,7 @@ VERBS = {
     "init": ("planner.cli.start:init", "Start a project in a folder."),
     "plan": ("planner.cli.plan:plan", "Show what changed, what it costs, and apply it if you say so."),
     "apply": ("planner.cli.plan:apply", "Apply a plan that was shown, if nothing has moved since."),
-    "run": ("planner.cli.plan:run", "Compute the days that have come since, without changing what is shown."),
+    "run": ("planner.cli.run:run", "Compute the days that have come since, without changing what is shown."),
     "test": ("planner.cli.project:test", "Run the project's unit tests."),
     "format": ("planner.cli.formatting:format_files", "Lay out the SQL files in one way."),
     "lint": ("planner.cli.linting:lint_models", "Hold the models to the project's rules."),

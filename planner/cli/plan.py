@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from planner.checks.unit_tests import run_unit_tests
-from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
 from planner.cli.linting import check_rules
-from planner.cli.openlineage import openlineage
 from planner.cli.planning import (
     DEFAULT_TARGET,
     Asked,
@@ -26,21 +25,14 @@ from planner.cli.planning import (
     saved_request,
     unmoved,
 )
+from planner.cli.running import LEASE_WAIT, Output, carried_out, estimates, then_run, told, unapplied
 from planner.cli.terminal import Terminal
-from planner.cli.workspace import Workspace, moment, opened, workspace
-from planner.costs import Estimate
-from planner.environment import PROD, checked_name
+from planner.cli.workspace import Workspace, opened, workspace
 from planner.errors import MergeplanError, Refused
 from planner.executor import Outcome
-from planner.executor import apply as apply_plan
-from planner.forecast import forecast
-from planner.plan import Plan, build_run
-from planner.promotion import recover
-from planner.schedule import Window
-from planner.state import Lease
+from planner.plan import Plan
 
-LEASE_WAIT = 3600.0  # seconds to stand in line for an environment that somebody else is changing
-Output = Terminal | JsonLines
+MORE = ("min_intervals", "no_gaps", "empty_backfill", "include_unmodified", "diff_rendered", "ignore_cron")
 
 
 def output_option(command: Any) -> Any:
@@ -59,8 +51,8 @@ def execution_time_option(command: Any) -> Any:
 @click.argument("environment", default=None, required=False)
 @click.option("--auto-apply", is_flag=True, help="Apply without asking.")
 @click.option("--explain", is_flag=True, help="Show what applying would do, and do nothing.")
-@click.option("--start", metavar="DATE", help="Compute from this day on only.")
-@click.option("--end", metavar="DATE", help="Compute up to and including this day only.")
+@click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
+@click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
 @click.option(
     "--categorize",
     multiple=True,
@@ -83,6 +75,15 @@ def execution_time_option(command: Any) -> Any:
     metavar="SELECTOR",
     help="Compute these models anew, and all that reads them.",
 )
+@click.option("--select-model", multiple=True, metavar="SELECTOR", help="Only the changes of these models count.")
+@click.option("--backfill-model", multiple=True, metavar="SELECTOR", help="Compute only these and what they read.")
+@click.option("--min-intervals", type=click.IntRange(min=0), default=0, help="Units of each model to compute at least.")
+@click.option("--no-gaps", is_flag=True, help="Refuse a table that would lack days that are shown now.")
+@click.option("--empty-backfill", is_flag=True, help="Leave new tables empty, and count their days as computed.")
+@click.option("--include-unmodified", is_flag=True, help="Show every model in the environment, changed or not.")
+@click.option("--diff-rendered", is_flag=True, help="Show the difference of the queries as they run.")
+@click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
+@click.option("--run", "then_run", is_flag=True, help="Afterwards compute what has come due, as `mergeplan run` does.")
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
 @click.option("--skip-linter", is_flag=True, help="Do not hold the models to the linter's rules first.")
@@ -126,6 +127,9 @@ def plan(
         enable_preview=flags["enable_preview"],
         allow_destructive=flags["allow_destructive_model"],
         allow_additive=flags["allow_additive_model"],
+        select=flags["select_model"],
+        backfill=flags["backfill_model"],
+        **{name: flags[name] for name in MORE},
     )
     out: Output = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, "backfill", flags["execution_time"]) as work:
@@ -139,15 +143,18 @@ def plan(
         planned = _planned(work, asked, out, skip_tests=flags["skip_tests"])
         if flags["explain"]:
             return _explained(work, out, planned)
-        out.plan(planned, _estimates(work, planned))
+        out.plan(planned, estimates(work, planned))
+        after = partial(then_run, work, asked.environment, out) if flags["then_run"] else None
         if planned.is_empty and flags["auto_apply"] and not planned.blockers:
             _renew(work, planned)
+        if planned.is_empty and after and not planned.blockers:
+            return told(out, after())
         if planned.is_empty or planned.blockers:
-            return _unapplied(out, planned)
+            return unapplied(out, planned)
         save(work, planned, asked)
         if not flags["auto_apply"] and not _agreed(out, planned, flags["no_prompts"]):
             return 0
-        return _applied(work, out, planned, asked, flags["note"], expected=flags["expect_promise"])
+        return _applied(work, out, planned, asked, flags["note"], flags["expect_promise"], after)
 
 
 @click.command()
@@ -169,42 +176,10 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
     with opened(root, gateway, "backfill") as work:
         asked = saved_request(work, plan_id)
         now = unmoved(work, plan_id, asked)
-        out.plan(now, _estimates(work, now))
+        out.plan(now, estimates(work, now))
         if now.is_empty or now.blockers:
-            return _unapplied(out, now)
+            return unapplied(out, now)
         return _applied(work, out, now, asked, note)
-
-
-@click.command()
-@click.argument("environment", default=PROD)
-@click.option("--end", metavar="DATE", help="Compute up to and including this day only.")
-@click.option("--note", default="", help="Why, for the record.")
-@execution_time_option
-@output_option
-@workspace
-def run(environment: str, root: Path, gateway: str | None, output: str, **flags: Any) -> int:
-    """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
-
-    The models are those that the environment shows, whatever the project's files say by now; views stay as they are.
-
-    \b
-    mergeplan run
-    mergeplan run dev
-    mergeplan run --execution-time 2026-01-31
-    """
-    out: Output = JsonLines() if output == "json" else Terminal()
-    name = checked_name(environment)
-    with opened(root, gateway, "backfill", flags["execution_time"]) as work:
-        window = Window(work.now, end=moment(flags["end"], work.now, end=True))
-        work.environment(name)
-        with work.store.lease(name, f"run of {name}", wait=LEASE_WAIT) as lease:
-            recover(work.store, work.engine, out.event, lease)
-            due = build_run(work.environment(name), work.loaded()[0], window, work.store.environment(PROD))
-            out.due(due, _estimates(work, due))
-            if due.is_empty:
-                return _unapplied(out, due)
-            outcome = _carried_out(work, out, due, lease, note=flags["note"])
-    return _told(out, outcome)
 
 
 def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) -> Plan:
@@ -217,25 +192,11 @@ def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) ->
     return planned_for(work, asked, work.models) if work.strangers else planned
 
 
-def _estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
-    """What the plan's backfills would cost; Spark is asked only when it runs already."""
-    return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
-
-
 def _explained(work: Workspace, out: Output, planned: Plan) -> int:
-    out.plan(planned, _estimates(work, planned))
+    out.plan(planned, estimates(work, planned))
     if isinstance(out, Terminal):
         out.explain(planned)
     else:
-        out.result(not planned.blockers)
-    return Refused.exit_code if planned.blockers else 0
-
-
-def _unapplied(out: Output, planned: Plan) -> int:
-    """An empty plan is done; a blocked one is refused, each blocker told."""
-    if isinstance(out, JsonLines):
-        for blocker in planned.blockers:
-            out.error(Refused(blocker.message, place=blocker.place))
         out.result(not planned.blockers)
     return Refused.exit_code if planned.blockers else 0
 
@@ -250,13 +211,21 @@ def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
     return False
 
 
-def _applied(work: Workspace, out: Output, planned: Plan, asked: Asked, note: str, expected: str | None = None) -> int:
+def _applied(
+    work: Workspace,
+    out: Output,
+    planned: Plan,
+    asked: Asked,
+    note: str,
+    expected: str | None = None,
+    after: Callable[[], Outcome] | None = None,
+) -> int:
     for word in planned.words:
         work.store.record_word(planned.environment, replace(word, at=word.at or work.now))
     started = time.monotonic()
     with work.store.lease(planned.environment, f"plan {planned.id}", wait=LEASE_WAIT) as lease:
         planned = current(work, planned, asked, lease)
-        outcome = _carried_out(
+        outcome = carried_out(
             work, out, planned, lease, asked.who, note, not asked.skip_backfill,
             replan=None if asked.restate else lambda: planned_for(work, asked, work.models),
         )  # fmt: skip
@@ -264,54 +233,17 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: Asked, note: st
             _renew(work, planned)
     final = outcome.plan or planned
     if final != planned:
-        out.revised(final, _estimates(work, planned))
+        out.revised(final, estimates(work, planned))
     work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
+    if after and not outcome.failures:
+        outcome = replace(outcome, filled=outcome.filled.plus(after().filled))
     seconds = round(time.monotonic() - started, 3)
-    return _told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
+    return told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
 
 
 def _renew(work: Workspace, planned: Plan) -> None:
     """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
     work.store.expire(planned.environment, planned.new.expires_at)
-
-
-def _carried_out(
-    work: Workspace,
-    out: Output,
-    planned: Plan,
-    lease: Lease,
-    who: str = "",
-    note: str = "",
-    complete: bool = True,
-    replan: Callable[[], Plan] | None = None,
-) -> Outcome:
-    with openlineage(work, planned, out) as told:
-        told.outcome = apply_plan(
-            planned, work.project, work.engine, work.store, lease,
-            now=work.now, emit=told.event, who=who, note=note, complete=complete, replan=replan,
-        )  # fmt: skip
-    return told.outcome
-
-
-def _told(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:
-    """Tell how it ended; the exit code is that of the first failure."""
-    if isinstance(out, Terminal):
-        out.finished()
-    elif not outcome.failures:
-        out.result(True, outcome, more)
-    return _failed(out, outcome) if outcome.failures else 0
-
-
-def _failed(out: Output, outcome: Outcome) -> int:
-    errors = [failure.error for failure in outcome.failures]
-    if isinstance(out, JsonLines):
-        for error in errors:
-            out.error(error)
-        out.result(False, outcome)
-    else:
-        for error in errors:
-            report(error, as_json=False)
-    return errors[0].exit_code
 
 
 def _run_tests(work: Workspace, out: Output) -> None:

@@ -71,6 +71,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> Json:
         "intervals": _timeline(change.missing),
         "copies": _timeline(change.copies),
         "needed": _timeline(change.needed),
+        "recorded": _timeline(change.recorded),
         "preview": change.preview,
         "keeps": _timeline(change.forward.rows) if change.forward else [],
         "estimate": _estimate(estimate),

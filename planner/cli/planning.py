@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from planner.choosing import chosen_models
 from planner.cli.gitchanges import changed_since
 from planner.cli.plan_json import plan_json
 from planner.cli.workspace import Workspace, moment
@@ -13,12 +14,14 @@ from planner.content import Contents
 from planner.environment import PROD, checked_name
 from planner.errors import PlanMoved, RequestError
 from planner.forward import ForwardOnly
+from planner.graph import graph_of
 from planner.model import Model
 from planner.plan import Category, Plan, Request, build_plan
 from planner.promotion import recover
 from planner.reading.environments import naming_of
 from planner.restating import build_restatement
 from planner.schedule import Window
+from planner.selection import select
 from planner.state import Lease
 
 GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
@@ -50,6 +53,14 @@ class Asked:
     enable_preview: bool | None = None
     allow_destructive: Sequence[str] = ()
     allow_additive: Sequence[str] = ()
+    select: tuple[str, ...] = ()  # selectors of models whose changes count; () for all
+    backfill: tuple[str, ...] = ()  # selectors of models to compute; () for all
+    min_intervals: int = 0
+    no_gaps: bool = False
+    empty_backfill: bool = False
+    include_unmodified: bool = False
+    diff_rendered: bool = False
+    ignore_cron: bool = False
 
 
 def checked_request(work: Workspace, asked: Asked) -> Asked:
@@ -58,25 +69,48 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
     since = moment(asked.effective_from, work.now)
     if start and end and start >= end:
         raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
-    if asked.restate and (asked.categories or asked.skip_backfill or asked.words_from):
-        message = "`--restate-model` goes with no option that is about changes: a restatement changes no model."
-        raise RequestError(message, hint="Leave out --categorize, --skip-backfill and --words-from.")
-    return Asked(
-        checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
-        start.isoformat() if start else None,
-        end.isoformat() if end else None,
-        asked.categories,
-        asked.skip_backfill,
-        checked_name(asked.words_from) if asked.words_from else None,
-        asked.who,
-        work.now.isoformat() if asked.execution_time else None,
-        asked.restate,
-        asked.forward_only or work.project.config.plan.forward_only,
-        since.isoformat() if since else None,
-        work.project.config.plan.enable_preview if asked.enable_preview is None else asked.enable_preview,
-        tuple(asked.allow_destructive),
-        tuple(asked.allow_additive),
+    _check_together(asked)
+    config = work.project.config.plan
+    return replace(
+        asked,
+        environment=checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
+        start=start.isoformat() if start else None,
+        end=end.isoformat() if end else None,
+        words_from=checked_name(asked.words_from) if asked.words_from else None,
+        execution_time=work.now.isoformat() if asked.execution_time else None,
+        include_unmodified=asked.include_unmodified or config.include_unmodified,
+        forward_only=not asked.restate and (asked.forward_only or config.forward_only),
+        effective_from=since.isoformat() if since else None,
+        enable_preview=config.enable_preview if asked.enable_preview is None else asked.enable_preview,
+        allow_destructive=tuple(asked.allow_destructive),
+        allow_additive=tuple(asked.allow_additive),
     )
+
+
+def _check_together(asked: Asked) -> None:
+    """RequestError for options that are right alone and wrong together."""
+    about_changes = {
+        "--categorize": asked.categories,
+        "--skip-backfill": asked.skip_backfill,
+        "--words-from": asked.words_from,
+        "--select-model": asked.select,
+        "--backfill-model": asked.backfill,
+        "--empty-backfill": asked.empty_backfill,
+        "--no-gaps": asked.no_gaps,
+        "--min-intervals": asked.min_intervals,
+        "--forward-only": asked.forward_only,
+        "--effective-from": asked.effective_from,
+        "--allow-destructive-model": asked.allow_destructive,
+        "--allow-additive-model": asked.allow_additive,
+    }
+    if asked.restate and (odd := [name for name, given in about_changes.items() if given]):
+        message = f"`--restate-model` does not go with `{odd[0]}`: a restatement changes no model."
+        raise RequestError(message, hint="Plan the changes apart from it.")
+    if asked.empty_backfill and asked.skip_backfill:
+        message = "`--empty-backfill` does not go with `--skip-backfill`."
+        raise RequestError(message, hint="The first says that tables hold their days, the second that they lack them.")
+    if asked.min_intervals and not asked.start:
+        raise RequestError("`--min-intervals` does nothing without `--start`.", hint="Give a start, or leave it out.")
 
 
 def categories(given: Iterable[str]) -> dict[str, str]:
@@ -95,7 +129,7 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
-    window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
+    window = _window(work, asked)
     wanted = {name: Category(category) for name, category in (asked.categories or {}).items()}
     words = store.words(asked.environment)
     if asked.words_from:
@@ -103,10 +137,16 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     loaded, owners = work.loaded()
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
+    if asked.select:
+        deployed = target if target.exists else base
+        models = chosen_models(models, deployed, asked.select, changed_since(work.project))
+    only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
     named, expires_at = naming_of(work.project.config), work.expiry(asked.environment)
-    forward = _forward_only(work, asked)
-    request = Request(window, wanted, asked.skip_backfill, asked.who, named, expires_at, forward)
-    if not work.project.config.plan.early_cut_off:
+    request = Request(
+        window, wanted, asked.skip_backfill, asked.who, named, expires_at, _forward_only(work, asked), only,
+        asked.empty_backfill, asked.no_gaps, asked.include_unmodified, asked.diff_rendered,
+    )  # fmt: skip
+    if asked.empty_backfill or not work.project.config.plan.early_cut_off:
         return build_plan(models, target, base, loaded, request, words, owners)
     contents: dict[str, Contents] = {}
     while True:
@@ -120,7 +160,7 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
 
 def _restatement(work: Workspace, asked: Asked) -> Plan:
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
-    window = Window(work.now, moment(asked.start, work.now), moment(asked.end, work.now))
+    window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
     return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
 
@@ -129,6 +169,11 @@ def _forward_only(work: Workspace, asked: Asked) -> ForwardOnly:
     preview = True if asked.enable_preview is None else asked.enable_preview
     since, given = moment(asked.effective_from, work.now), (tuple(asked.allow_destructive), tuple(asked.allow_additive))
     return ForwardOnly(asked.forward_only, since, preview, *given)
+
+
+def _window(work: Workspace, asked: Asked) -> Window:
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now)
+    return Window(work.now, start, end, asked.min_intervals, asked.ignore_cron)
 
 
 def save(work: Workspace, planned: Plan, asked: Asked) -> None:
@@ -148,7 +193,8 @@ def saved_request(work: Workspace, plan_id: str) -> Asked:
     options = work.store.plan(plan_id).options
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
-    asked = Asked(**{**options, "restate": tuple(options.get("restate", ()))})
+    lists = {name: tuple(options.get(name, ())) for name in ("restate", "select", "backfill")}
+    asked = Asked(**{**options, **lists})
     if asked.execution_time:
         work.turn_to(datetime.fromisoformat(asked.execution_time))
     return asked

@@ -15,7 +15,8 @@ from planner.checks.standalone import run_standalone
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import Output, output_option
+from planner.cli.plan import output_option
+from planner.cli.running import Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.environment import PROD, Environment, checked_name

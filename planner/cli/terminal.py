@@ -30,6 +30,7 @@ from planner.events import (
     ModelUpToDate,
     PromotionFound,
     PromotionUndone,
+    RestatedThemselves,
     Stage,
     StageSkipped,
     StageStarted,
@@ -179,6 +180,8 @@ class Terminal:
                 self._line(compared_text(event))
             case TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
+            case RestatedThemselves(models):
+                self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case EnvironmentTouched():
                 self._line(Text(f"- {touched_text(event)}", style="dim"))
             case PromotionFound(environment, _):

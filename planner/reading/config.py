@@ -4,7 +4,7 @@ Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring th
 
     accepted, no effect here    project, ui, users, notification_targets,
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
-                                plan.{no_prompts,include_unmodified}, test_connection,
+                                plan.no_prompts, test_connection,
                                 model_defaults.{optimize_query,validate_query}
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot, linter,
                                 default_target_environment, format, openlineage, audits, how long things are kept

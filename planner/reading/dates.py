@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from planner.intervals import Interval
 
-_AGO = re.compile(r"(\d+)\s+(minute|hour|day|week|month|year)s?\s+ago")
+_AGO = re.compile(r"(\d+)\s+(minute|hour|day|week|month|year)s?(?:\s+ago)?")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
 _FIXED = {
     "minute": timedelta(minutes=1),

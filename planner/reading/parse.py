@@ -1,7 +1,7 @@
 """From the text of a file to a Model or to Audits; every error says the file, the line and the column.
 
-Accepted in MODEL because they change nothing here: `allow_partials false`, `enabled`, `formatting`,
-`interval_unit` when it is the cron's own, `optimize_query`, `references`, `validate_query`.
+Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `optimize_query`, `references`,
+`validate_query`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from planner.reading.properties import (
     word,
     words,
 )
+from planner.reading.schedules import unit, unit_error, zone
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
 
 LATER = """session_properties signals blueprints
@@ -183,15 +184,13 @@ def _model(source: Source, header: Tokens, defaults: Defaults) -> Model | None:
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     """ProjectError for properties that are right alone and wrong together."""
-    unit = keys.get("interval_unit")
-    if unit is not None and unit.text.lower() != model.cron.unit:
-        message = f"`interval_unit {unit.text}` differs from the cron's own, {model.cron.unit}: not supported yet."
-        raise unit.error(message)
     if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
             raise keys[key].error(f"`{key}` of a {model.kind}: it has no table of its own.", "Leave it out.")
+    if "interval_unit" in keys and (why := unit_error(model.cron)):
+        raise keys["interval_unit"].error(why, "Take a shorter unit, or a rarer cron.")
     if model.start and model.end and model.start >= model.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
@@ -387,11 +386,11 @@ _READERS: dict[str, _Reader] = {
     "kind": lambda model, given, _: with_kind(model, given),
     "dialect": _harmless,  # `opened` has read it
     "columns": lambda model, given, _: replace(model, columns=columns(given)),
-    "cron": lambda model, given, _: replace(model, cron=cron(given)),
-    "cron_tz": _only("utc", "etc/utc"),
+    "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),
+    "cron_tz": lambda model, given, _: replace(model, cron=replace(model.cron, tz=zone(given))),
     "start": lambda model, given, defaults: _with_start(model, given, defaults.now),
     "end": lambda model, given, defaults: replace(model, end=_dated(given, end_instant, defaults.now)),
-    "interval_unit": _harmless,  # `_consistent` compares it with the cron
+    "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
     "grain": lambda model, given, _: replace(model, grain=names(given)),
     "grains": lambda model, given, _: replace(model, grain=grains(given)),
     "references": _harmless,
@@ -403,7 +402,7 @@ _READERS: dict[str, _Reader] = {
     "stamp": lambda model, given, _: replace(model, stamp=word(given)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
     "depends_on": lambda model, given, _: replace(model, depends_on=_depends_on(given)),
-    "allow_partials": _only("false"),
+    "allow_partials": lambda model, given, _: replace(model, allow_partials=boolean(given)),
     "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
     "physical_properties": lambda model, given, _: replace(model, physical_properties=literals(given)),
     "table_format": lambda model, given, _: replace(model, table_format=_table_format(given)),

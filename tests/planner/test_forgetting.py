@@ -53,9 +53,8 @@ def test_nothing_is_computed_from_a_table_that_is_being_restated(engine: SparkEn
     project = written(tmp_path / "shop", shown="", apart="")
     applied(project, engine, store)
     days_table = store.environment("prod").snapshots["shop.daily"].table
-    edited = written(
-        tmp_path / "shop", total="MODEL (name shop.total, kind FULL);\nSELECT count(*) AS n FROM shop.daily"
-    )
+    total = "MODEL (name shop.total, kind FULL);\nSELECT count(*) AS total FROM shop.daily"
+    edited = written(tmp_path / "shop", total=total, shown="", apart="")
     plan = planned(edited, store, "dev")
     store.forget_interval(days_table, days(2, 3))
 

@@ -115,10 +115,11 @@ def test_time_that_nobody_holds_cannot_be_restated() -> None:
         restated("s.hours", start="2027-01-01")
 
 
-def test_every_version_that_any_environment_made_of_it_is_forgotten() -> None:
+@pytest.mark.parametrize("selector", ["s.days", "other.raw"])
+def test_every_version_that_any_environment_made_of_it_is_forgotten(selector: str) -> None:
     here = dev(edited())
 
-    plan = restated("s.days", others=(here,), start="2026-01-03", end="2026-01-05")
+    plan = restated(selector, others=(here,), start="2026-01-03", end="2026-01-05")
 
     assert plan.restatement is not None
     forgets = plan.restatement.forgets

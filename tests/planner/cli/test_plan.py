@@ -150,6 +150,30 @@ def test_skip_backfill_leaves_new_tables_empty_and_promotes(shop: Shop, engine: 
     assert rows(engine, "SELECT * FROM shop.total") == []
 
 
+def test_empty_backfill_leaves_new_tables_empty_and_nothing_is_due_afterwards(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+
+    ran = promoted(mergeplan, "--empty-backfill")
+
+    assert ran.result["plan"]["models"][0]["recorded"] == [["1970-01-01", "2026-01-06"]]
+    assert not [line for line in ran.lines if line["event"] == "batch"]
+    assert rows(engine, "SELECT * FROM shop.total") == []
+    assert mergeplan("run", *AT).out == "Nothing is due in `prod`.\n"
+    assert mergeplan("plan", *AT).out.startswith("No changes to plan")
+
+
+def test_only_the_selected_change_is_planned(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL, reader=READER)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", THREE)
+    mergeplan.write("models/other.sql", OTHER)
+
+    ran = promoted(mergeplan, "dev", "--select-model", "shop.other", "--include-unmodified")
+
+    assert categories(ran) == {"shop.other": None}
+    assert rows(engine, "SELECT * FROM shop__dev.total") == [(1, 2)]
+
+
 def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
     mergeplan.write("tests/t.yaml", "test_total:\n  model: shop.total\n  outputs:\n    query: [{a: 1, b: 5}]\n")

@@ -127,3 +127,20 @@ def test_what_a_failure_leaves_is_missing_and_the_next_run_fills_it(
         ["2026-01-03", "2026-01-04"],
     ]
     assert rows(engine, "SELECT n FROM shop.total") == [(3,)]
+
+
+def test_a_table_by_unique_key_is_restated_whole_and_forgets_rows_that_are_gone(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    raw(engine, "01", "02", "03")
+    latest = DAILY.replace("shop.daily", "shop.latest").replace(
+        "INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1)", "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
+    )
+    mergeplan = shop(items="", apart="", shown="", daily="", total="", latest=latest)
+    restated(mergeplan)
+    raw(engine, "01", "04")
+
+    ran = restated(mergeplan, "-r", "shop.latest", "--start", "2026-01-04")
+
+    assert batches(ran) == [("shop.latest", ["2026-01-01", "2026-01-06"])]
+    assert rows(engine, "SELECT id, day(day) FROM shop.latest ORDER BY 1") == [(0, 1), (1, 4)]

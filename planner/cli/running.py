@@ -1,0 +1,123 @@
+"""Carrying a plan out and telling how it went: what `plan`, `apply` and `run` have in common; and the catching up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from planner.autorestating import restate_what_struck
+from planner.backfill import Filled
+from planner.cli.failure import report
+from planner.cli.gitchanges import changed_since
+from planner.cli.json_lines import JsonLines
+from planner.cli.openlineage import openlineage
+from planner.cli.terminal import Terminal
+from planner.cli.workspace import Workspace
+from planner.costs import Estimate
+from planner.environment import PROD, Environment
+from planner.errors import Refused
+from planner.executor import Outcome
+from planner.executor import apply as apply_plan
+from planner.forecast import forecast
+from planner.graph import graph_of
+from planner.plan import Plan, build_run
+from planner.promotion import recover
+from planner.schedule import Window
+from planner.selection import select
+from planner.state import Lease
+
+LEASE_WAIT = 3600.0  # seconds to stand in line for an environment that somebody else is changing
+Output = Terminal | JsonLines
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a run is asked for: the window, the models (() for all), and whether what they read runs with them."""
+
+    window: Window
+    select: tuple[str, ...] = ()
+    upstream: bool = True
+    note: str = ""
+
+
+def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lease) -> tuple[Plan, Outcome | None]:
+    """What is due in an environment, told and computed; None when it is nothing."""
+    recover(work.store, work.engine, out.event, lease)
+    environment, prod = work.environment(name), work.store.environment(PROD)
+    restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
+    due = build_run(environment, work.loaded()[0], wanted.window, prod, _chosen(work, environment, wanted))
+    out.due(due, estimates(work, due))
+    return due, None if due.is_empty else carried_out(work, out, due, lease, note=wanted.note)
+
+
+def then_run(work: Workspace, name: str, out: Output) -> Outcome:
+    """What `plan --run` does when the plan is carried out."""
+    with work.store.lease(name, run_of(name), wait=LEASE_WAIT) as lease:
+        _, outcome = catch_up(work, name, out, Wanted(Window(work.now)), lease)
+    return outcome or Outcome((), Filled(), None)
+
+
+def run_of(name: str) -> str:
+    """How a run calls itself while it holds an environment."""
+    return f"run of {name}"
+
+
+def _chosen(work: Workspace, environment: Environment, wanted: Wanted) -> Collection[str] | None:
+    if not wanted.select:
+        return None
+    graph = graph_of({name: each.model for name, each in environment.snapshots.items()})
+    names = select(graph, wanted.select, changed_since(work.project))
+    return names | graph.upstream(names) if wanted.upstream else names
+
+
+def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
+    """What the plan's backfills would cost; Spark is asked only when it runs already."""
+    return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
+
+
+def unapplied(out: Output, planned: Plan) -> int:
+    """An empty plan is done; a blocked one is refused, each blocker told."""
+    if isinstance(out, JsonLines):
+        for blocker in planned.blockers:
+            out.error(Refused(blocker.message, place=blocker.place))
+        out.result(not planned.blockers)
+    return Refused.exit_code if planned.blockers else 0
+
+
+def carried_out(
+    work: Workspace,
+    out: Output,
+    planned: Plan,
+    lease: Lease,
+    who: str = "",
+    note: str = "",
+    complete: bool = True,
+    replan: Callable[[], Plan] | None = None,
+) -> Outcome:
+    with openlineage(work, planned, out) as told:
+        told.outcome = apply_plan(
+            planned, work.project, work.engine, work.store, lease,
+            now=work.now, emit=told.event, who=who, note=note, complete=complete, replan=replan,
+        )  # fmt: skip
+    return told.outcome
+
+
+def told(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:
+    """Tell how it ended; the exit code is that of the first failure."""
+    if isinstance(out, Terminal):
+        out.finished()
+    elif not outcome.failures:
+        out.result(True, outcome, more)
+    return _failed(out, outcome) if outcome.failures else 0
+
+
+def _failed(out: Output, outcome: Outcome) -> int:
+    errors = [failure.error for failure in outcome.failures]
+    if isinstance(out, JsonLines):
+        for error in errors:
+            out.error(error)
+        out.result(False, outcome)
+    else:
+        for error in errors:
+            report(error, as_json=False)
+    return errors[0].exit_code
