@@ -230,7 +230,7 @@ inline:
 def test_rows_may_stand_in_files_and_as_csv(engine: Engine, tmp_path: Path) -> None:
     files = {
         "tests/rows/orders.csv": "id;price;d\n1;2.25;2020-01-01\n2;;2020-01-01\n",
-        "tests/rows/total.yaml": ROWS_YAML,
+        "tests/rows/total.yaml": "- {d: 2020-01-01, total: 2.25}\n",
     }
     project_of(tmp_path, files)
 
