@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from threading import RLock
 
 from sqlglot import exp
 
 from planner.checks.fetching import THREADS, fetched
+from planner.checks.inlining import type_of, typed_rows
 from planner.checks.rows import Difference, compared
 from planner.engine import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
@@ -256,65 +256,12 @@ def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None
         if column not in types and known:
             place = replace(test.place, line=given.line if given else test.line)
             raise ProjectError(f"`{name}` has no column `{column}`.", place=place, hint=did_you_mean(column, types))
-        types.setdefault(column, _type_of([row.get(column) for row in rows]))
+        types.setdefault(column, type_of([row.get(column) for row in rows]))
     if not types:
         raise ProjectError(
             f"The columns of `{name}` are not known.", place=test.place, hint="Give it rows as an input."
         )
     return typed_rows(types, rows)
-
-
-def typed_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL, no rows as no rows."""
-    cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
-    texts = ", ".join(f"`#{index}`" for index in range(len(types)))
-    shown = ", ".join(f"{_cast(f'`#{index}`', kind)} AS `{name}`" for index, (name, kind) in enumerate(types.items()))
-    return f"SELECT {shown} FROM VALUES {cells} AS `#given`({texts})" + ("" if rows else " WHERE FALSE")
-
-
-def _text_cell(value: object) -> str:
-    """A value as text; lists and mappings as JSON."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, list | dict):
-        text = json.dumps(value, default=str)
-    else:
-        text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
-    return exp.Literal.string(text).sql("spark")
-
-
-def _cast(column: str, kind: str) -> str:
-    if kind.startswith(("array<", "struct<", "map<")):
-        return f"FROM_JSON(CAST({column} AS STRING), {exp.Literal.string(kind).sql('spark')})"
-    return f"CAST({column} AS {kind})"
-
-
-def _type_of(values: Sequence[object]) -> str:
-    """The Spark type that holds all of the values."""
-    kinds = {_type_of_one(value) for value in values if value is not None}
-    if kinds <= {"bigint", "double"} and len(kinds) == 2:
-        return "double"
-    return kinds.pop() if len(kinds) == 1 else "string"
-
-
-def _type_of_one(value: object) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "bigint"
-        case float():
-            return "double"
-        case datetime():
-            return "timestamp"
-        case date():
-            return "date"
-        case list():
-            return f"array<{_type_of(value)}>"
-        case dict():
-            return f"struct<{','.join(f'{key}:{_type_of([inner])}' for key, inner in value.items())}>"
-        case _:
-            return "string"
 
 
 def _own_query(sql: str, dialect: str, test: UnitTest) -> str:

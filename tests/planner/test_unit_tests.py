@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner.checks.inlining import typed_rows
 from planner.checks.rows import canonical, compared
-from planner.checks.unit_tests import TestResult, run_unit_tests, typed_rows
+from planner.checks.unit_tests import TestResult, run_unit_tests
 from planner.engine import Engine, Rows
 from planner.errors import ProjectErrors
 from planner.project import load_project
