@@ -11,6 +11,7 @@ import click
 
 from planner.checks.diff_question import DECIMALS, Options
 from planner.checks.table_diff import TableDiff, changed_models, compare_tables
+from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines, line
 from planner.cli.plan import output_option
 from planner.cli.table_diff_text import diff_json, show_diff
@@ -18,11 +19,12 @@ from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
 from planner.environment import Environment, checked_name
 from planner.errors import MergeplanError, Place, RequestError
-from planner.graph import graph_of, select
+from planner.graph import graph_of
 from planner.model import Kind
 from planner.reading.macros import spark_tree
 from planner.reading.names import model_name
 from planner.reading.sqltext import did_you_mean
+from planner.selection import select
 
 DIFFERS = 5  # the exit code when something differs
 FORM = "Write `prod:dev`, or `schema.table:schema.table`."
@@ -132,7 +134,7 @@ def _chosen(
     changed = changed_models(here, there)
     if not selectors:
         return changed
-    wanted = select(graph_of(work.project.models), selectors)
+    wanted = select(graph_of(work.project.models), selectors, changed_since(work.project))
     return tuple(name for name in changed if name in wanted)
 
 
