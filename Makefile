@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
 
 
-.PHONY: help demo test lint types unit prove bench bench-impact format lock clean
+.PHONY: help demo test lint types unit prove bench bench-impact bench-diff format lock clean
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -16,6 +16,7 @@ help:
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make bench   how long plans take, as ratios"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
+	@echo "make bench-diff   how long comparing two tables takes, against a join of all rows"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -44,6 +45,9 @@ bench: $(READY)
 
 bench-impact: $(READY)
 	@$(BIN)/python -m benchmarks.impact
+
+bench-diff: $(READY)
+	@$(BIN)/python -m benchmarks.table_diff
 
 format: $(READY)
 	@$(BIN)/ruff check --fix

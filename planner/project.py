@@ -24,7 +24,7 @@ from planner.reading.linting import NONE, Chosen, OwnRule, check_ignored, chosen
 from planner.reading.macros import Scalar
 from planner.reading.parse import Defaults, line_of, parse_audits, parse_model
 from planner.reading.sqltext import did_you_mean
-from planner.reading.testcase import UnitTest, read_tests
+from planner.reading.testcase import Surroundings, UnitTest, read_tests
 from planner.seeds import with_seed
 
 T = TypeVar("T")
@@ -125,9 +125,10 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     tests: list[UnitTest] = []
     dialects = {name: model.dialect for name, model in models.items()}
     if not reading.errors:  # a model that could not be read would look like one that does not exist
+        around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
         reading.each(
             _files(reading, config, "tests", ".yaml", ".yml"),
-            lambda path: tests.extend(read_tests(_document(reading, path), dialects, now)),
+            lambda path: tests.extend(_read_tests(_document(reading, path), around)),
         )
         reading.each(tests, lambda test: _check_name(test, tests))
     reading.finish()
@@ -190,6 +191,21 @@ def _files(reading: _Reading, config: Config, folder: str, *suffixes: str) -> It
         ignored = any(fnmatch(name, pattern) or path.match(pattern) for pattern in config.ignore_patterns)
         if path.suffix in suffixes and path.is_file() and not hidden and not ignored:
             yield path
+
+
+def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
+    """The tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
+    rows = isinstance(document.value, list) and not Path(document.path).name.startswith("test")
+    return () if rows else read_tests(document, around)
+
+
+def _test_file(reading: _Reading, path: str, test: str) -> str:
+    """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
+    for folder in (reading.root, (reading.root / test).parent):
+        found = (folder / path).resolve()
+        if found.is_file() and found.is_relative_to(reading.root):
+            return reading.text(found)
+    raise ProjectError(f"There is no file `{path}` in the project.")
 
 
 def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple[dict[str, Model], dict[str, Audit]]:

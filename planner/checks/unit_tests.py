@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from threading import RLock
 
 from sqlglot import exp
 
+from planner.checks.fetching import THREADS, fetched
+from planner.checks.inlining import type_of, typed_rows
 from planner.checks.rows import Difference, compared
 from planner.engine import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
@@ -16,7 +19,7 @@ from planner.intervals import Interval
 from planner.model import Column, Kind, Model
 from planner.project import Project, with_variables
 from planner.reading.faithful import spark_text
-from planner.reading.macros import dates
+from planner.reading.macros import dates, spark_tree
 from planner.reading.names import name_tables
 from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
 from planner.reading.testcase import Relation, UnitTest
@@ -62,32 +65,126 @@ class TestResult:
         return "\n".join(line for output in self.outputs for line in _told(output))
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """One output of a test: what to ask Spark, and what is expected of the answer."""
+
+    test: UnitTest
+    output: str
+    sql: str
+    columns: tuple[Column, ...]
+    expected: Relation
+    expected_sql: str
+
+
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
-    """Run the tests one after another; a test that cannot be run is a failed one, and the others go on."""
+    """Run the tests; one that cannot be run is a failed one, and the others go on.
+
+    Spark is asked for the outputs of many tests at once: most of the time that a small query takes is not its own.
+    """
     schemas = _Schemas(engine, project)
-    results = []
-    for test in tests:
+
+    def prepared(test: UnitTest) -> tuple[_Asked, ...] | MergeplanError:
         try:
-            results.append(TestResult(test, _run(engine, project, test, schemas)))
+            return _asked(engine, project, test, schemas)
         except (ProjectError, QueryError) as error:
-            error.place = error.place or test.place
-            results.append(TestResult(test, error=error))
-    return tuple(results)
+            return error
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
+        ready = list(pool.map(prepared, tests))
+    every = [each for asked in ready if not isinstance(asked, MergeplanError) for each in asked]
+    found = fetched(engine, [sql for each in every for sql in (each.sql, each.expected_sql) if sql])
+    return tuple(_result(test, asked, found) for test, asked in zip(tests, ready, strict=True))
 
 
-def _run(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas) -> tuple[OutputResult, ...]:
+def known_columns(engine: Engine, project: Project, name: str) -> bool:
+    """True when a table's columns and types are known without its rows."""
+    return _Schemas(engine, project).of(name) is not None
+
+
+def cte_names(model: Model) -> tuple[str, ...]:
+    """The names of the CTEs of the model's query, in lower case."""
+    with_ = spark_tree(model.sql).args.get("with_")
+    return tuple(cte.alias.lower() for cte in with_.expressions) if isinstance(with_, exp.With) else ()
+
+
+def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:
+    """What the test's model makes of its inputs, by output: `query` and the names of the CTEs that the test names."""
+    every = replace(test, query=test.query or Relation())
+    asked = _asked(engine, project, every, _Schemas(engine, project))
+    found = fetched(engine, [each.sql for each in asked])
+    answers: dict[str, Rows] = {}
+    for each in asked:
+        answer = found[each.sql]
+        if isinstance(answer, MergeplanError):
+            raise answer
+        answers[each.output] = Rows(tuple(column.name for column in each.columns), answer.rows)
+    return answers
+
+
+def run_model_rows(model: Model, test: UnitTest) -> Rows:
+    """The rows of a model whose body is code, over a test's inputs; ProjectError where there is nothing to run."""
+    raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
+
+
+def _result(
+    test: UnitTest, asked: tuple[_Asked, ...] | MergeplanError, found: Mapping[str, Rows | MergeplanError]
+) -> TestResult:
+    """How one test went, by what Spark answered."""
+    if isinstance(asked, MergeplanError):
+        return TestResult(test, error=_placed(asked, test))
+    outputs = []
+    for each in asked:
+        actual, wanted = found[each.sql], found[each.expected_sql] if each.expected_sql else None
+        for answer in (actual, wanted):
+            if isinstance(answer, MergeplanError):
+                return TestResult(test, error=_placed(answer, test))
+        assert isinstance(actual, Rows)
+        actual = Rows(tuple(column.name for column in each.columns), actual.rows)
+        expected = wanted if isinstance(wanted, Rows) else _as_rows(each.expected, each.columns)
+        types = {column.name: column.type for column in each.columns}
+        differences = compared(expected, actual, types, each.expected.partial)
+        outputs.append(OutputResult(each.output, expected, actual, differences))
+    return TestResult(test, tuple(outputs))
+
+
+def _placed(error: MergeplanError, test: UnitTest) -> MergeplanError:
+    error.place = error.place or test.place
+    return error
+
+
+def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas) -> tuple[_Asked, ...]:
     model = project.models[test.model]
     if test.variables:
         model = with_variables(project, model, dict(test.variables))
     if not model.sql:
-        raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
+        run_model_rows(model, test)
     tree = _query(project, model, test, schemas)
-    results = []
-    if test.query is not None:
-        results.append(_output(engine, "query", spark_text(tree), test.query, test, model.dialect))
-    for name, relation in test.ctes.items():
-        results.append(_output(engine, name, _cte(tree, name, test), relation, test, model.dialect))
-    return tuple(results)
+    wanted = [] if test.query is None else [("query", spark_text(tree), test.query)]
+    wanted += [(name, _cte(tree, name, test), relation) for name, relation in test.ctes.items()]
+    return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
+
+
+def _one(engine: Engine, name: str, sql: str, expected: Relation, test: UnitTest, dialect: str) -> _Asked:
+    """The question for one output; times are compared as texts, so that no time zone gets in between."""
+    columns = engine.schema(sql)
+    own = _own_query(expected.query, dialect, test) if expected.query else ""
+    own = _times_as_texts(own, engine.schema(own)) if own else ""
+    return _Asked(test, name, _times_as_texts(sql, columns), columns, expected, own)
+
+
+def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
+    shown = ", ".join(
+        f"CAST({_quoted(column.name)} AS STRING) AS {_quoted(column.name)}"
+        if column.type.startswith("timestamp")
+        else _quoted(column.name)
+        for column in columns
+    )
+    return f"SELECT {shown} FROM ({sql})"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> exp.Expr:
@@ -141,21 +238,6 @@ def _cte(tree: exp.Expr, name: str, test: UnitTest) -> str:
     return spark_text(shown)
 
 
-def _output(engine: Engine, name: str, sql: str, expected: Relation, test: UnitTest, dialect: str) -> OutputResult:
-    """Run one query and compare; times are compared as texts, so that no time zone gets in between."""
-    columns = engine.schema(sql)
-    shown = ", ".join(
-        f"CAST(`{column.name}` AS STRING) AS `{column.name}`"
-        if column.type.startswith("timestamp")
-        else f"`{column.name}`"
-        for column in columns
-    )
-    actual = engine.fetch(f"SELECT {shown} FROM ({sql})")
-    wanted = engine.fetch(_own_query(expected.query, dialect, test)) if expected.query else _as_rows(expected, columns)
-    types = {column.name: column.type for column in columns}
-    return OutputResult(name, wanted, actual, compared(wanted, actual, types, expected.partial))
-
-
 def _as_rows(expected: Relation, columns: tuple[Column, ...]) -> Rows:
     """Expected rows over the columns they name; of a full comparison over all columns, a missing key being NULL."""
     named = dict.fromkeys(key for row in expected.rows for key in row)
@@ -174,65 +256,12 @@ def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None
         if column not in types and known:
             place = replace(test.place, line=given.line if given else test.line)
             raise ProjectError(f"`{name}` has no column `{column}`.", place=place, hint=did_you_mean(column, types))
-        types.setdefault(column, _type_of([row.get(column) for row in rows]))
+        types.setdefault(column, type_of([row.get(column) for row in rows]))
     if not types:
         raise ProjectError(
             f"The columns of `{name}` are not known.", place=test.place, hint="Give it rows as an input."
         )
     return typed_rows(types, rows)
-
-
-def typed_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL, no rows as no rows."""
-    cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
-    texts = ", ".join(f"`#{index}`" for index in range(len(types)))
-    shown = ", ".join(f"{_cast(f'`#{index}`', kind)} AS `{name}`" for index, (name, kind) in enumerate(types.items()))
-    return f"SELECT {shown} FROM VALUES {cells} AS `#given`({texts})" + ("" if rows else " WHERE FALSE")
-
-
-def _text_cell(value: object) -> str:
-    """A value as text; lists and mappings as JSON."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, list | dict):
-        text = json.dumps(value, default=str)
-    else:
-        text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
-    return exp.Literal.string(text).sql("spark")
-
-
-def _cast(column: str, kind: str) -> str:
-    if kind.startswith(("array<", "struct<", "map<")):
-        return f"FROM_JSON(CAST({column} AS STRING), {exp.Literal.string(kind).sql('spark')})"
-    return f"CAST({column} AS {kind})"
-
-
-def _type_of(values: Sequence[object]) -> str:
-    """The Spark type that holds all of the values."""
-    kinds = {_type_of_one(value) for value in values if value is not None}
-    if kinds <= {"bigint", "double"} and len(kinds) == 2:
-        return "double"
-    return kinds.pop() if len(kinds) == 1 else "string"
-
-
-def _type_of_one(value: object) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "bigint"
-        case float():
-            return "double"
-        case datetime():
-            return "timestamp"
-        case date():
-            return "date"
-        case list():
-            return f"array<{_type_of(value)}>"
-        case dict():
-            return f"struct<{','.join(f'{key}:{_type_of([inner])}' for key, inner in value.items())}>"
-        case _:
-            return "string"
 
 
 def _own_query(sql: str, dialect: str, test: UnitTest) -> str:
@@ -258,13 +287,15 @@ class _Schemas:
     def __init__(self, engine: Engine, project: Project) -> None:
         self._engine, self._project = engine, project
         self._known: dict[str, _Known] = {}
+        self._lock = RLock()
 
     def of(self, name: str) -> tuple[Column, ...] | None:
         """A table's columns, or None when nothing tells them."""
-        if name not in self._known:
-            self._known[name] = _Known(None)  # a cycle ends here
-            self._known[name] = _Known(self._find(name))
-        return self._known[name].columns
+        with self._lock:
+            if name not in self._known:
+                self._known[name] = _Known(None)  # a cycle ends here
+                self._known[name] = _Known(self._find(name))
+            return self._known[name].columns
 
     def _find(self, name: str) -> tuple[Column, ...] | None:
         model = self._project.models.get(name)

@@ -36,12 +36,12 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
     with opened(root, gateway) as work:
         rows = work.engine.fetch(sql, limit)
     if output == "json":
-        plain = [[_plain(value) for value in row] for row in rows.rows]
-        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": plain})
+        listed = [[plain(value) for value in row] for row in rows.rows]
+        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": listed})
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.columns)
-        writer.writerows(["" if value is None else _cell(value) for value in row] for row in rows.rows)
+        writer.writerows(["" if value is None else cell_text(value) for value in row] for row in rows.rows)
     else:
         click.echo(table_text(rows))
     return 0
@@ -67,7 +67,7 @@ def table_text(rows: Rows) -> str:
     """Rows as an aligned table with a row number."""
     if not rows.rows:
         return f"No rows; columns: {', '.join(rows.columns)}" if rows.columns else "No rows."
-    cells = [["", *rows.columns], *([str(n), *(_line(_cell(v)) for v in row)] for n, row in enumerate(rows.rows))]
+    cells = [["", *rows.columns], *([str(n), *(_line(cell_text(v)) for v in row)] for n, row in enumerate(rows.rows))]
     widths = [max(cell_len(row[n]) for row in cells) for n in range(len(cells[0]))]
     return "\n".join(
         "  ".join(" " * (width - cell_len(text)) + text for text, width in zip(row, widths, strict=True))
@@ -75,28 +75,29 @@ def table_text(rows: Rows) -> str:
     )
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value as JSON can say it; what JSON has no word for is text."""
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+        return {str(plain(key)): plain(each) for key, each in value.items()}
     if names := getattr(value, "__fields__", None):  # a struct comes as a tuple with names
-        return {name: _plain(each) for name, each in zip(names, value, strict=True)}  # type: ignore[call-overload]
+        return {name: plain(each) for name, each in zip(names, value, strict=True)}  # type: ignore[call-overload]
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return bytes(value).hex() if isinstance(value, (bytes, bytearray)) else str(value)
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A value as a person reads it in a table."""
     if value is None:
         return "NULL"
-    plain = _plain(value)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    shown = plain(value)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
 
 
 def _line(text: str) -> str:

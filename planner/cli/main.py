@@ -17,10 +17,12 @@ VERBS = {
     "plan": ("planner.cli.plan:plan", "Show what changed, what it costs, and apply it if you say so."),
     "apply": ("planner.cli.plan:apply", "Apply a plan that was shown, if nothing has moved since."),
     "run": ("planner.cli.run:run", "Compute the days that have come since, without changing what is shown."),
-    "test": ("planner.cli.project:test", "Run the project's unit tests."),
+    "test": ("planner.cli.unit_tests:test", "Run the project's unit tests."),
+    "create_test": ("planner.cli.create_test:create_test", "Write a unit test from rows that tables hold."),
     "format": ("planner.cli.formatting:format_files", "Lay out the SQL files in one way."),
     "lint": ("planner.cli.linting:lint_models", "Hold the models to the project's rules."),
     "audit": ("planner.cli.project:audit", "Run the audits on an environment's tables."),
+    "table_diff": ("planner.cli.table_diff:table_diff", "Compare tables, or models in two environments."),
     "render": ("planner.cli.rendering:render", "Print a model's query as Spark runs it."),
     "dag": ("planner.cli.lineage:dag", "Draw the graph of models."),
     "lineage": ("planner.cli.lineage:lineage", "Show what a model or column is made from."),
@@ -74,6 +76,8 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from difflib import get_close_matches
 
+        if args and (same := args[0].replace("-", "_")) in self.verbs:
+            args = [same, *args[1:]]
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
             near = get_close_matches(args[0], self.verbs, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""

@@ -1,8 +1,7 @@
-"""test, audit, info: a project by itself."""
+"""audit, info: a project by itself."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +11,6 @@ import click
 from planner.checks.audits import AuditResult, run_audits
 from planner.checks.masking import checked_samples
 from planner.checks.standalone import run_standalone
-from planner.checks.unit_tests import run_unit_tests
 from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
@@ -25,44 +23,8 @@ from planner.events import AuditRan
 from planner.graph import graph_of
 from planner.intervals import Interval
 from planner.model import Kind
-from planner.reading.sqltext import did_you_mean
 from planner.schedule import ONCE
 from planner.selection import select
-
-
-@click.command()
-@click.argument("names", nargs=-1)
-@click.option("-k", "pattern", help="Only tests whose name contains this text.")
-@output_option
-@workspace
-def test(names: tuple[str, ...], pattern: str | None, root: Path, gateway: str | None, output: str) -> int:
-    """Run the project's unit tests, all or those of the given NAMES (of tests or models).
-
-    \b
-    mergeplan test
-    mergeplan test shop.orders
-    mergeplan test -k orders
-    """
-    out: Output = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway) as work:
-        tests = [
-            each
-            for each in work.project.tests
-            if (not names or {each.name, each.model} & set(names)) and (pattern or "") in each.name
-        ]
-        if not tests and (names or pattern):
-            wanted = names[0] if names else str(pattern)
-            raise RequestError(
-                f"`{wanted}` is no test.", hint=did_you_mean(wanted, [t.name for t in work.project.tests])
-            )
-        started = time.monotonic()
-        results = run_unit_tests(work.engine, work.project, tuple(tests)) if tests else ()
-        out.tests(results, time.monotonic() - started)
-    failed = any(not result.ok for result in results)
-    if isinstance(out, JsonLines):
-        passed = sum(result.ok for result in results)
-        out.result(not failed, None, {"tests": {"passed": passed, "failed": len(results) - passed}})
-    return 1 if failed else 0
 
 
 @click.command()

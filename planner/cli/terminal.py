@@ -14,9 +14,11 @@ from rich.text import Text
 from planner.checks.audits import AuditResult
 from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
+from planner.cli.counting import counted as counted  # others import it from here
 from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
+from planner.cli.tests_text import show_tests
 from planner.costs import Estimate
 from planner.events import (
     AuditRan,
@@ -53,13 +55,7 @@ NOTHING = {
     Stage.BACKFILL: "No model batches to execute",
     Stage.PROMOTE: "No virtual layer updates to perform",
 }
-RULE = 70
 WIDE = 1000  # columns where nobody looks on: a log or a pipe gets whole lines
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 table`, `2 tables`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class Terminal:
@@ -88,19 +84,9 @@ class Terminal:
             where = f"{each.place}:{each.place.column}" if each.place.column else str(each.place)
             self._line(Text.assemble((f"{word}: ", style), f"{where}: {each.rule}: {each.message}"))
 
-    def tests(self, results: Sequence[TestResult], seconds: float) -> None:
+    def tests(self, results: Sequence[TestResult], seconds: float, *, verbose: bool = False) -> None:
         """How the unit tests went."""
-        failed = [result for result in results if not result.ok]
-        self.console.print("=" * RULE)
-        if not failed:
-            self.console.print(f"Successfully Ran {len(results)} tests against spark in {seconds:.1f} seconds.")
-        else:
-            self.console.print(
-                f"{len(failed)} of {counted(len(results), 'test')} failed against spark.", style="bold red"
-            )
-        self.console.print("-" * RULE + "\n")
-        for result in failed:
-            self._failed_test(result)
+        show_tests(self.console, results, seconds, verbose=verbose)
 
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan as trees and diffs, with what it costs."""
@@ -281,8 +267,3 @@ class Terminal:
             for row in result.sample.rows:
                 table.add_row(*(Text("NULL" if value is None else str(value)) for value in row))
             self.console.print(table)
-
-    def _failed_test(self, result: TestResult) -> None:
-        self.console.print(Text(f"FAIL: {result.test.name} ({result.test.place})", style="bold red"))
-        self.console.print(Text(result.message))
-        self.console.print()

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner.checks.inlining import typed_rows
 from planner.checks.rows import canonical, compared
-from planner.checks.unit_tests import TestResult, run_unit_tests, typed_rows
+from planner.checks.unit_tests import TestResult, run_unit_tests
 from planner.engine import Engine, Rows
+from planner.errors import ProjectErrors
 from planner.project import load_project
 from tests.planner.test_project import project_of
 
@@ -201,3 +203,76 @@ def test_order_never_matters_and_multiplicity_does(rows: list[tuple[object, ...]
 def test_equal_values_are_equal_however_they_are_written(left: object, right: object, kind: str) -> None:
     assert canonical(left, kind) == canonical(right, kind)
     assert canonical(None, kind) != canonical("NULL ", kind)
+
+
+CSV = """
+from_csv:
+  model: shop.total
+  inputs:
+    shop.orders: {format: csv, path: rows/orders.csv, csv_settings: {sep: ';'}}
+  outputs:
+    query: {path: tests/rows/total.yaml}
+inline:
+  model: shop.total
+  gateway: spark
+  schema: anywhere
+  freeze_time: 2024-01-01
+  inputs:
+    shop.orders:
+      format: csv
+      rows: |
+        price,d
+        1.5,2020-01-01
+        ,2020-01-01
+  outputs: {query: [{d: 2020-01-01, total: 1.5}]}
+"""
+
+
+def test_rows_may_stand_in_files_and_as_csv(engine: Engine, tmp_path: Path) -> None:
+    files = {
+        "tests/rows/orders.csv": "id;price;d\n1;2.25;2020-01-01\n2;;2020-01-01\n",
+        "tests/rows/total.yaml": "- {d: 2020-01-01, total: 2.25}\n",
+    }
+    project_of(tmp_path, files)
+
+    assert [result.message for result in results(engine, tmp_path, CSV)] == ["", ""]
+
+
+def test_a_test_that_fails_on_spark_does_not_spoil_those_asked_with_it(engine: Engine, tmp_path: Path) -> None:
+    ratio = "MODEL (name shop.ratio);\nSELECT 1 / id AS r, ARRAY(NAMED_STRUCT('a', price)) AS list FROM shop.orders"
+    body = "\n  model: shop.ratio\n  outputs: {query: [{r: 0.5, list: [{a: 2.50}]}]}\n"
+    test = "".join(f"\nt{n}:{body}  inputs: {{shop.orders: [{{id: {n}, price: 2.5}}]}}\n" for n in (0, 2))
+
+    bad, good = results(engine, tmp_path, test, ratio=ratio)
+
+    assert "ivision by zero" in bad.message
+    assert good.message == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("gateway: sparc", "3: There is no gateway `sparc`. Did you mean `spark`?"),
+        ("default_catalog: prod", "3: Catalogs other than `spark_catalog` are not supported yet."),
+        ("freeze_time: soon", "3: `freeze_time`: `soon` is not a date."),
+        ("inputs: {shop.orders: {path: ../x.yaml}}", "3: There is no file `../x.yaml` in the project."),
+        ("inputs: {shop.orders: {format: xml, rows: []}}", "3: `xml` is no format of rows. Known: csv, yaml."),
+        ("inputs: {shop.orders: {rows: [], query: SELECT 1}}", "3: One of `rows`, `query` and `path` is needed here."),
+        (
+            "inputs: {shop.orders: {format: csv, rows: 'a,b', csv_settings: {header: 1}}}",
+            "3: `header` in `csv_settings` is not supported.",
+        ),
+        (
+            'inputs: {shop.orders: {format: csv, rows: "id,d\\n1"}}',
+            "3: Row 1 of the CSV has 1 cells, and its header 2.",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_test_is_told_with_its_line(tmp_path: Path, body: str, message: str) -> None:
+    test = f"a:\n  model: shop.orders\n  {body}\n  outputs: {{query: []}}\n"
+    files = {"external_models.yaml": LINES, "models/orders.sql": ORDERS, "tests/test.yaml": test}
+
+    with pytest.raises(ProjectErrors) as error:
+        load_project(project_of(tmp_path, files), NOW)
+
+    assert str(error.value).startswith(f"tests/test.yaml:{message}")

@@ -1,0 +1,141 @@
+"""The SQL that compares two tables: each one's rows with their hashes, both together, and both joined by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from planner.reading.macros import spark_tree
+
+BUCKETS = 4096
+DECIMALS = 3  # of floating point numbers that count
+EXACT = frozenset(
+    "BOOLEAN TINYINT SMALLINT INT BIGINT DECIMAL DATE TIMESTAMP TIMESTAMPTZ TIMESTAMPLTZ TIMESTAMPNTZ BINARY".split()
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to compare, and how; `renamed` are (name in the first table, name in the second)."""
+
+    on: tuple[str, ...] = ()  # the key; () means whole rows
+    where: str = ""  # Spark SQL over the second table's names
+    skip: frozenset[str] = frozenset()
+    decimals: int = DECIMALS
+    renamed: tuple[tuple[str, str], ...] = ()
+    samples: int = 0  # rows of each sort
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A column of both tables: its name in each, and its type."""
+
+    name: str
+    first: str
+    second: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """Two tables with the columns to compare; every expression is over a row of one of them."""
+
+    tables: tuple[str, str]
+    key: tuple[Compared, ...]
+    values: tuple[Compared, ...]
+    options: Options
+
+    def rows(self, side: int, shown: Iterable[str]) -> str:
+        """One table's rows: `shown` is SQL over `k0...`, `v0...` (canonical), `b` (bucket), `kh` and `h` (hashes)."""
+        named = [(f"k{n}", each) for n, each in enumerate(self.key)] + [(f"v{n}", v) for n, v in enumerate(self.values)]
+        cells = ", ".join(f"{self._canonical(each, side)} AS {name}" for name, each in named)
+        keys = [part for name, each in named if name[0] == "k" for part in _parts(name, _type(each.type))]
+        others = [part for name, each in named if name[0] == "v" for part in _parts(name, _type(each.type))]
+        inner = f"SELECT {cells} FROM {self.tables[side]} AS t{self._where(side)}"
+        keyed = f"SELECT *, XXHASH64({', '.join(keys)}) AS kh FROM ({inner})"
+        hashed = f"SELECT *, PMOD(kh, {BUCKETS}) AS b, XXHASH64({', '.join(['kh', *others])}) AS h FROM ({keyed})"
+        return f"SELECT {', '.join(shown)} FROM ({hashed})"
+
+    def both(self, shown: Iterable[str]) -> str:
+        """Both tables' rows in one, told apart by `side`."""
+        listed = list(shown)
+        return " UNION ALL ".join(self.rows(side, [f"{side} AS side", *listed]) for side in (0, 1))
+
+    @property
+    def null_key(self) -> str:
+        return " OR ".join(f"k{n} IS NULL" for n in range(len(self.key)))
+
+    def joined(self, inside: str, numbered: bool) -> str:
+        """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several."""
+        names = [*(f"k{n}" for n in range(len(self.key))), *(f"v{n}" for n in range(len(self.values)))]
+        keys = ", ".join(names[: len(self.key)])
+        number = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY h) AS rn" if numbered else "1 AS rn"
+        sides = (f"({self.rows(side, [*names, number])}{inside})" for side in (0, 1))
+        matched = " AND ".join([*(f"a.{name} <=> b.{name}" for name in names[: len(self.key)]), "a.rn = b.rn"])
+        return " FULL OUTER JOIN ".join(f"{each} AS {alias}" for each, alias in zip(sides, "ab", strict=True)) + (
+            f" ON {matched}"
+        )
+
+    def _canonical(self, column: Compared, side: int) -> str:
+        """The value that all values which count as equal share."""
+        name = f"t.{quoted(column.second if side else column.first)}"
+        kind = _type(column.type)
+        if kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE):
+            value, scale = f"CAST({name} AS DOUBLE)", f"1E{self.options.decimals}D"  # ROUND is ten times slower
+            return f"IF(ABS({value}) < 1E15D, RINT({value} * {scale}) / {scale}, {value}) + 0.0D"
+        if kind.this is exp.DType.MAP:
+            return f"ARRAY_SORT(MAP_ENTRIES({name}))"
+        if kind.this not in (exp.DType.ARRAY, exp.DType.STRUCT, exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.CHAR):
+            return name if kind.this.name in EXACT else f"CAST({name} AS STRING)"
+        return name
+
+    def _where(self, side: int) -> str:
+        """The condition is over the second table's names; the first one's rows get them where they are renamed."""
+        if not self.options.where:
+            return ""
+        tree = spark_tree(self.options.where).copy()
+        before = {new: old for old, new in self.options.renamed}
+        for column in tree.find_all(exp.Column) if side == 0 else ():
+            if (old := before.get(column.name.lower())) is not None:
+                column.set("this", exp.to_identifier(old, quoted=True))
+        return f" WHERE {tree.sql('spark')}"
+
+
+def quoted(name: str) -> str:
+    """A column's name in backquotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _type(text: str) -> exp.DataType:
+    """A type as a tree; what is not understood is compared as text."""
+    try:
+        built = exp.DataType.build(text, dialect="spark")
+    except (ParseError, ValueError):
+        built = None
+    return built if isinstance(built, exp.DataType) else exp.DataType(this=exp.DType.UNKNOWN)
+
+
+def _parts(value: str, kind: exp.DataType, depth: int = 0) -> list[str]:
+    """What is hashed of a canonical value: Spark's hash skips NULLs and runs the elements of arrays together."""
+    null, each = f"ISNULL({value})", f"x{depth}"
+    inner = [part for part in kind.expressions if isinstance(part, exp.DataType)]
+    match kind.this:
+        case exp.DType.ARRAY if inner:
+            parts = ", ".join(_parts(each, inner[0], depth + 1))
+            return [null, f"SIZE({value})", f"TRANSFORM({value}, {each} -> STRUCT({parts}))"]
+        case exp.DType.MAP if len(inner) == 2:
+            pair = _parts(f"{each}.key", inner[0], depth + 1) + _parts(f"{each}.value", inner[1], depth + 1)
+            entries = value if depth == 0 else f"ARRAY_SORT(MAP_ENTRIES({value}))"
+            return [null, f"SIZE({value})", f"TRANSFORM({entries}, {each} -> STRUCT({', '.join(pair)}))"]
+        case exp.DType.STRUCT:
+            fields = (
+                _parts(f"{value}.{quoted(field.name)}", field.args["kind"], depth)
+                for field in kind.expressions
+                if isinstance(field, exp.ColumnDef)
+            )
+            return [null, *(part for field in fields for part in field)]
+        case _:
+            return [null, value]

@@ -1,0 +1,46 @@
+"""Many small queries as few Spark queries: each is a scalar subquery that gathers its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from planner.engine import Engine, Rows
+from planner.errors import MergeplanError, QueryError
+
+THREADS = 4
+TOGETHER = 12  # queries in one
+
+
+def fetched(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
+    """Query -> its rows (in no order, columns without names), or why Spark refused it.
+
+    Queries that cannot be answered together are asked one by one.
+    """
+    distinct = list(dict.fromkeys(queries))
+    parts = [distinct[start : start + TOGETHER] for start in range(0, len(distinct), TOGETHER)]
+    found: dict[str, Rows | MergeplanError] = {}
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="query") as pool:
+        for part in parts:
+            try:
+                found |= _together(engine, part)
+            except QueryError:
+                found |= zip(part, pool.map(lambda sql: _alone(engine, sql), part), strict=True)
+    return found
+
+
+def _together(engine: Engine, queries: Sequence[str]) -> dict[str, Rows | MergeplanError]:
+    gathered = (f"(SELECT COLLECT_LIST(STRUCT(*)) FROM ({sql})) AS q{n}" for n, sql in enumerate(queries))
+    (answers,) = engine.fetch(f"SELECT {', '.join(gathered)}").rows
+    return {
+        sql: Rows((), tuple(tuple(row) for row in answer if isinstance(row, tuple)))
+        for sql, answer in zip(queries, answers, strict=True)
+        if isinstance(answer, list)
+    }
+
+
+def _alone(engine: Engine, sql: str) -> Rows | MergeplanError:
+    try:
+        return engine.fetch(sql)
+    except QueryError as error:
+        return error

@@ -1,0 +1,62 @@
+"""Rows of a unit test as a query of Spark, each cell of its column's type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+
+from sqlglot import exp
+
+
+def typed_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL, no rows as no rows."""
+    cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
+    texts = ", ".join(f"`#{index}`" for index in range(len(types)))
+    shown = ", ".join(f"{_cast(f'`#{index}`', kind)} AS `{name}`" for index, (name, kind) in enumerate(types.items()))
+    return f"SELECT {shown} FROM VALUES {cells} AS `#given`({texts})" + ("" if rows else " WHERE FALSE")
+
+
+def _text_cell(value: object) -> str:
+    """A value as text; lists and mappings as JSON."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, list | dict):
+        text = json.dumps(value, default=str)
+    else:
+        text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+    return exp.Literal.string(text).sql("spark")
+
+
+def _cast(column: str, kind: str) -> str:
+    if kind.startswith(("array<", "struct<", "map<")):
+        return f"FROM_JSON(CAST({column} AS STRING), {exp.Literal.string(kind).sql('spark')})"
+    return f"CAST({column} AS {kind})"
+
+
+def type_of(values: Sequence[object]) -> str:
+    """The Spark type that holds all of the values."""
+    kinds = {_type_of_one(value) for value in values if value is not None}
+    if kinds <= {"bigint", "double"} and len(kinds) == 2:
+        return "double"
+    return kinds.pop() if len(kinds) == 1 else "string"
+
+
+def _type_of_one(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "bigint"
+        case float():
+            return "double"
+        case datetime():
+            return "timestamp"
+        case date():
+            return "date"
+        case list():
+            return f"array<{type_of(value)}>"
+        case dict():
+            return f"struct<{','.join(f'{key}:{type_of([inner])}' for key, inner in value.items())}>"
+        case _:
+            return "string"

@@ -1,0 +1,258 @@
+"""How two tables differ: their columns, and their rows by key; as SQL to ask and as data that the answers make.
+
+Each side is read once: its rows fall into buckets by their key, and of each bucket Spark tells the number of rows and
+two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from planner.checks.diff_question import BUCKETS, Compared, Options, Question, quoted
+from planner.engine import HIDDEN_COLUMN, Engine, Rows, Value
+from planner.errors import RequestError
+from planner.model import Column
+from planner.reading.sqltext import did_you_mean
+
+CROWDED = 1.5  # times as many rows a join may make before the rows of each key are counted
+NO_ROWS = Rows((), ())
+LOW = 4_294_967_295  # the lower half of a hash: whole hashes would overflow when they are summed
+
+
+@dataclass(frozen=True)
+class SchemaDiff:
+    """The columns that only one table has, and those of another type: (name, type) and (name, old, new)."""
+
+    added: tuple[tuple[str, str], ...] = ()
+    removed: tuple[tuple[str, str], ...] = ()
+    retyped: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def same(self) -> bool:
+        return not (self.added or self.removed or self.retyped)
+
+
+@dataclass(frozen=True)
+class RowDiff:
+    """Numbers of rows, and of keys; `columns` are those compared, with the number of common rows that differ there."""
+
+    counts: tuple[int, int] = (0, 0)
+    only: tuple[int, int] = (0, 0)
+    common: int = 0
+    changed: int = 0
+    columns: tuple[tuple[str, int], ...] = ()
+    null_keys: tuple[int, int] = (0, 0)  # rows whose key holds a NULL
+    duplicate_keys: tuple[int, int] = (0, 0)  # keys of several rows, in the buckets that differ
+    buckets: int = 0  # that differ
+
+    @property
+    def same(self) -> bool:
+        return self.only == (0, 0) and self.changed == 0
+
+    @property
+    def matched(self) -> int:
+        """Common rows that are equal in every compared column."""
+        return self.common - self.changed
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Some of the rows that differ; of changed ones the key, then each column of both tables side by side."""
+
+    changed: Rows = NO_ROWS
+    only_first: Rows = NO_ROWS
+    only_second: Rows = NO_ROWS
+
+
+@dataclass(frozen=True)
+class TableDiff:
+    """How the second table differs from the first."""
+
+    names: tuple[str, str]
+    key: tuple[str, ...]  # () when whole rows were compared
+    schema: SchemaDiff
+    rows: RowDiff
+    samples: Samples = field(default_factory=Samples)
+    model: str = ""
+
+    @property
+    def same(self) -> bool:
+        return self.schema.same and self.rows.same
+
+
+def compare_tables(
+    engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: Options, model: str = ""
+) -> TableDiff:
+    """How the second table differs from the first; RequestError for a column that is not there, QueryError."""
+    first, second = (_columns(engine, table) for table in tables)
+    renamed, common = _common(first, second, options)
+    schema = schema_diff(renamed, second)
+    question = _question(tables, common, options)
+    if not question.key:
+        raise RequestError(f"{names[0]} and {names[1]} have no column in common.")
+    found = _buckets(engine, question)
+    rows, samples, numbered = found.rows, Samples(), found.crowded
+    if rows.buckets:
+        if not numbered:
+            rows, numbered = _joined(engine, question, found, numbered=False)
+        if numbered:
+            rows = replace(
+                _joined(engine, question, found, numbered=True)[0],
+                duplicate_keys=_duplicates(engine, question, found.inside),
+            )
+        if options.samples:
+            samples = _samples(engine, question, found.inside, numbered)
+    shown = replace(rows, columns=rows.columns or tuple((each.name, 0) for each in question.values))
+    return TableDiff(
+        names, tuple(each.name for each in question.key) if options.on else (), schema, shown, samples, model
+    )
+
+
+def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff:
+    """What must be done to the first table's columns to have the second's; names in lower case, as Spark knows them."""
+    old, new = ({column.name: column for column in columns} for columns in (first, second))
+    return SchemaDiff(
+        tuple((column.name, column.type) for name, column in new.items() if name not in old),
+        tuple((column.name, column.type) for name, column in old.items() if name not in new),
+        tuple((name, c.type, new[name].type) for name, c in old.items() if name in new and new[name].type != c.type),
+    )
+
+
+def _columns(engine: Engine, table: str) -> tuple[Column, ...]:
+    return tuple(each for each in engine.schema(f"SELECT * FROM {table}") if each.name != HIDDEN_COLUMN)
+
+
+def _common(
+    first: Sequence[Column], second: Sequence[Column], options: Options
+) -> tuple[tuple[Column, ...], tuple[Compared, ...]]:
+    """The first table's columns under the second's names, and those that can be compared: of one type in both."""
+    after, known = dict(options.renamed), {column.name for column in first}
+    for old in after:
+        if old not in known:
+            raise RequestError(f"`--rename`: there is no column `{old}`.", hint=did_you_mean(old, known))
+    named = tuple((Column(after.get(each.name, each.name), each.type), each.name) for each in first)
+    new = {column.name: column for column in second}
+    for name in sorted(options.skip - new.keys() - {column.name for column, _ in named}):
+        raise RequestError(f"`--skip-columns`: there is no column `{name}`.", hint=did_you_mean(name, new))
+    common = tuple(
+        Compared(column.name, old, column.name, column.type)
+        for column, old in named
+        if column.name in new and new[column.name].type == column.type
+    )
+    return tuple(column for column, _ in named), common
+
+
+def _question(tables: tuple[str, str], common: Sequence[Compared], options: Options) -> Question:
+    by_name = {each.name: each for each in common}
+    for name in options.on:
+        if name not in by_name:
+            raise RequestError(
+                f"The key `{name}` is no column that both tables have with the same type.",
+                hint=did_you_mean(name, by_name),
+            )
+    kept = tuple(each for name, each in by_name.items() if name not in options.skip)
+    if not options.on:
+        return Question(tables, kept, (), options)
+    values = tuple(each for each in kept if each.name not in options.on)
+    return Question(tables, tuple(by_name[name] for name in options.on), values, options)
+
+
+@dataclass(frozen=True)
+class _Buckets:
+    """What the buckets tell: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones, how
+    many rows these hold in either table, and whether keys seem to have several rows."""
+
+    rows: RowDiff
+    inside: str
+    held: tuple[int, int]
+    crowded: bool
+
+
+def _buckets(engine: Engine, question: Question) -> _Buckets:
+    """One pass over both tables."""
+    rows = question.both(["b", "h", f"IF({question.null_key}, 1, 0) AS nk"])
+    sums = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(nk)"
+    told: tuple[dict[int, tuple[int, ...]], ...] = ({}, {})
+    for row in engine.fetch(f"SELECT side, b, {sums} FROM ({rows}) GROUP BY side, b").rows:
+        side, bucket, *cells = (_whole(cell) for cell in row)
+        told[side][bucket] = tuple(cells)
+    differing = [b for b in sorted(told[0].keys() | told[1].keys()) if told[0].get(b) != told[1].get(b)]
+    counts, nulls = ((_total(told[0], at), _total(told[1], at)) for at in (0, 3))
+    held = _total(told[0], 0, differing), _total(told[1], 0, differing)
+    few = len(differing) <= BUCKETS // 2
+    return _Buckets(
+        RowDiff(counts=counts, common=counts[0] - held[0], null_keys=nulls, buckets=len(differing)),
+        f" WHERE b IN ({', '.join(map(str, differing))})" if few else "",
+        held if few else counts,
+        any(_dispersion([cells[0] for cells in side.values()]) > CROWDED for side in told),
+    )
+
+
+def _total(told: Mapping[int, tuple[int, ...]], at: int, buckets: Iterable[int] | None = None) -> int:
+    return sum(told[b][at] for b in (told if buckets is None else buckets) if b in told)
+
+
+def _dispersion(counts: Sequence[int]) -> float:
+    """How unequal buckets are: about 1 where each key has one row, about n where each has n; so much a join grows."""
+    mean = sum(counts) / BUCKETS
+    squares = sum((count - mean) ** 2 for count in counts) + (BUCKETS - len(counts)) * mean**2
+    return squares / BUCKETS / mean if mean else 0.0
+
+
+def _duplicates(engine: Engine, question: Question, inside: str) -> tuple[int, int]:
+    """How many keys of each table have several rows."""
+    counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
+    several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
+    found = {_whole(side): _whole(count) for side, count in engine.fetch(several).rows}
+    return found.get(0, 0), found.get(1, 0)
+
+
+def _joined(engine: Engine, question: Question, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
+    """Everything counted, the rows of the differing buckets joined by key; and whether a key joined several rows."""
+    both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
+    differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
+    counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
+    counts += [f"{both} AND {each}" for each in differs]
+    joined = question.joined(found.inside, numbered)
+    (answer,) = engine.fetch(f"SELECT {', '.join(f'COUNT_IF({each})' for each in counts)} FROM {joined}").rows
+    first, second, common, changed, *columns = (_whole(cell) for cell in answer)
+    rows = replace(
+        found.rows,
+        only=(first, second),
+        common=common + (found.rows.common if found.inside else 0),  # without a filter the equal buckets are joined too
+        changed=changed,
+        columns=tuple((each.name, count) for each, count in zip(question.values, columns, strict=True)),
+    )
+    return rows, (first + common, second + common) != found.held
+
+
+def _samples(engine: Engine, question: Question, inside: str, numbered: bool) -> Samples:
+    """Rows of each sort, in the order of their keys."""
+    joined, limit = question.joined(inside, numbered), question.options.samples
+    order = ", ".join(str(n + 1) for n in range(len(question.key)))
+    keys = [(f"k{n}", each.name) for n, each in enumerate(question.key)]
+    values = [(f"v{n}", each.name) for n, each in enumerate(question.values)]
+
+    def asked(shown: Sequence[tuple[str, str]], where: str) -> Rows:
+        cells = ", ".join(f"{sql} AS {quoted(name)}" for sql, name in shown)
+        return engine.fetch(f"SELECT {cells} FROM {joined} WHERE {where} ORDER BY {order} LIMIT {limit}")
+
+    differs = " OR ".join(f"NOT (a.{sql} <=> b.{sql})" for sql, _ in values)
+    sides = [(f"{a}.{sql}", f"{which}__{name}") for sql, name in values for a, which in (("a", "s"), ("b", "t"))]
+    changed = (
+        asked([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
+        if differs
+        else None
+    )
+    only = (asked([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba"))
+    return Samples(changed or NO_ROWS, *only)
+
+
+def _whole(cell: Value) -> int:
+    return int(str(cell)) if cell is not None else 0
+
+
+def changed_models(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, ...]:
+    """The models (name -> table) that both environments have, with another table each."""
+    return tuple(sorted(name for name in first.keys() & second.keys() if first[name] != second[name]))

@@ -1,0 +1,148 @@
+"""create_test: a unit test out of rows that tables hold now; the model itself says what it makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path, PurePosixPath
+
+import click
+import yaml
+
+from planner.checks.unit_tests import cte_names, known_columns, model_rows
+from planner.cli.workspace import Workspace, opened, workspace
+from planner.engine import Rows
+from planner.errors import Place, RequestError
+from planner.model import Model
+from planner.reading.documents import read_document
+from planner.reading.names import model_name
+from planner.reading.sqltext import did_you_mean
+from planner.reading.testcase import Relation, Surroundings, UnitTest, read_tests
+
+Written = dict[str, object]
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "-q", "--query", "queries", nargs=2, multiple=True, metavar="TABLE SQL", help="The rows of a table that it reads."
+)
+@click.option("-v", "--var", "variables", nargs=2, multiple=True, metavar="KEY VALUE", help="start, end, a variable...")
+@click.option("--path", help="The file, below tests/; `test_<model>.yaml` otherwise.")
+@click.option("-n", "--name", help="The test's name; `test_<model>` otherwise.")
+@click.option("--include-ctes", is_flag=True, help="Expect the rows of each CTE, too.")
+@click.option("-o", "--overwrite", is_flag=True, help="Replace the file when there is one.")
+@workspace
+def create_test(
+    model: str,
+    queries: tuple[tuple[str, str], ...],
+    variables: tuple[tuple[str, str], ...],
+    path: str | None,
+    name: str | None,
+    include_ctes: bool,
+    overwrite: bool,
+    root: Path,
+    gateway: str | None,
+) -> int:
+    """Write a unit test of MODEL: rows that queries find now go in, and what the model makes of them is expected.
+
+    \b
+    mergeplan create_test shop.total --query shop.daily "select * from shop.daily limit 3"
+    mergeplan create_test shop.daily --query shop.items "select * from shop.items" --var start 2026-01-01
+    """
+    with opened(root, gateway) as work:
+        found = work.project.models.get(model.lower())
+        if found is None:
+            raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
+        short = found.name.partition(".")[2]
+        title = name or f"test_{short}"
+        file = _file(work, path or f"test_{short}.yaml", overwrite)
+        _check_name(work, title, file)
+        inputs = {_table(found, table): _input(work, _table(found, table), sql) for table, sql in queries}
+        body: Written = {"model": found.name, "inputs": inputs, "outputs": {"query": []}}
+        if variables:
+            body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in variables}
+        body["outputs"] = _outputs(work, found, title, file, body, include_ctes)
+        shown = file.relative_to(work.root)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_text(title, body), "utf-8")
+    click.echo(f"Wrote {shown}: {title}. Run it with: mergeplan test {shown.as_posix()}::{title}")
+    return 0
+
+
+def _outputs(work: Workspace, model: Model, title: str, file: Path, body: Written, ctes: bool) -> Written:
+    """What the model makes of the inputs; the test is read as it will be read from its file."""
+    test = _read(work, title, file, body)
+    if ctes:
+        test = replace(test, ctes={each: Relation() for each in cte_names(model)})
+    found = {output: _listed(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
+    query, others = found.pop("query"), found
+    return {**({"ctes": dict(others)} if others else {}), "query": query}
+
+
+def _read(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:
+    dialects = {name: each.dialect for name, each in work.project.models.items()}
+    around = Surroundings(dialects, work.project.config.gateways, lambda path, _: path, work.now)
+    (test,) = read_tests(read_document(file.relative_to(work.root).as_posix(), _text(title, body)), around)
+    return test
+
+
+def _text(title: str, body: Written) -> str:
+    return str(yaml.safe_dump({title: body}, sort_keys=False, allow_unicode=True, width=120))
+
+
+def _file(work: Workspace, path: str, overwrite: bool) -> Path:
+    """The file to write; RequestError when it lies elsewhere than in tests/, is no YAML, or is there already."""
+    tests = (work.project.root / "tests").resolve()
+    file = (tests / path.removeprefix("tests/")).resolve()
+    if not file.is_relative_to(tests) or PurePosixPath(path).suffix not in (".yaml", ".yml"):
+        raise RequestError(f"`{path}` is no YAML file in tests/.", hint="Write `--path test_orders.yaml`.")
+    if file.exists() and not overwrite:
+        raise RequestError(f"`{path}` exists already: nothing was written.", hint="Give `--overwrite` or `--path`.")
+    return file
+
+
+def _check_name(work: Workspace, title: str, file: Path) -> None:
+    for test in work.project.tests:
+        if test.name == title and (work.project.root / test.path).resolve() != file:
+            raise RequestError(f"The test `{title}` is already defined at {test.place}.", hint="Give it a `--name`.")
+
+
+def _table(model: Model, table: str) -> str:
+    name = model_name(table, Place("--query"))
+    if name not in model.depends_on:
+        raise RequestError(f"{model.name} does not read `{table}`.", hint=did_you_mean(name, model.depends_on))
+    return name
+
+
+def _input(work: Workspace, table: str, sql: str) -> Written | list[Written]:
+    """The rows that a query finds; with their types where nothing else tells them."""
+    columns = {column.name: column.type for column in work.engine.schema(sql)}
+    rows = _listed(work.engine.fetch(sql))
+    return rows if known_columns(work.engine, work.project, table) else {"columns": columns, "rows": rows}
+
+
+def _listed(rows: Rows) -> list[Written]:
+    names = [name.lower() for name in rows.columns]
+    return [{name: _plain(cell) for name, cell in zip(names, row, strict=True)} for row in rows.rows]
+
+
+def _plain(value: object) -> object:
+    """A cell as YAML has it and as a test reads it again."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime():
+            return (value.astimezone(UTC) if value.tzinfo else value).replace(tzinfo=None).isoformat(sep=" ")
+        case date():
+            return value
+        case dict():
+            return {str(key): _plain(each) for key, each in value.items()}
+        case tuple() if names := getattr(value, "__fields__", None):
+            return {name: _plain(each) for name, each in zip(names, value, strict=True)}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case bytes() | bytearray():
+            raise RequestError("A column of bytes cannot stand in a test.", hint="Leave it out of the query.")
+        case _:
+            return str(value)
