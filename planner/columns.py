@@ -105,6 +105,13 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
     return _known(tree, qualified, parents, time_column)
 
 
+def prepared_by(shape: Shape, statements: str, reads: frozenset[str]) -> Shape:
+    """The shape of a query before which statements run that may change what it returns: nothing else is known of it."""
+    text = Digests().of("after statements", statements, shape.text)
+    every = {name: Reads(every=True) for name in reads}
+    return Shape(shape.known, text, shape.columns, reads=every)
+
+
 def tables_of(tree: exp.Expr) -> frozenset[str]:
     """The tables (`schema.table`, lower case) a query names; its own CTEs are not among them."""
     return frozenset(

@@ -94,11 +94,6 @@ def test_a_block_knows_variables_dates_and_named_crons() -> None:
         expand_block(source, tokenize(source), Scope({"who": "jen"}))
 
 
-def test_a_macro_of_the_projects_own_is_not_supported_yet() -> None:
-    with pytest.raises(ProjectError, match="Macros of the project's own are not supported yet"):
-        spark("SELECT @my_macro(x) AS y")
-
-
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
