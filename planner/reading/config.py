@@ -28,9 +28,9 @@ from planner.reading.dates import instant, moves, text_of
 from planner.reading.documents import Document
 from planner.reading.environments import check_environments
 from planner.reading.kinds import kind_named
-from planner.reading.macros import Scalar
 from planner.reading.parse import Defaults, audit_call
 from planner.reading.sqltext import checked_dialect, did_you_mean
+from planner.reading.usermacros import Variable
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -81,7 +81,7 @@ class StateConfig(Section):
     concurrent_tasks: int = 1
 
 
-VariableValue = str | int | float | bool | date | datetime | None
+VariableValue = str | int | float | bool | date | datetime | None | list[Any] | dict[str, Any]
 
 
 class GatewayConfig(Section):
@@ -314,7 +314,14 @@ def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
     return kind
 
 
-def _variables(config: Config, gateway: str) -> dict[str, Scalar]:
+def _variables(config: Config, gateway: str) -> dict[str, Variable]:
     """Variable (lower case) -> value; a gateway's own hide the project's."""
     both = {**config.variables, **config.gateways[gateway].variables}
-    return {name.lower(): value for name, value in both.items()}
+    return {name.lower(): _frozen(value) for name, value in both.items()}
+
+
+def _frozen(value: Any) -> Variable:
+    """A value of YAML, its lists as tuples."""
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in value)
+    return {str(key): _frozen(each) for key, each in value.items()} if isinstance(value, dict) else value

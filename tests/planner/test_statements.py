@@ -124,7 +124,7 @@ CREATE TEMP VIEW seen AS SELECT day, price FROM shop.items WHERE day > @start_ds
 CREATE TEMPORARY FUNCTION plus(x INT) RETURN x + 1;
 SET spark.sql.session.timeZone = Asia/Tokyo;
 SELECT sum(plus(price)) AS total, current_timezone() AS zone FROM seen;
-ALTER TABLE @this_model SET TBLPROPERTIES ('told' = '@gateway');
+ALTER TABLE @this_model SET TBLPROPERTIES ('told' = @gateway);
 ON_VIRTUAL_UPDATE_BEGIN;
 ALTER VIEW @this_model SET TBLPROPERTIES ('team' = 'ann');
 ON_VIRTUAL_UPDATE_END;
