@@ -94,6 +94,8 @@ class _Reading:
     def finish(self) -> None:
         """ProjectErrors when there were any, in the order of files and lines."""
         if self.errors:
+            # a wrong default is found in every file
+            self.errors = list({str(error): error for error in self.errors}.values())
             self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
             raise ProjectErrors(tuple(self.errors))
 

@@ -21,6 +21,7 @@ from planner.reading.statements import read_statement, read_view_statement
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
 JINJA = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN")
 JINJA_END = "JINJA_END"
+SEED_ROWS = "@INSERT_SEED"  # stands in a seed's file for the query that it has not
 _BLOCK = re.compile(r"(\bJINJA_(?:QUERY|STATEMENT)_BEGIN\s*;)(.*?)(\bJINJA_END\b)", re.IGNORECASE | re.DOTALL)
 _QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
 Macros = tuple[tuple[str, str], ...]  # the files of the project's Jinja macros: path, text
@@ -88,7 +89,7 @@ class _Reader:
         self.source, self.scope = source, scope
         self.query: Part | None = None
         self.query_at: Token | None = None
-        self.after_query = scope.kind == "SEED"
+        self.after_query = False
         self.before: list[Statement] = []
         self.after: list[Statement] = []
         self.views: list[Statement] = []
@@ -96,6 +97,9 @@ class _Reader:
 
     def beside(self, part: Part, *, views: bool) -> None:
         """Take in one statement: a name, the query, or a statement beside it."""
+        if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
+            self.after_query = True
+            return
         now = _run(self.rooms[EVALUATING], part)
         if now and not views and now[0].text.upper() in _QUERY:
             if self.query is not None:

@@ -22,6 +22,7 @@ from planner.reading.blueprints import blueprints, held_out
 from planner.reading.body import Around, Body, Macros, Part, is_jinja, outside_jinja, read_body
 from planner.reading.builtins import parameters
 from planner.reading.dates import end_instant, instant, moves
+from planner.reading.defaults import MERGED, applying, merged
 from planner.reading.faithful import spark_text
 from planner.reading.kinds import cron, with_kind
 from planner.reading.macros import Scope, check_places, expand, expand_block, spark_tree
@@ -76,6 +77,9 @@ class Defaults:
     gateway: str = ""
     macros: UserMacros = field(default_factory=NoMacros)  # the project's own
     jinja: Macros = ()
+    on_destructive_change: str = ""
+    on_additive_change: str = ""
+    properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
     around: Around = field(default_factory=Around)  # statements around every model's query
     columns: Lookup = no_columns  # of the tables that macros ask for
 
@@ -233,7 +237,12 @@ def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> 
         owner=defaults.owner,
         description="\n".join(line.strip() for line in header[0].comments),
     )
-    given = block(source, expand_block(source, header, scope))
+    if defaults.on_destructive_change:
+        model = replace(model, on_destructive_change=defaults.on_destructive_change)
+    if defaults.on_additive_change:
+        model = replace(model, on_additive_change=defaults.on_additive_change)
+    own = block(source, expand_block(source, header, scope))
+    given = [*applying(defaults.properties, (each.key for each in own)), *own]
     errors: list[ProjectError] = []
     for each in given:
         try:
@@ -245,6 +254,9 @@ def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> 
         errors.append(source.error(header[0], "The model has no name.", "Add `name schema.table` to MODEL."))
     if errors:
         raise errors[0] if len(errors) == 1 else ProjectErrors(tuple(errors))
+    for each in defaults.properties:
+        if each.key in MERGED and keys[each.key] is not each:
+            model = merged(model, _READERS[each.key](Model("", model.kind, "", 0, ""), each, defaults))
     _check_together(model, keys)
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
 

@@ -63,6 +63,12 @@ _AT_VIEWS = (
     _form(rf"GRANT [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
     _form(rf"REVOKE [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
 )
+# settings that change how fast rows come, not which
+_FAST = re.compile(
+    r"spark\.sql\.(shuffle\.partitions|adaptive\..*|autoBroadcastJoinThreshold|broadcastTimeout|"
+    r"files\.(maxPartitionBytes|openCostInBytes|minPartitionNum|maxPartitionNum|maxRecordsPerFile))",
+    re.IGNORECASE,
+)
 _FIXED = ("spark.sql.catalog", "spark.sql.extensions", "spark.sql.hive", "spark.sql.warehouse", "spark.sql.streaming")
 _HINT = (
     "Before and after a query there may be SET spark.sql..., temporary views and functions, CACHE, REFRESH, and "
@@ -81,7 +87,8 @@ def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozen
             continue
         _check(source, tokens, match, model, temporary)
         if not form.query:
-            return Statement(_own(text, match, model), harmless=form.harmless), set()
+            fast = _FAST.fullmatch(match.groupdict().get("setting") or "") is not None
+            return Statement(_own(text, match, model), harmless=form.harmless or fast), set()
         name = match["name"].lower()
         head = text[: match.end()].rstrip()
         sql, tables = _query(source, _query_tokens(tokens), temporary)
