@@ -98,10 +98,11 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     """The models of a file, one for each of its blueprints, and the audits written below; without those that say
     `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
-    first, *rest = _statements(source, "MODEL")
+    tokens = tokenize(outside_jinja(source))
+    first, *rest = _statements(source, tokens, "MODEL")
     audit_at = next((index for index, each in enumerate(rest) if _begins(each, "AUDIT")), len(rest))
     audits = _audits(source, rest[audit_at:], defaults)
-    below = _tokens_between(source, first[-1], rest[audit_at][0] if audit_at < len(rest) else None) if rest else ()
+    below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
     header, held = held_out(source, first)
     models = []
     for blueprint in blueprints(source, held.get("blueprints"), defaults.scope):
@@ -112,9 +113,9 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     return tuple(models), audits
 
 
-def _tokens_between(source: Source, first: Token, last: Token | None) -> Tokens:
+def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
     """The tokens behind the MODEL block, up to the first audit."""
-    behind = (t for t in tokenize(outside_jinja(source)) if t.start > first.end)
+    behind = (t for t in tokens if t.start > first.end)
     return [t for t in behind if last is None or t.end < last.start][1:]
 
 
@@ -168,7 +169,7 @@ def _around(source: Source, held: Mapping[str, Property], general: Around) -> Ar
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
     """The audits of a file in audits/; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
-    return _audits(source, _statements(source, "AUDIT"), defaults)
+    return _audits(source, _statements(source, tokenize(source), "AUDIT"), defaults)
 
 
 def audit_call(text: str, place: Place) -> AuditCall:
@@ -204,8 +205,8 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
     return model.place if best is None else source.place(tokens[best])
 
 
-def _statements(source: Source, expected: str) -> list[list[Token]]:
-    found = statements(tokenize(outside_jinja(source)))
+def _statements(source: Source, tokens: Tokens, expected: str) -> list[list[Token]]:
+    found = statements(tokens)
     if not found:
         raise ProjectError(
             "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."

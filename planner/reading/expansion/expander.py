@@ -21,6 +21,7 @@ from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, closing, did_yo
 from planner.reading.usermacros import MacroCall
 
 DEEPEST = 50  # macros inside what macros gave
+CALLS = 50_000  # of macros in one file
 MOST = 200_000  # tokens that one statement may grow to
 _TEMPLATE = re.compile(r"@\{(\w+)\}")
 _IN_TEXT = re.compile(r"@\{(\w+)\}|@(\w+)")
@@ -59,6 +60,7 @@ class Expander:
     names: dict[str, Piece | Lambda] = field(default_factory=dict)
     bound: dict[str, Piece] = field(default_factory=dict)  # what the names of the lambda at hand stand for
     depth: int = 0
+    spent: list[int] = field(default_factory=lambda: [0])  # calls so far
 
     def run(self, tokens: Tokens) -> Piece:
         """The tokens with every macro replaced."""
@@ -205,6 +207,9 @@ class Expander:
         key = call.name.lower()
         if self.depth >= DEEPEST:
             raise self.source.error(call.at, f"`@{call.name}` stands in macros that are {DEEPEST} deep: is it endless?")
+        self.spent[0] += 1
+        if self.spent[0] > CALLS:
+            raise self.source.error(call.at, f"The macros of this file call each other more than {CALLS} times.")
         self.depth += 1
         try:
             local = self.names.get(key)
@@ -263,6 +268,7 @@ class Expander:
         if len(values) != len(function.names):
             wanted = ", ".join(function.names)
             raise self.source.error(call.at, f"`@{call.name}` gives {len(values)} values to a function of ({wanted}).")
+        self.spent[0] += 1
         outer = self.bound
         self.bound = {**outer, **dict(zip(function.names, values, strict=True))}
         try:
