@@ -101,27 +101,23 @@ class _Reader:
             self.after_query = True
             return
         now = _run(self.rooms[EVALUATING], part)
-        if now and not views and now[0].text.upper() in _QUERY:
-            if self.query is not None:
+        if not views and now and now[0][0].text.upper() in _QUERY:
+            if self.query is not None or len(now) > 1:
                 raise part.source.error(part.tokens[0], "A model has exactly one query.")
-            self.query, self.after_query = Part(part.source, now), True
+            self.query, self.after_query = Part(part.source, now[0]), True
             return
-        staged = any("@" in token.text for token in part.tokens)
-        created = _run(self.rooms[CREATING], part) if staged else now
-        texts = [[(t.token_type, t.text) for t in each] for each in (now, created)]
-        if texts[0] == texts[1]:
-            self._add(Part(part.source, now), views, ())
-            return
-        self._add(Part(part.source, created), views, (CREATING,))
-        self._add(Part(part.source, now), views, (EVALUATING,))
+        created = _run(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else now
+        texts = [[(t.token_type, t.text) for each in pieces for t in each] for pieces in (now, created)]
+        stages = [(created, (CREATING,)), (now, (EVALUATING,))] if texts[0] != texts[1] else [(now, ())]
+        for pieces, when in stages:
+            for piece in pieces:
+                self._add(Part(part.source, piece), views, when)
 
     def no_query(self, at: Token) -> ProjectError:
         """The error for a model without a query."""
         return self.source.error(at, "The model has no query.", "Write a SELECT below MODEL (...);.")
 
     def _add(self, part: Part, views: bool, stages: tuple[str, ...]) -> None:
-        if not part.tokens:
-            return
         if views:
             self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
             return
@@ -132,11 +128,11 @@ class _Reader:
         self.reads |= reads
 
 
-def _run(room: Expander, part: Part) -> list[Token]:
+def _run(room: Expander, part: Part) -> list[list[Token]]:
     if not any("@" in token.text for token in part.tokens):
-        return list(part.tokens)
+        return [list(part.tokens)]
     own = replace(room, source=part.source) if part.source is not room.source else room
-    return own.run(part.tokens)
+    return own.statements(part.tokens)
 
 
 def _parts(source: Source, tokens: Tokens, scope: Scope, macros: Macros) -> Iterator[tuple[Part, bool]]:

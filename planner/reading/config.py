@@ -25,7 +25,7 @@ from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
 from planner.model import Kind
 from planner.reading.dates import instant, moves, text_of
-from planner.reading.defaults import default_properties, default_statements
+from planner.reading.defaults import default_properties, default_statements, statement_parts
 from planner.reading.documents import Document
 from planner.reading.environments import check_environments
 from planner.reading.kinds import kind_named
@@ -37,8 +37,8 @@ M = TypeVar("M", bound=BaseModel)
 
 LATER = frozenset(
     """default_connection default_test_connection default_scheduler loader loader_kwargs env_vars username
-    gateway_managed_virtual_layer infer_python_dependencies model_naming before_all
-    after_all dbt time_column_format physical_schema_override scheduler state_schema variables_file
+    gateway_managed_virtual_layer infer_python_dependencies model_naming
+    dbt time_column_format physical_schema_override scheduler state_schema variables_file
     auto_categorize_changes
     partitioned_by clustered_by session_properties python_env batch_concurrency""".split()
 )
@@ -215,6 +215,8 @@ class Config(Section):
     physical_table_naming_convention: Literal["schema_and_table", "table_only", "hash_md5"] = "schema_and_table"
     virtual_environment_mode: Literal["full", "dev_only"] = "full"
     default_target_environment: str = "prod"
+    before_all: tuple[str, ...] | str = ()
+    after_all: tuple[str, ...] | str = ()
     ignore_patterns: tuple[str, ...] = ()
     cache_dir: str | None = None
     log_limit: int = 20
@@ -260,6 +262,8 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         owner=given.owner,
         properties=default_properties(given.model_dump(), document),
         around=default_statements(given.model_dump(), document, checked_dialect(given.dialect, document.place(at))),
+        before_all=statement_parts(config.before_all, document, ("before_all",), given.dialect),
+        after_all=statement_parts(config.after_all, document, ("after_all",), given.dialect),
         on_destructive_change=given.on_destructive_change or "",
         on_additive_change=given.on_additive_change or "",
         audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),

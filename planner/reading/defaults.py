@@ -11,7 +11,7 @@ from typing import Any
 from planner.errors import ProjectError
 from planner.model import Kind, Model
 from planner.reading.body import Around, Part
-from planner.reading.documents import Document
+from planner.reading.documents import Document, Path
 from planner.reading.properties import Property
 from planner.reading.sqltext import Source, statements, tokenize
 
@@ -39,14 +39,17 @@ def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Pr
 def default_statements(given: Mapping[str, Any], document: Document, dialect: str) -> Around:
     """The statements that run around every model's query, in the dialect of the defaults."""
 
-    def parts(key: str) -> Iterable[Part]:
-        listed = [given[key]] if isinstance(given.get(key), str) else given.get(key) or ()
-        for index, text in enumerate(listed):
-            source = Source(document.path, text, dialect, document.place((AT, key, index)))
-            yield from (Part(source, tokens) for tokens in statements(tokenize(source)))
-
-    before, after, views = (tuple(parts(key)) for key in AROUND)
+    before, after, views = (statement_parts(given.get(key) or (), document, (AT, key), dialect) for key in AROUND)
     return Around(before, after, views)
+
+
+def statement_parts(given: Iterable[str] | str, document: Document, at: Path, dialect: str) -> tuple[Part, ...]:
+    """A list of texts as statements, each at its line."""
+    found = []
+    for index, text in enumerate([given] if isinstance(given, str) else given):
+        source = Source(document.path, text, dialect, document.place((*at, index)))
+        found += [Part(source, tokens) for tokens in statements(tokenize(source))]
+    return tuple(found)
 
 
 def applying(defaults: Iterable[Property], own: Iterable[str]) -> tuple[Property, ...]:

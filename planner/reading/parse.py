@@ -80,6 +80,8 @@ class Defaults:
     on_destructive_change: str = ""
     on_additive_change: str = ""
     properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
+    before_all: tuple[Part, ...] = ()  # statements that run when a plan is applied
+    after_all: tuple[Part, ...] = ()
     around: Around = field(default_factory=Around)  # statements around every model's query
     columns: Lookup = no_columns  # of the tables that macros ask for
 

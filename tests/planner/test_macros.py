@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from planner.errors import ProjectError
 from planner.intervals import Interval
 from planner.project import load_project
 from planner.reading.dates import end_instant, instant
-from planner.reading.macros import Scope, dates, expand, expand_block, spark_tree
+from planner.reading.expansion.expander import CALLS
+from planner.reading.macros import Scope, dates, expand, expand_block, expander, spark_tree
 from planner.reading.parse import Defaults, parse_model
 from planner.reading.sqltext import Source, parsed, tokenize
 from planner.reading.usermacros import MacroCall
@@ -207,3 +209,11 @@ def test_jinja_macros_call_each_other_and_variables(tmp_path: Path) -> None:
     }
 
     assert load_project(project_of(tmp_path, files), NOW).models["s.m"].sql == "SELECT a * 3 + 1 AS it FROM s.a"
+
+
+def test_macros_that_call_each_other_too_often_are_ended() -> None:
+    source = Source("models/a.sql", "SELECT @EACH([1, 2, 3], x -> x)", "spark")
+    room = replace(expander(source, Scope()), spent=[CALLS])
+
+    with pytest.raises(ProjectError, match=r"^models/a.sql:1: The macros of this file call each other more than 50000"):
+        room.run(tokenize(source))

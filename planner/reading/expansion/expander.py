@@ -81,6 +81,16 @@ class Expander:
             index = end
         return out
 
+    def statements(self, tokens: Tokens) -> list[Piece]:
+        """What a statement stands for: a macro that is all of it may give none, or several."""
+        given = fused(tokens)
+        if given and given[0].token_type is TokenType.VAR and given[0].text.startswith("@"):
+            pieces, end = self._one(given, 0, [])
+            if pieces is not None and end == len(given):
+                return [each for each in pieces if each]
+        found = self.run(given)
+        return [found] if found else []
+
     def _one(self, given: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
         """What the token at `index` (and its arguments) stands for, None for itself; and where it ends."""
         token = given[index]
