@@ -25,6 +25,7 @@ from planner.meaning.sources import Table
 from planner.meaning.stretch import Stretched, bounded, stretched
 from planner.meaning.terms import Opaque, Relation
 from planner.meaning.types import type_of
+from planner.model import Model
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,16 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
     return _known(tree, qualified, parents, time_column)
 
 
-def prepared_by(shape: Shape, statements: str, reads: frozenset[str]) -> Shape:
-    """The shape of a query before which statements run that may change what it returns: nothing else is known of it."""
-    text = Digests().of("after statements", statements, shape.text)
-    every = {name: Reads(every=True) for name in reads}
+def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
+    """The shape of a model's query over its parents.
+
+    Where statements run before it that may change what it returns, no column of it can be followed.
+    """
+    shape = shape_of(model.sql, parents, model.time_column)
+    if not model.shaping:
+        return shape
+    text = Digests().of("after statements", repr(model.shaping), shape.text)
+    every = {name: Reads(every=True) for name in parents}
     return Shape(shape.known, text, shape.columns, reads=every)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from planner.blockers import readers_of_removed, unresolved
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Forward, Word
-from planner.columns import Parent, Shape, prepared_by, shape_of
+from planner.columns import Parent, Shape, model_shape
 from planner.cutoff import Comparison
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
@@ -393,10 +393,7 @@ def _change_kind(verdict: Verdict, edited: bool) -> ChangeKind:
 
 
 def _shape(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
-    if not model.sql:
-        return None
-    shape = shape_of(model.sql, parents, model.time_column)
-    return prepared_by(shape, repr(model.shaping), frozenset(parents)) if model.shaping else shape
+    return model_shape(model, parents) if model.sql else None
 
 
 def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:

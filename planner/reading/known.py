@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.columns import Parent, shape_of
+from planner.columns import Parent, model_shape
 from planner.model import Kind, Model
 from planner.reading.scope import ColumnTypes
 
@@ -48,7 +48,7 @@ class KnownColumns:
         if not model.sql or model.name in above:
             return None
         parents = {name: self._parent(name, (*above, model.name)) for name in model.depends_on}
-        shape = shape_of(model.sql, parents, model.time_column)
+        shape = model_shape(model, parents)
         types = dict(shape.types)
         return {name: types.get(name, "") for name in shape.columns} if shape.columns else None
 

@@ -52,7 +52,7 @@ _BESIDE = (
     _form(r"UNCACHE TABLE (?:IF EXISTS )?[`@\w.]+", harmless=True),
     _form(r"REFRESH (?:TABLE )?[`@\w.]+", harmless=True),
     _form(r"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) FUNCTION \w+~\(.*"),
-    _form(r"DROP (?:TEMPORARY|TEMP) FUNCTION (?:IF EXISTS )?\w+", harmless=True),
+    _form(r"DROP (?:TEMPORARY|TEMP) FUNCTION (?:IF EXISTS )?\w+"),
     _form(rf"ANALYZE TABLE {_TABLE} .*", harmless=True),
     _form(rf"ALTER TABLE {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
     _form(rf"COMMENT ON TABLE {_TABLE} IS .*", harmless=True),

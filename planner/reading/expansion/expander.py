@@ -21,6 +21,7 @@ from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, closing, did_yo
 from planner.reading.usermacros import MacroCall
 
 DEEPEST = 50  # macros inside what macros gave
+LATER = ("resolve_template", "column_type", "physical_location", "insert_seed")  # SQLMesh has them
 CALLS = 50_000  # of macros in one file
 MOST = 200_000  # tokens that one statement may grow to
 _TEMPLATE = re.compile(r"@\{(\w+)\}")
@@ -174,6 +175,8 @@ class Expander:
 
     def unknown(self, at: Token, name: str) -> ProjectError:
         """The error for a name that nobody knows."""
+        if name.lower() in LATER:
+            return self.source.error(at, f"The macro `@{name}` is not supported.")
         own = {f"@{each}" for each in (*self.scope.variables, *self.scope.blueprint, *self.names)}
         own |= {f"@{each}" for each in self.scope.macros.names}
         near = did_you_mean(f"@{name}", own | {f"@{each}" for each in (*DATES, *self.scope.names(), *self.built_in)}, 0)
