@@ -35,6 +35,7 @@ from planner.events import (
 from planner.intervals import Interval, Timeline, batches, between, intersection, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
+from planner.reading.scope import EVALUATING
 from planner.schedule import out_of_order
 from planner.seeds import read_seed
 from planner.snapshot import Snapshot
@@ -248,7 +249,7 @@ class Backfill:
             started = time.monotonic()
             self._check_sources(work, copied)
             self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be cut off
-            written = self._copy(work, table, interval) if copied else self._write(snapshot, table, interval, held)
+            written = self._copy(work, table, interval) if copied else self._evaluate(snapshot, table, interval, held)
             undo = partial(take_back, self.engine, table, snapshot.model, interval, held)
             audited = self._audit(snapshot, interval, lease, undo)
             for over in between(interval.start, min(interval.end, work.until or interval.end)):
@@ -283,6 +284,11 @@ class Backfill:
         if table.partitioning is None:
             return self.engine.replace_table(table, sql)
         return self.engine.replace_interval(table, sql, interval)
+
+    def _evaluate(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:
+        """The batch, between the statements that run beside it."""
+        with self.engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
+            return self._write(snapshot, table, interval, held)
 
     def _write(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:
         model = snapshot.model

@@ -25,6 +25,7 @@ from planner.meaning.sources import Table
 from planner.meaning.stretch import Stretched, bounded, stretched
 from planner.meaning.terms import Opaque, Relation
 from planner.meaning.types import type_of
+from planner.model import Model
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,19 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
     except SqlglotError:
         return _unknown(sql, tree, names, _unresolved(tree, schemas))
     return _known(tree, qualified, parents, time_column)
+
+
+def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
+    """The shape of a model's query over its parents.
+
+    Where statements run before it that may change what it returns, no column of it can be followed.
+    """
+    shape = shape_of(model.sql, parents, model.time_column)
+    if not model.shaping:
+        return shape
+    text = Digests().of("after statements", repr(model.shaping), shape.text)
+    every = {name: Reads(every=True) for name in parents}
+    return Shape(shape.known, text, shape.columns, reads=every)
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +19,8 @@ from planner.intervals import UNITS, Interval, intersection
 from planner.merging.merge import merged
 from planner.model import Column, Kind, Model
 from planner.partitioning import BATCH, check_columns, parts_of
-from planner.render import render
+from planner.reading.scope import CREATING
+from planner.render import beside, render
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
 from planner.state import StateStore
@@ -50,6 +51,15 @@ class Layout:
     def query(self, model: Model, interval: Interval | None) -> str:
         """The model's query over physical tables, for an interval."""
         return render(model, self.tables, self.embedded, interval, self.now)
+
+    def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
+        """The statements that run before and after a model's query, at a stage."""
+        model = snapshot.model
+        before, after = (
+            beside(listed, stage, snapshot.table, self.tables, self.embedded, interval, self.now)
+            for listed in (model.pre_statements, model.post_statements)
+        )
+        return before, after
 
     def reads(self, name: str) -> frozenset[str]:
         """The models whose tables a model's query reads, through embedded ones."""
@@ -152,7 +162,7 @@ def _create(
         known = store.physical_table(name)
         if known and known.garbage:
             engine.drop_table(name)  # what the janitor began, and did not live to finish
-        with at_model(snapshot.model):
+        with at_model(snapshot.model), engine.beside(*layout.beside(snapshot, CREATING, None)):
             if snapshot.kind is Kind.VIEW:
                 engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
             else:
@@ -250,7 +260,8 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
         assert model.seed is not None
         found = model.columns or tuple(Column(name, "string") for name in model.seed.header)
     else:
-        with at_model(model):
+        before, _ = layout.beside(snapshot, CREATING, ONCE[0])
+        with at_model(model), engine.beside(before, ()):
             found = _declared(model, engine.schema(layout.query(model, ONCE[0])))
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)

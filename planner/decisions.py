@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from planner.blockers import readers_of_removed, unresolved
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Forward, Word
-from planner.columns import Parent, Shape, shape_of
+from planner.columns import Parent, Shape, model_shape
 from planner.cutoff import Comparison
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
@@ -412,7 +412,7 @@ def _change_kind(verdict: Verdict, edited: bool) -> ChangeKind:
 
 
 def _shape(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
-    return shape_of(model.sql, parents, model.time_column) if model.sql else None
+    return model_shape(model, parents) if model.sql else None
 
 
 def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ partitions of one interval) at the new files, so that a reader never fails and a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -145,6 +146,12 @@ class Table:
 
 class Engine(Protocol):
     """A Spark that holds the tables. Every verb raises QueryError (Spark said no) or Cancelled."""
+
+    def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
+        """A context in which this thread has a session of its own, with statements at its begin and at its end.
+
+        Those after it do not run when it fails. Without statements there is no such session.
+        """
 
     def schema(self, sql: str) -> tuple[Column, ...]:
         """The columns a query would return; nothing is run."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from planner.errors import RequestError
+from planner.model import Statement
 from planner.naming import DEFAULT, Naming
 from planner.naming import PROD as PROD
 from planner.snapshot import Snapshot
@@ -49,6 +50,7 @@ class View:
     column_comments: tuple[tuple[str, str], ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     stored: bool = True  # the table holds rows, and is no view itself
+    statements: tuple[Statement, ...] = ()  # that run when it is made or moved
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,16 @@ def views_of(environment: Environment) -> dict[str, View]:
 def _view(snapshot: Snapshot, name: str) -> View:
     model = snapshot.model
     stored, columns = snapshot.kind.is_stored, model.column_descriptions
-    return View(model.name, name, snapshot.table, model.description, columns, model.virtual_properties, stored)
+    return View(
+        model.name,
+        name,
+        snapshot.table,
+        model.description,
+        columns,
+        model.virtual_properties,
+        stored,
+        model.on_virtual_update,
+    )
 
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:

@@ -29,6 +29,7 @@ from planner.schedule import ONCE
 from planner.snapshot import Snapshot
 from planner.standing import ask_standalone, forget_standalone
 from planner.state import Lease, StateStore
+from planner.surrounding import AFTER, BEFORE, run_surrounding, surrounding
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,9 @@ def apply(
     asked, at_first = plan.id, plan
     try:
         forget_standalone(plan, store, project)
+        before = surrounding(project, plan.new, BEFORE)
+        after = surrounding(project, plan.new, AFTER)
+        run_surrounding(engine, before)
         plan, done = _built(plan, project, engine, store, emit, now, replan if complete else None)
         layout = Layout(plan.new.snapshots, plan.parents, now)
         samples = project.config.audits.show_samples
@@ -98,7 +102,9 @@ def apply(
             return done
         if complete:
             _check_loaded(plan, store)
-        return _promote(replace(plan, id=asked), engine, store, lease, done, emit, who, note)
+        done = _promote(replace(plan, id=asked), engine, store, lease, done, emit, who, note)
+        run_surrounding(engine, after)
+        return done
     except KeyboardInterrupt:
         raise Cancelled("the run was cancelled.") from None
 

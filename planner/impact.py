@@ -12,7 +12,7 @@ from planner.change import Category, Columns
 from planner.columns import Shape
 from planner.fingerprint import Fingerprint, digest
 from planner.meaning.digests import Seen
-from planner.model import Kind, Model
+from planner.model import Kind, Model, Statement
 
 UNTOUCHED = Columns()
 EVERY = Columns(every=True)
@@ -240,6 +240,7 @@ def row_settings(model: Model) -> dict[str, str]:
         "history": repr(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
         "partitioned_by": repr(model.partitioned_by) if _replaces_partitions(model) else "",
+        "pre_statements": repr(listed) if (listed := model.shaping) else "",
     }
 
 
@@ -262,6 +263,12 @@ def layout(model: Model) -> dict[str, str]:
     }
 
 
+def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
+    """The statements beside a model's query that change no row."""
+    before = tuple(each for each in model.pre_statements if each.harmless)
+    return before, model.post_statements, model.on_virtual_update
+
+
 def _words_about(model: Model) -> dict[str, str]:
     """What is said of a model without changing a row."""
     return {
@@ -282,6 +289,7 @@ def _words_about(model: Model) -> dict[str, str]:
         "on_destructive_change": model.on_destructive_change,
         "on_additive_change": model.on_additive_change,
         "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
+        "statements": repr(listed) if any(listed := _harmless(model)) else "",
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from planner.columns import Parent, Shape, shape_of
+from planner.columns import Parent, Shape, model_shape
 from planner.errors import RequestError
 from planner.graph import Graph, graph_of
 from planner.meaning.lineage import tables_in
@@ -120,7 +120,7 @@ def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
     types = tuple((column.name, spelled(column.type)) for column in model.columns)
     if not model.sql:
         return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
-    shape = shape_of(model.sql, parents, model.time_column)
+    shape = model_shape(model, parents)
     cast = types if types and model.kind is not Kind.VIEW else shape.types
     table = Parent(shape.columns or declared, types=cast)
     if shape.relation is not None:

@@ -119,6 +119,20 @@ class History:
 
 
 @dataclass(frozen=True)
+class Statement:
+    """SQL that runs beside a model's query, in Spark's dialect; dates and `@this_model` stand in it as macros.
+
+    `head` is all of it, or what stands before the query in it; `makes` is the temporary view that it makes.
+    """
+
+    head: str
+    query: str = ""
+    makes: str = ""
+    harmless: bool = False  # it cannot change rows
+    stages: tuple[str, ...] = ("creating", "evaluating")  # when it runs: before the table is there, with each batch
+
+
+@dataclass(frozen=True)
 class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
@@ -173,6 +187,14 @@ class Model:
     auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
     ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
     virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted
+    pre_statements: tuple[Statement, ...] = ()
+    post_statements: tuple[Statement, ...] = ()
+    on_virtual_update: tuple[Statement, ...] = ()  # when an environment's view is made or moved
+
+    @property
+    def shaping(self) -> tuple[Statement, ...]:
+        """The statements before the query that may change what it returns."""
+        return tuple(each for each in self.pre_statements if not each.harmless)
 
     @property
     def schema(self) -> str:

@@ -20,9 +20,10 @@ from planner.reading.builtins import check_call
 from planner.reading.config import Config, read_config, read_defaults
 from planner.reading.documents import Document, read_document
 from planner.reading.external import external_models
+from planner.reading.known import KnownColumns, NotRead
 from planner.reading.linting import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
-from planner.reading.macros import Scalar
-from planner.reading.parse import Defaults, line_of, parse_audits, parse_model
+from planner.reading.parse import Defaults, line_of, parse_audits, parse_models
+from planner.reading.scope import Scalar
 from planner.reading.sqltext import did_you_mean
 from planner.reading.testcase import Surroundings, UnitTest, read_tests
 from planner.seeds import with_seed
@@ -93,6 +94,8 @@ class _Reading:
     def finish(self) -> None:
         """ProjectErrors when there were any, in the order of files and lines."""
         if self.errors:
+            # a wrong default is found in every file
+            self.errors = list({str(error): error for error in self.errors}.values())
             self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
             raise ProjectErrors(tuple(self.errors))
 
@@ -116,6 +119,7 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     defaults = read_defaults(config, chosen, document, now)
     own = _own_rules(reading, config)
     rules = chosen_rules(config.linter, document, own)
+    defaults = replace(defaults, jinja=_jinja_macros(reading, config))
 
     models, audits = _read_models(reading, config, defaults)
     reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
@@ -164,8 +168,9 @@ def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
 def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
     """The model as it would be with these variables on top of the project's."""
     both = {**project.defaults.variables, **{name.lower(): value for name, value in variables.items()}}
-    again, _ = parse_model(model.source, model.path, replace(project.defaults, variables=both))
-    return again or model
+    columns = KnownColumns(project.models, complete=True).of
+    again, _ = parse_models(model.source, model.path, replace(project.defaults, variables=both, columns=columns))
+    return next((each for each in again if each.name == model.name), model)
 
 
 def _config_document(reading: _Reading) -> Document:
@@ -177,6 +182,10 @@ def _config_document(reading: _Reading) -> Document:
     raise ProjectError(
         f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to make a project of it."
     )
+
+
+def _jinja_macros(reading: _Reading, config: Config) -> tuple[tuple[str, str], ...]:
+    return tuple((reading.name(path), reading.text(path)) for path in _files(reading, config, "macros", ".sql"))
 
 
 def _document(reading: _Reading, path: Path) -> Document:
@@ -211,16 +220,22 @@ def _test_file(reading: _Reading, path: str, test: str) -> str:
 def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
+    known, waiting = KnownColumns(models), list[Path]()
+    defaults = replace(defaults, columns=known.of)
 
     def read(path: Path) -> None:
         if path.suffix == ".py":
             if path.name == "__init__.py":
                 return
             raise ProjectError("Python models are not supported yet.", place=Place(reading.name(path), 1))
-        model, inline = parse_model(reading.text(path), reading.name(path), defaults)
+        try:
+            found, inline = parse_models(reading.text(path), reading.name(path), defaults)
+        except NotRead:
+            waiting.append(path)
+            return
         for audit in inline:
             _add_audit(audits, audit)
-        if model is not None:
+        for model in found:
             _add_model(models, with_seed(reading.root, model) if model.seed else model)
 
     def read_external(path: Path) -> None:
@@ -231,6 +246,12 @@ def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple
     singles = (reading.root / name for name in ("external_models.yaml", "external_models.yml"))
     reading.each((path for path in singles if path.is_file()), read_external)
     reading.each(_files(reading, config, "external_models", ".yaml", ".yml"), read_external)
+    while waiting and not (reading.errors and known.complete):
+        again, count = waiting[:], len(waiting)
+        waiting.clear()
+        reading.each(again, read)
+        # what still waits asks for tables that are in no file, or in a circle
+        known.complete = known.complete or len(waiting) == count
     return dict(sorted(models.items())), audits
 
 

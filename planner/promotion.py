@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from planner.engine import Engine
 from planner.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
@@ -25,6 +26,8 @@ from planner.events import (
     ViewSwapped,
 )
 from planner.model import Column
+from planner.reading.scope import EVALUATING
+from planner.render import beside
 from planner.state import Action, Lease, Promotion, Revision, StateStore
 
 THREADS = 2  # the catalog has one lock: more of them gain nothing
@@ -190,6 +193,7 @@ class _Swapping:
         table = ".".join(f"`{part}`" for part in view.table.split("."))
         self.store.check(self.lease)
         self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"))
+        self._run_statements(view)
         self.store.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
 
@@ -199,6 +203,12 @@ class _Swapping:
         if view.stored and any(column.comment for column in (*known, *columns)):
             self.engine.comment_columns(view.table, columns)
         self.engine.swap_view(view.name, sql, view.comment, columns, view.properties)
+
+    def _run_statements(self, view: View) -> None:
+        """What the model says of its view, each time that this is made or moved."""
+        statements = beside(view.statements, EVALUATING, view.name, {}, {}, None, datetime.now(UTC))
+        if statements:
+            self._attempt(view, lambda: _run(self.engine, statements))
 
     def _drop(self, view: View) -> None:
         self.store.check(self.lease)
@@ -226,6 +236,11 @@ class _Swapping:
         if isinstance(error, QueryError):
             self._refused.add(view.name)
         raise error
+
+
+def _run(engine: Engine, statements: tuple[str, ...]) -> None:
+    with engine.beside(statements, ()):
+        pass
 
 
 def _earlier(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from sqlglot import exp
 
 from planner.intervals import Interval
-from planner.model import Model
+from planner.model import Model, Statement
 from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.names import table_key
 
+_NAMES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|@(\w+)")
 _CARRIED = ("joins", "laterals", "pivots", "sample")
 
 
@@ -39,6 +41,30 @@ def rendered(
     tree = spark_tree(sql).copy()
     _replace_tables(tree, tables, embedded)
     return fill(tree, values)
+
+
+def beside(
+    statements: Iterable[Statement],
+    stage: str,
+    this: str,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    interval: Interval | None,
+    execution: datetime,
+) -> tuple[str, ...]:
+    """The statements of a stage in Spark SQL; `this` is the table (or view) that `@this_model` stands for."""
+    values = dates(interval, execution)
+    known = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
+
+    def text(match: re.Match[str]) -> str:
+        return known.get(match[1].lower(), match[0]) if match[1] else match[0]
+
+    return tuple(
+        _NAMES.sub(text, each.head)
+        + (f" {spark_text(rendered(each.query, tables, embedded, values))}" if each.query else "")
+        for each in statements
+        if stage in each.stages
+    )
 
 
 def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:

@@ -25,23 +25,22 @@ from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
 from planner.model import Kind
 from planner.reading.dates import instant, moves, text_of
+from planner.reading.defaults import default_properties, default_statements, statement_parts
 from planner.reading.documents import Document
 from planner.reading.environments import check_environments
 from planner.reading.kinds import kind_named
-from planner.reading.macros import Scalar
 from planner.reading.parse import Defaults, audit_call
 from planner.reading.sqltext import checked_dialect, did_you_mean
+from planner.reading.usermacros import Variable
 
 M = TypeVar("M", bound=BaseModel)
 
 LATER = frozenset(
     """default_connection default_test_connection default_scheduler loader loader_kwargs env_vars username
-    gateway_managed_virtual_layer infer_python_dependencies model_naming before_all
-    after_all dbt time_column_format physical_schema_override scheduler state_schema variables_file
+    gateway_managed_virtual_layer infer_python_dependencies model_naming
+    dbt time_column_format physical_schema_override scheduler state_schema variables_file
     auto_categorize_changes
-    partitioned_by clustered_by physical_properties virtual_properties session_properties pre_statements
-    post_statements on_virtual_update storage_format table_format allow_partials interval_unit
-    on_destructive_change on_additive_change python_env enabled batch_concurrency""".split()
+    partitioned_by clustered_by session_properties python_env batch_concurrency""".split()
 )
 
 
@@ -81,7 +80,7 @@ class StateConfig(Section):
     concurrent_tasks: int = 1
 
 
-VariableValue = str | int | float | bool | date | datetime | None
+VariableValue = str | int | float | bool | date | datetime | None | list[Any] | dict[str, Any]
 
 
 class GatewayConfig(Section):
@@ -102,6 +101,18 @@ class ModelDefaults(Section):
     cron: str = "@daily"
     owner: str = ""
     audits: tuple[str, ...] = ()
+    storage_format: str | None = None
+    table_format: str | None = None
+    physical_properties: dict[str, str | int | float | bool] | None = None
+    virtual_properties: dict[str, str | int | float | bool] | None = None
+    pre_statements: tuple[str, ...] | str = ()
+    post_statements: tuple[str, ...] | str = ()
+    on_virtual_update: tuple[str, ...] | str = ()
+    on_destructive_change: Literal["error", "warn", "allow", "ignore"] | None = None
+    on_additive_change: Literal["error", "warn", "allow", "ignore"] | None = None
+    allow_partials: bool | None = None
+    interval_unit: str | None = None
+    enabled: bool | None = None
     optimize_query: bool = True
     validate_query: bool = True
 
@@ -204,6 +215,8 @@ class Config(Section):
     physical_table_naming_convention: Literal["schema_and_table", "table_only", "hash_md5"] = "schema_and_table"
     virtual_environment_mode: Literal["full", "dev_only"] = "full"
     default_target_environment: str = "prod"
+    before_all: tuple[str, ...] | str = ()
+    after_all: tuple[str, ...] | str = ()
     ignore_patterns: tuple[str, ...] = ()
     cache_dir: str | None = None
     log_limit: int = 20
@@ -247,6 +260,12 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         start_text=moving,
         cron=given.cron,
         owner=given.owner,
+        properties=default_properties(given.model_dump(), document),
+        around=default_statements(given.model_dump(), document, checked_dialect(given.dialect, document.place(at))),
+        before_all=statement_parts(config.before_all, document, ("before_all",), given.dialect),
+        after_all=statement_parts(config.after_all, document, ("after_all",), given.dialect),
+        on_destructive_change=given.on_destructive_change or "",
+        on_additive_change=given.on_additive_change or "",
         audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
         variables=_variables(config, gateway),
         gateway=gateway,
@@ -306,15 +325,24 @@ def _section_of(annotation: Any) -> Any:
 
 
 def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
-    text = given.get("name") if isinstance(given, dict) else given
-    kind = kind_named(str(text), place) if text else Kind.VIEW
-    if kind not in (Kind.VIEW, Kind.FULL, Kind.EMBEDDED) or (isinstance(given, dict) and len(given) > 1):
-        message = f"`{kind}` as every model's kind, with settings of its own, is not supported yet."
-        raise ProjectError(message, place=place, hint="Use VIEW, FULL or EMBEDDED.")
+    """The kind where `model_defaults` names it alone; one with settings is read like a model's own."""
+    if given is None or isinstance(given, dict):
+        return Kind.VIEW
+    kind = kind_named(given, place)
+    if kind not in (Kind.VIEW, Kind.FULL, Kind.EMBEDDED):
+        hint = "Write `kind:` with `name:` and its settings below it."
+        raise ProjectError(f"`{kind}` as every model's kind needs settings, or cannot be it.", place=place, hint=hint)
     return kind
 
 
-def _variables(config: Config, gateway: str) -> dict[str, Scalar]:
+def _variables(config: Config, gateway: str) -> dict[str, Variable]:
     """Variable (lower case) -> value; a gateway's own hide the project's."""
     both = {**config.variables, **config.gateways[gateway].variables}
-    return {name.lower(): value for name, value in both.items()}
+    return {name.lower(): _frozen(value) for name, value in both.items()}
+
+
+def _frozen(value: Any) -> Variable:
+    """A value of YAML, its lists as tuples."""
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in value)
+    return {str(key): _frozen(each) for key, each in value.items()} if isinstance(value, dict) else value

@@ -42,8 +42,11 @@ def refuse_java(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
             raise source.error(named, f"`{call.name}` runs Java code of the machine and is not allowed.")
 
 
-def name_tables(tree: exp.Expr, source: Source, tokens: Tokens) -> set[str]:
-    """The tables that a query reads, CTEs left out; each is rewritten in the tree as `schema.table` in lower case."""
+def name_tables(tree: exp.Expr, source: Source, tokens: Tokens, temporary: frozenset[str] = frozenset()) -> set[str]:
+    """The tables that a query reads, CTEs and `temporary` views left out.
+
+    Each is rewritten in the tree as `schema.table` in lower case.
+    """
     found = set()
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "identifier":
@@ -53,7 +56,7 @@ def name_tables(tree: exp.Expr, source: Source, tokens: Tokens) -> set[str]:
             continue  # a table function, or @this_model in an audit
         if isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint):
             continue  # BROADCAST(b) names an alias
-        if not table.db and _is_cte(table):
+        if not table.db and (_is_cte(table) or table.name.lower() in temporary):
             continue
         text = ".".join(part.name for part in table.parts)
         name = model_name(text, _place(text, table, source, tokens))

@@ -6,7 +6,6 @@ Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `op
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,11 +18,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
 from planner.model import Audit, AuditCall, Kind, Model
+from planner.reading.blueprints import blueprints, held_out
+from planner.reading.body import Around, Body, Macros, Part, is_jinja, outside_jinja, read_body
 from planner.reading.builtins import parameters
 from planner.reading.dates import end_instant, instant, moves
+from planner.reading.defaults import MERGED, applying, merged
 from planner.reading.faithful import spark_text
 from planner.reading.kinds import cron, with_kind
-from planner.reading.macros import Scalar, Scope, check_places, expand, expand_block, spark_tree
+from planner.reading.macros import Scope, check_places, expand, expand_block, spark_tree
 from planner.reading.names import model_name, name_outputs, name_tables, refuse_java
 from planner.reading.properties import (
     Property,
@@ -46,10 +48,11 @@ from planner.reading.properties import (
     words,
 )
 from planner.reading.schedules import unit, unit_error, zone
+from planner.reading.scope import Lookup, no_columns
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
+from planner.reading.usermacros import NoMacros, UserMacros, Variable
 
-LATER = """session_properties signals blueprints
-    pre_statements post_statements on_virtual_update gateway physical_version default_catalog
+LATER = """session_properties signals gateway physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
@@ -71,33 +74,105 @@ class Defaults:
     cron: str = "@daily"
     owner: str = ""
     audits: tuple[AuditCall, ...] = ()
-    variables: Mapping[str, Scalar] = field(default_factory=dict)
+    variables: Mapping[str, Variable] = field(default_factory=dict)
     gateway: str = ""
+    macros: UserMacros = field(default_factory=NoMacros)  # the project's own
+    jinja: Macros = ()
+    on_destructive_change: str = ""
+    on_additive_change: str = ""
+    properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
+    before_all: tuple[Part, ...] = ()  # statements that run when a plan is applied
+    after_all: tuple[Part, ...] = ()
+    around: Around = field(default_factory=Around)  # statements around every model's query
+    columns: Lookup = no_columns  # of the tables that macros ask for
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.variables, self.gateway)
+        return Scope(self.variables, self.gateway, macros=self.macros, columns=self.columns)
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
-    """The model of a file and the audits written below it; None when it says `enabled false`; ProjectError(s)."""
+    """The one model of a file and the audits written below it; None when it says `enabled false`; ProjectError(s)."""
+    models, audits = parse_models(text, path, defaults)
+    return (models[0] if models else None), audits
+
+
+def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
+    """The models of a file, one for each of its blueprints, and the audits written below; without those that say
+    `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
-    first, *rest = _statements(source, "MODEL")
-    model = _model(source, first, defaults)
+    tokens = tokenize(outside_jinja(source))
+    first, *rest = _statements(source, tokens, "MODEL")
     audit_at = next((index for index, each in enumerate(rest) if _begins(each, "AUDIT")), len(rest))
     audits = _audits(source, rest[audit_at:], defaults)
-    if model is not None and _has_query(model.kind):
-        query = _only_query(source, first[0], rest[:audit_at])
-        model = _without_kept(_with_query(model, source, query, defaults))
-    elif model is not None and rest[:audit_at]:
-        raise source.error(rest[0][0], f"A {model.kind} model has no query.")
-    return model, audits
+    below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
+    header, held = held_out(source, first)
+    models = []
+    for blueprint in blueprints(source, held.get("blueprints"), defaults.scope):
+        scope = replace(defaults.scope, blueprint=blueprint)
+        model = _model(source, header, defaults, scope)
+        if model is not None:
+            models.append(_with_body(model, source, below, scope, held, defaults, first[0]))
+    return tuple(models), audits
+
+
+def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
+    """The tokens behind the MODEL block, up to the first audit."""
+    behind = (t for t in tokens if t.start > first.end)
+    return [t for t in behind if last is None or t.end < last.start][1:]
+
+
+def _with_body(
+    model: Model,
+    source: Source,
+    below: Tokens,
+    scope: Scope,
+    held: Mapping[str, Property],
+    defaults: Defaults,
+    at: Token,
+) -> Model:
+    """The model with its query and the statements around it."""
+    scope = replace(scope, model=model.name, kind=str(model.kind))
+    if model.kind is Kind.EXTERNAL and below:
+        raise source.error(below[0], f"A {model.kind} model has no query.")
+    around = _around(source, held, defaults.around) if model.kind not in (Kind.EXTERNAL, Kind.EMBEDDED) else Around()
+    body = read_body(source, below, scope, defaults.jinja, around, at)
+    if body.query is not None and not _has_query(model.kind):
+        raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
+    model = replace(
+        model,
+        pre_statements=body.pre_statements,
+        post_statements=body.post_statements,
+        on_virtual_update=body.on_virtual_update,
+        depends_on=tuple(sorted({*model.depends_on, *body.reads})),
+    )
+    if model.kind is Kind.EMBEDDED and (body.pre_statements or body.post_statements or body.on_virtual_update):
+        raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
+    if body.query is None:
+        return model
+    return _without_kept(_with_query(model, body.query, body))
+
+
+def _around(source: Source, held: Mapping[str, Property], general: Around) -> Around:
+    """The statements of the project's defaults, and those in MODEL."""
+
+    def parts(key: str) -> tuple[Part, ...]:
+        if key not in held:
+            return ()
+        sources = (Source(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
+        return tuple(Part(each, tokenize(each)) for each in sources)
+
+    return Around(
+        (*general.before, *parts("pre_statements")),
+        (*general.after, *parts("post_statements")),
+        (*general.views, *parts("on_virtual_update")),
+    )
 
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
     """The audits of a file in audits/; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
-    return _audits(source, _statements(source, "AUDIT"), defaults)
+    return _audits(source, _statements(source, tokenize(source), "AUDIT"), defaults)
 
 
 def audit_call(text: str, place: Place) -> AuditCall:
@@ -133,8 +208,8 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
     return model.place if best is None else source.place(tokens[best])
 
 
-def _statements(source: Source, expected: str) -> list[list[Token]]:
-    found = statements(tokenize(source))
+def _statements(source: Source, tokens: Tokens, expected: str) -> list[list[Token]]:
+    found = statements(tokens)
     if not found:
         raise ProjectError(
             "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."
@@ -148,7 +223,7 @@ def _begins(statement: Tokens, word: str) -> bool:
     return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
-def _model(source: Source, header: Tokens, defaults: Defaults) -> Model | None:
+def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> Model | None:
     """The MODEL block; all of its wrong properties are told at once."""
     place = source.place(header[0])
     model = Model(
@@ -166,7 +241,12 @@ def _model(source: Source, header: Tokens, defaults: Defaults) -> Model | None:
         owner=defaults.owner,
         description="\n".join(line.strip() for line in header[0].comments),
     )
-    given = block(source, expand_block(source, header, defaults.scope))
+    if defaults.on_destructive_change:
+        model = replace(model, on_destructive_change=defaults.on_destructive_change)
+    if defaults.on_additive_change:
+        model = replace(model, on_additive_change=defaults.on_additive_change)
+    own = block(source, expand_block(source, header, scope))
+    given = [*applying(defaults.properties, (each.key for each in own)), *own]
     errors: list[ProjectError] = []
     for each in given:
         try:
@@ -178,6 +258,9 @@ def _model(source: Source, header: Tokens, defaults: Defaults) -> Model | None:
         errors.append(source.error(header[0], "The model has no name.", "Add `name schema.table` to MODEL."))
     if errors:
         raise errors[0] if len(errors) == 1 else ProjectErrors(tuple(errors))
+    for each in defaults.properties:
+        if each.key in MERGED and keys[each.key] is not each:
+            model = merged(model, _READERS[each.key](Model("", model.kind, "", 0, ""), each, defaults))
     _check_together(model, keys)
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
 
@@ -195,32 +278,15 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
-def _only_query(source: Source, header: Token, found: list[list[Token]]) -> Tokens:
-    """The one statement that is the model's query; ProjectError for statements before and after it."""
-    if not found:
-        raise source.error(header, "The model has no query.", "Write a SELECT below MODEL (...);.")
-    for statement in found:
-        first = statement[0]
-        if first.text == "@" and len(statement) > 1:
-            raise source.error(first, f"`@{statement[1].text}` as a statement is not supported yet.")
-        if re.fullmatch("JINJA_.*", first.text, re.IGNORECASE):
-            raise source.error(first, "Jinja in SQL is not supported yet.", "Write `@name` macros instead.")
-    if len(found) > 1:
-        query_like = [each for each in found if each[0].text.upper() in ("SELECT", "WITH", "(")]
-        odd = next((each for each in found if each not in query_like), query_like[-1])
-        message = "A model has exactly one query; statements before or after it are not supported yet."
-        raise source.error(odd[0], message)
-    return found[0]
-
-
-def _with_query(model: Model, source: Source, tokens: Tokens, defaults: Defaults) -> Model:
-    expanded = expand(source, tokens, defaults.scope)
-    tree = parsed(source, expanded)
+def _with_query(model: Model, part: Part, body: Body) -> Model:
+    source, tokens = part.source, part.tokens
+    tree = parsed(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
-    check_places(tree, source, expanded)
+    check_places(tree, source, tokens)
     refuse_java(tree, source, tokens)
-    tables = name_tables(tree, source, tokens)
+    tables = name_tables(tree, source, tokens, body.temporary)
+    _check_temporary(model, tree, body, source, tokens)
     if model.name in tables:
         place = line_of(model, model.name)
         raise ProjectError(f"`{model.name}` reads itself: that is not supported yet.", place=place)
@@ -231,6 +297,14 @@ def _with_query(model: Model, source: Source, tokens: Tokens, defaults: Defaults
         depends_on=tuple(sorted(tables | set(model.depends_on))),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
+
+
+def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: Source, tokens: Tokens) -> None:
+    """ProjectError for a view over a temporary view, which is gone when the view is read."""
+    read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
+    if read and not model.kind.is_stored:
+        at = next((token for token in tokens if token.text.lower() in read), tokens[0])
+        raise source.error(at, f"A {model.kind} model cannot read the temporary view `{min(read)}`.", "Use kind FULL.")
 
 
 def _spark(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
@@ -288,6 +362,8 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
         own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
     parameters = pairs(given["defaults"]) if "defaults" in given else ()
     scope = replace(defaults.scope, any_name=True)
+    if is_jinja(query):
+        raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
     tree = parsed(own, expand(own, query, scope), "The audit's query")
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")

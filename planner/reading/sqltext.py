@@ -34,6 +34,7 @@ class Source:
     path: str
     text: str
     dialect: str
+    at: Place | None = None  # of all of it, for text that stands in no file as it is
 
     def place(self, token: Token) -> Place:
         """Where a token begins."""
@@ -41,6 +42,8 @@ class Source:
 
     def place_at(self, offset: int) -> Place:
         """Line and column of a character."""
+        if self.at is not None:
+            return self.at
         return Place(self.path, self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
 
     def error(self, token: Token, message: str, hint: str = "") -> ProjectError:
@@ -157,6 +160,10 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
         trees = Dialect.get_or_raise(source.dialect).parser().parse(list(tokens), source.text)
     except ParseError as error:
         told = error.errors[0] if error.errors else {}
+        if source.at is not None:
+            raise ProjectError(
+                f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=source.at
+            ) from None
         column = int(told.get("col") or 0) - len(str(told.get("highlight") or " ")) + 1  # `col` is the token's end
         place = Place(source.path, int(told.get("line") or tokens[0].line), max(column, 0))
         raise ProjectError(f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=place) from None

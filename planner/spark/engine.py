@@ -80,11 +80,45 @@ class SparkEngine:
     """The engine's verbs on one Spark session; they may be called from several threads at once."""
 
     def __init__(self, session: Session, *, comments: bool = True) -> None:
-        self._session = session
         self._comments = comments
+        self._shared = session
+        self._own = threading.local()
+        self._apart: list[Session] = []  # sessions that threads have for themselves
         self._lock = threading.RLock()  # a signal's handler may come in on top of a verb
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
+
+    @property
+    def _session(self) -> Session:
+        """This thread's session: the one that all share, or its own inside of `beside`."""
+        own: Session | None = getattr(self._own, "session", None)
+        return own or self._shared
+
+    @contextmanager
+    def beside(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
+        """A context in which this thread has a session of its own, with statements at its begin and at its end."""
+        if not before and not after:
+            yield
+            return
+        with self._verb():
+            session = self._shared.apart()
+        self._own.session = session
+        with self._lock:
+            self._apart.append(session)
+        try:
+            self._statements(before)
+            yield
+            self._statements(after)
+        finally:
+            del self._own.session
+            with self._lock:
+                self._apart.remove(session)
+            session.let_go()
+
+    def _statements(self, statements: Sequence[str]) -> None:
+        for statement in statements:
+            with self._verb(statement):
+                self._run(statement)
 
     # Tables
 
@@ -308,7 +342,7 @@ class SparkEngine:
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started so far, counted by Spark itself."""
-        return self._session.jobs()
+        return self._shared.jobs()
 
     def cancel(self) -> None:
         """End what runs now; the verbs under way raise Cancelled. It never blocks: a signal handler may call it."""
@@ -319,14 +353,15 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let go of the session and of the embedded catalog."""
-        self._session.close()
+        self._shared.close()
 
     def _interrupt(self, era: int) -> None:
         """Interrupt until every verb of the era has ended: one of them may be just about to start its job."""
         pause = threading.Event()
         while self._under_way.get(era):
             try:
-                self._session.interrupt(f"mergeplan-{id(self)}-{era}")
+                for session in (self._shared, *self._apart):
+                    session.interrupt(f"mergeplan-{id(self)}-{era}")
             except Exception:
                 return
             pause.wait(0.2)

@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
@@ -57,6 +58,12 @@ class Session(Protocol):
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""
 
+    def apart(self) -> Session:
+        """Another session of the same Spark: with settings, temporary views and functions of its own."""
+
+    def let_go(self) -> None:
+        """End a session that was set apart."""
+
     def close(self) -> None:
         """Let go of the Spark."""
 
@@ -90,6 +97,7 @@ class ClassicSession:
 
     def __init__(self, connection: Connection, home: Path, profile: Profile, lock: CatalogLock | None) -> None:
         self._lock = lock
+        self._catalog = connection.catalog
         try:
             _refuse_a_second()
             conf = driver_conf(connection, home)
@@ -143,6 +151,20 @@ class ClassicSession:
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())
 
+    def apart(self) -> Session:
+        other = copy(self)
+        other.spark = self.spark.newSession()
+        if self._catalog:
+            other.spark.catalog.setCurrentCatalog(self._catalog)
+        return other
+
+    def let_go(self) -> None:
+        with suppress(Exception):  # it ends with the Spark in any case
+            for view in self.spark.catalog.listTables():
+                if view.isTemporary:
+                    self.spark.catalog.uncacheTable(view.name)
+                    self.spark.catalog.dropTempView(view.name)
+
     def client_jobs(self, user: str, session: str, tag: str) -> int:
         """How many jobs a Connect client of this Spark has started under its tag."""
         java: Any = self.spark._jvm
@@ -177,7 +199,7 @@ class ConnectSession:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected
 
-        self._owner = owner
+        self._owner, self._made_of = owner, (remote, conf, catalog, owner)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else remote.split("/;")[0]
@@ -202,6 +224,12 @@ class ConnectSession:
             why = translated(error, "").message
             raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
         spark.registerProgressHandler(self._progressed)
+
+    def apart(self) -> Session:
+        return ConnectSession(*self._made_of)
+
+    def let_go(self) -> None:
+        self.close()
 
     def _set(self, key: str, value: str) -> None:
         try:

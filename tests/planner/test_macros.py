@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +13,14 @@ from sqlglot import exp
 
 from planner.errors import ProjectError
 from planner.intervals import Interval
+from planner.project import load_project
 from planner.reading.dates import end_instant, instant
-from planner.reading.macros import Scope, dates, expand, expand_block, spark_tree
+from planner.reading.expansion.expander import CALLS
+from planner.reading.macros import Scope, dates, expand, expand_block, expander, spark_tree
+from planner.reading.parse import Defaults, parse_model
 from planner.reading.sqltext import Source, parsed, tokenize
+from planner.reading.usermacros import MacroCall
+from tests.planner.test_project import CONFIG, project_of
 
 NOW = datetime(2024, 3, 31, 7, 8, tzinfo=UTC)
 WEEK = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 8, tzinfo=UTC))
@@ -94,11 +101,6 @@ def test_a_block_knows_variables_dates_and_named_crons() -> None:
         expand_block(source, tokenize(source), Scope({"who": "jen"}))
 
 
-def test_a_macro_of_the_projects_own_is_not_supported_yet() -> None:
-    with pytest.raises(ProjectError, match="Macros of the project's own are not supported yet"):
-        spark("SELECT @my_macro(x) AS y")
-
-
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
@@ -127,3 +129,91 @@ def test_a_day_as_an_end_includes_itself() -> None:
 def test_what_is_no_date_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a date|before the first year"):
         instant(text, NOW)
+
+
+class Greeting:
+    """A project's own macros: one that greets, and one that gives the columns it is told."""
+
+    names = frozenset({"greet", "all_of"})
+
+    def call(self, call: MacroCall) -> tuple[str, ...]:
+        if call.name == "greet":
+            return (f"CONCAT('hello ', {call.arguments[0]}, @n)",)
+        return tuple(f"MAX({name}) AS {name}_{kind}" for name, kind in call.columns[call.arguments[0]])
+
+
+def test_a_macro_of_the_projects_own_gets_sql_and_gives_sql() -> None:
+    scope = Scope({"n": 3}, macros=Greeting(), columns={"s.a": {"x": "int", "y": "date"}}.get)
+    source = Source("models/a.sql", "SELECT @greet(@EACH([a], x -> @x)), @all_of(s.a) FROM s.a", "spark")
+
+    told = parsed(source, expand(source, tokenize(source), scope)).sql("spark")
+
+    assert told == "SELECT CONCAT('hello ', a, 3), MAX(x) AS x_int, MAX(y) AS y_date FROM s.a"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rendered"),
+    [
+        ("@DEF(x, a + b); SELECT @x * 2 AS y FROM s.a", "SELECT (a + b) * 2 AS y FROM s.a"),
+        ("@DEF(x, a - b); SELECT c - @x AS y FROM s.a", "SELECT c - (a - b) AS y FROM s.a"),
+        ("@DEF(x, a OR b); SELECT a FROM s.a WHERE NOT @x", "SELECT a FROM s.a WHERE NOT (a OR b)"),
+        ("@DEF(f, x -> x * 2); SELECT @f(1 + 2) AS y", "SELECT (1 + 2) * 2 AS y"),
+    ],
+)
+def test_what_a_macro_gives_is_not_torn_apart(sql: str, rendered: str) -> None:
+    model, _ = parse_model(f"MODEL (name s.m);\n{sql}", "m.sql", Defaults(NOW))
+
+    assert model is not None
+    assert model.sql == rendered
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "snowflake", "bigquery", "postgres"])
+def test_macros_work_in_every_dialect(dialect: str) -> None:
+    sql = "SELECT @EACH(['1', '2'], x -> CAST(a AS VARCHAR) || x AS c_@x), @start_ds AS d FROM s.a"
+    model, _ = parse_model(f"MODEL (name s.m, dialect {dialect});\n{sql}", "m.sql", Defaults(NOW))
+
+    assert model is not None
+    assert (
+        model.sql == "SELECT CAST(a AS STRING) || '1' AS c_1, CAST(a AS STRING) || '2' AS c_2, @start_ds AS d FROM s.a"
+    )
+
+
+def test_models_are_read_in_the_order_in_which_macros_need_columns(tmp_path: Path) -> None:
+    model = "MODEL (name s.{}, kind FULL);\nSELECT @STAR(s.{}), 1 AS {} FROM s.{}"
+    files = {f"models/{a}.sql": model.format(a, b, a, b) for a, b in (("a", "b"), ("b", "c"))}
+    files["models/c.sql"] = "MODEL (name s.c, kind FULL);\nSELECT * FROM raw.x"
+    files["external_models.yaml"] = "- name: raw.x\n  columns: {x: int}\n"
+
+    models = load_project(project_of(tmp_path, files), NOW).models
+
+    assert models["s.a"].sql == ("SELECT CAST(`b`.`x` AS INT) AS `x`, CAST(`b`.`b` AS INT) AS `b`, 1 AS a FROM s.b")
+
+
+def test_a_blueprint_is_a_model_of_its_own(tmp_path: Path) -> None:
+    text = "MODEL (name @{t}.m, kind FULL, blueprints @EACH([red, blue], x -> (t := x, c := 1)));\nSELECT @c AS @{t}_x"
+
+    models = load_project(project_of(tmp_path, {"models/m.sql": text}), NOW).models
+
+    assert {name: model.sql for name, model in models.items()} == {
+        "red.m": "SELECT 1 AS red_x",
+        "blue.m": "SELECT 1 AS blue_x",
+    }
+
+
+def test_jinja_macros_call_each_other_and_variables(tmp_path: Path) -> None:
+    files = {
+        "config.yaml": CONFIG + "variables: {n: 3}\n",
+        "macros/a.sql": "{% macro one(x) %}{{ x }} * {{ var('n') }}{% endmacro %}",
+        "macros/b.sql": "{% macro two(x) %}{{ one(x) }} + 1{% endmacro %}",
+        "models/m.sql": "MODEL (name s.m);\nJINJA_QUERY_BEGIN;\nSELECT {{ two('a') }} AS it FROM s.a\nJINJA_END;",
+    }
+
+    assert load_project(project_of(tmp_path, files), NOW).models["s.m"].sql == "SELECT a * 3 + 1 AS it FROM s.a"
+
+
+def test_macros_that_call_each_other_too_often_are_ended() -> None:
+    source = Source("models/a.sql", "SELECT @EACH([1, 2, 3], x -> x)", "spark")
+    room = replace(expander(source, Scope()), spent=[CALLS])
+
+    with pytest.raises(ProjectError, match=r"^models/a.sql:1: The macros of this file call each other more than 50000"):
+        room.run(tokenize(source))

@@ -1,0 +1,156 @@
+"""Conditions and sums that are known while a file is read: `@IF(1 < 2, ...)`, `@EVAL(5 + 1)`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sqlglot import exp
+
+Value = str | int | float | bool | Decimal | None
+
+
+class Unknowable(Exception):
+    """A part of an expression whose value is not known while a file is read; the text says which."""
+
+
+_ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
+    exp.Add: lambda a, b: operator.add(a, b),
+    exp.Sub: lambda a, b: operator.sub(a, b),
+    exp.Mul: lambda a, b: operator.mul(a, b),
+    exp.Div: lambda a, b: None if b == 0 else operator.truediv(a, b),
+    exp.IntDiv: lambda a, b: None if b == 0 else operator.floordiv(a, b),
+    exp.Mod: lambda a, b: None if b == 0 else operator.mod(a, b),
+    exp.DPipe: lambda a, b: f"{a}{b}",
+}
+_COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
+    exp.EQ: lambda a, b: a == b,
+    exp.NEQ: lambda a, b: a != b,
+    exp.LT: lambda a, b: operator.lt(a, b),
+    exp.LTE: lambda a, b: operator.le(a, b),
+    exp.GT: lambda a, b: operator.gt(a, b),
+    exp.GTE: lambda a, b: operator.ge(a, b),
+}
+_OF_ONE: dict[type[exp.Expr], Callable[[Any], Value]] = {
+    exp.Upper: lambda a: str(a).upper(),
+    exp.Lower: lambda a: str(a).lower(),
+    exp.Trim: lambda a: str(a).strip(),
+    exp.Length: lambda a: len(str(a)),
+    exp.Abs: lambda a: abs(a),
+    exp.Neg: lambda a: -a,
+}
+
+
+def value_of(tree: exp.Expr) -> Value:
+    """The value of a SQL expression of literals, None for NULL; Unknowable names what is none."""
+    match tree:
+        case exp.Paren():
+            return value_of(tree.this)
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(tree.this)
+        case exp.Literal():
+            return str(tree.this) if tree.is_string else _number(str(tree.this))
+        case exp.And() | exp.Or():
+            return _connected(tree)
+        case exp.Not():
+            inner = value_of(tree.this)
+            return None if inner is None else not inner
+        case exp.Is():
+            return value_of(tree.this) is value_of(tree.expression)
+        case exp.In() | exp.Between() | exp.Like() | exp.ILike():
+            return _membership(tree)
+        case exp.If() | exp.Case() | exp.Coalesce() | exp.Concat():
+            return _chosen(tree)
+    return _computed(tree)
+
+
+def _computed(tree: exp.Expr) -> Value:
+    kind = type(tree)
+    try:
+        if kind in _OF_ONE:
+            inner = value_of(tree.this)
+            return None if inner is None else _OF_ONE[kind](inner)
+        if kind in _ARITHMETIC or kind in _COMPARISONS:
+            left, right = value_of(tree.this), value_of(tree.expression)
+            if left is None or right is None:
+                return None
+            if kind in _COMPARISONS:
+                return _COMPARISONS[kind](*_alike(left, right))
+            return _ARITHMETIC[kind](left, right)
+    except (TypeError, OverflowError, ArithmeticError) as error:
+        raise Unknowable(f"`{tree.sql()}` ({error})") from None
+    raise Unknowable(f"`{tree.sql()}`")
+
+
+def _number(text: str) -> Value:
+    try:
+        return int(text) if re.fullmatch(r"\d+", text) else Decimal(text)
+    except InvalidOperation:
+        raise Unknowable(f"`{text}`") from None
+
+
+def _alike(left: Value, right: Value) -> tuple[Value, Value]:
+    """Two values that can be compared: a text that is compared with a number is read as one, as Spark does."""
+    if isinstance(left, str) != isinstance(right, str) and not isinstance(left, bool) and not isinstance(right, bool):
+        try:
+            return Decimal(str(left)), Decimal(str(right))
+        except InvalidOperation:
+            return str(left), str(right)
+    return left, right
+
+
+def _connected(tree: exp.Expr) -> Value:
+    left, decisive = value_of(tree.this), isinstance(tree, exp.Or)
+    if left is not None and bool(left) is decisive:
+        return decisive
+    right = value_of(tree.expression)
+    if right is not None and bool(right) is decisive:
+        return decisive
+    return None if left is None or right is None else not decisive
+
+
+def _membership(tree: exp.Expr) -> Value:
+    value = value_of(tree.this)
+    if value is None:
+        return None
+    if isinstance(tree, exp.Between):
+        low, high = value_of(tree.args["low"]), value_of(tree.args["high"])
+        return value_of(exp.and_(_compared(exp.GTE, value, low), _compared(exp.LTE, value, high)))
+    if isinstance(tree, exp.In):
+        if not tree.expressions:
+            raise Unknowable(f"`{tree.sql()}`")
+        found = [value_of(_compared(exp.EQ, value, value_of(each))) for each in tree.expressions]
+        return True if True in found else None if None in found else False
+    pattern = value_of(tree.expression)
+    if pattern is None:
+        return None
+    regular = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in str(pattern))
+    flags = re.DOTALL | (re.IGNORECASE if isinstance(tree, exp.ILike) else 0)
+    return re.fullmatch(regular, str(value), flags) is not None
+
+
+def _compared(kind: type[exp.Binary], left: Value, right: Value) -> exp.Expr:
+    return kind(this=exp.convert(left), expression=exp.convert(right))
+
+
+def _chosen(tree: exp.Expr) -> Value:
+    if isinstance(tree, exp.Coalesce):
+        values = (value_of(each) for each in (tree.this, *tree.expressions))
+        return next((value for value in values if value is not None), None)
+    if isinstance(tree, exp.Concat):
+        parts = [value_of(each) for each in tree.expressions]
+        return None if None in parts else "".join(str(part) for part in parts)
+    branches = tree.args["ifs"] if isinstance(tree, exp.Case) else [tree]
+    for branch in branches:
+        condition = branch.this
+        if isinstance(tree, exp.Case) and tree.this:
+            condition = exp.EQ(this=tree.this.copy(), expression=condition.copy())
+        if value_of(condition):
+            return value_of(branch.args["true"])
+    otherwise = tree.args.get("default") if isinstance(tree, exp.Case) else tree.args.get("false")
+    return value_of(otherwise) if otherwise else None
