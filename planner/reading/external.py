@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from datetime import datetime
 
 from planner.intervals import Cron
 from planner.model import Column, Kind, Model
-from planner.reading.dates import instant, moves, text_of
 from planner.reading.documents import Document, Path
 from planner.reading.names import model_name
 from planner.reading.parse import Defaults
 from planner.reading.properties import spark_type
-from planner.reading.sqltext import checked_dialect, did_you_mean
+from planner.reading.sqltext import did_you_mean
 
-_KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
-    gateway""".split()
-_LATER = ("audits",)
+_KEYS = ("name", "description", "columns", "owner", "tags", "grain")
+_LATER = ("gateway", "audits", "start", "grains", "references", "column_descriptions")
 
 
 def external_models(document: Document, text: str, defaults: Defaults) -> Iterator[Model]:
-    """The EXTERNAL models of one file, less those of another gateway; ProjectError at what is wrong."""
+    """The EXTERNAL models of one file; ProjectError at what is wrong."""
     if document.value is None:
         return
     if not isinstance(document.value, list):
@@ -35,53 +31,20 @@ def external_models(document: Document, text: str, defaults: Defaults) -> Iterat
             if key not in _KEYS:
                 hint = did_you_mean(str(key), _KEYS)
                 raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
-        if str(given.get("gateway") or defaults.gateway).lower() != defaults.gateway.lower():
-            continue
-        dialect = checked_dialect(str(given.get("dialect") or defaults.dialect), document.place((index, "dialect")))
-        start = _start(document, index, given.get("start"), defaults.now)
         yield Model(
             name=model_name(given["name"], document.place((index, "name"))),
             kind=Kind.EXTERNAL,
             path=document.path,
             line=document.place((index,)).line,
             source=_item(text, document, index, len(document.value)),
-            dialect=dialect,
-            columns=_external_columns(document, index, given.get("columns") or {}, dialect),
+            dialect=defaults.dialect,
+            columns=_external_columns(document, index, given.get("columns") or {}, defaults.dialect),
             cron=Cron(defaults.cron),
-            start=start,
-            start_moves=start is not None and moves(text_of(given["start"])),
-            start_text=text_of(given["start"]) if start is not None and moves(text_of(given["start"])) else "",
-            column_descriptions=_descriptions(document, index, given.get("column_descriptions") or {}),
             description=str(given.get("description") or ""),
             owner=str(given.get("owner") or ""),
             tags=_texts(document, (index, "tags"), given.get("tags")),
-            grain=(
-                *_texts(document, (index, "grain"), given.get("grain")),
-                *_grains(_texts(document, (index, "grains"), given.get("grains"))),
-            ),
+            grain=_texts(document, (index, "grain"), given.get("grain")),
         )
-
-
-def _start(document: Document, index: int, given: object, now: datetime) -> datetime | None:
-    """The first moment that the table has rows for: what reads it begins there, if it says nothing itself."""
-    if given is None:
-        return None
-    try:
-        return instant(text_of(given), now)
-    except ValueError as error:
-        raise document.error((index, "start"), f"`start`: {error}") from None
-
-
-def _descriptions(document: Document, index: int, given: object) -> tuple[tuple[str, str], ...]:
-    if not isinstance(given, dict):
-        raise document.error((index, "column_descriptions"), "`column_descriptions` must be a mapping of texts.")
-    return tuple((str(name).lower(), str(text)) for name, text in given.items())
-
-
-def _grains(given: tuple[str, ...]) -> tuple[str, ...]:
-    """`a`, `a AS b` and `(a, b)` as the columns in them."""
-    parts = (part for text in given for part in text.strip().strip("()").split(","))
-    return tuple(dict.fromkeys(re.split(r"\s+as\s+", part.strip(), flags=re.IGNORECASE)[0].lower() for part in parts))
 
 
 def _external_columns(document: Document, index: int, given: object, dialect: str) -> tuple[Column, ...]:

@@ -213,25 +213,3 @@ def test_an_edited_audit_is_an_edit_of_the_models_that_ask_it(tmp_path: Path) ->
     two = load_project(project_of(tmp_path / "2", {"models/a.sql": model, "audits/g.sql": audit.format(2)}), NOW)
 
     assert one.models["shop.a"].audits != two.models["shop.a"].audits
-
-
-def test_an_external_model_may_say_when_it_begins_and_where_it_is(tmp_path: Path) -> None:
-    yaml = """
-- name: raw.orders
-  dialect: duckdb
-  start: 2024-02-03
-  columns: {id: int, note: text}
-  column_descriptions: {ID: the key}
-  grains: [id AS order_id, '(day, shop)']
-  references: [shop_id]
-- name: raw.elsewhere
-  gateway: another
-"""
-
-    project = load_project(project_of(tmp_path, {"external_models.yaml": yaml}), NOW)
-
-    found = project.models["raw.orders"]
-    assert project.models.keys() == {"raw.orders"}
-    assert [column.type for column in found.columns] == ["int", "string"]
-    assert (found.start, found.column_descriptions) == (datetime(2024, 2, 3, tzinfo=UTC), (("id", "the key"),))
-    assert found.grain == ("id", "day", "shop")
