@@ -29,7 +29,8 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
         return None
     hidden = {join.alias_or_name for join in joins if {join.kind, join.side} & {"SEMI", "ANTI"}}
     shared = {each.name.lower() for join in joins for each in join.args.get("using") or ()}
-    sources = {name: _columns(source, schemas) for name, source in scope.sources.items() if name not in hidden}
+    read = {name: source for name, (_, source) in scope.selected_sources.items() if name not in hidden}
+    sources = {name: _columns(source, schemas) for name, source in read.items()}
     for column in scope.columns:
         name = column.name.lower()
         if column.table or name in shared or column.find_ancestor(*_ELSEWHERE, exp.Select) is not select:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from planner.checks.linter import CHECKS, Violation, lint
+from planner.checks.linter import CHECKS, Linted, Violation, lint
 from planner.errors import ProjectError
 from planner.project import load_project
 from planner.reading.linting import BUILT_IN
+from tests.planner.casebook import cases
 from tests.planner.test_project import CONFIG, NOW, project_of
 
 LINTER = CONFIG + "linter:\n  enabled: true\n  rules: {rules}\n"
+SURE = ("ambiguousorinvalidcolumn", "invalidselectstarexpansion", "noambiguousprojections")
 BASE = {
     "models/a.sql": "MODEL (name shop.a, kind FULL);\nSELECT 1 AS id, 2 AS n",
     "models/b.sql": "MODEL (name shop.b, kind FULL);\nSELECT 1 AS id, 3 AS m",
@@ -44,6 +47,11 @@ CASES = [
         "3:2 `id` is ambiguous: `a` and `b` have it. Write which one is meant.",
     ),
     ("ambiguousorinvalidcolumn", "SELECT id FROM shop.a JOIN shop.b USING (id)", ""),
+    (
+        "ambiguousorinvalidcolumn",
+        "WITH c AS (SELECT id FROM shop.b), d AS (SELECT id FROM c) SELECT id FROM shop.a",
+        "",
+    ),
     ("ambiguousorinvalidcolumn", "SELECT id FROM shop.a LEFT SEMI JOIN shop.b ON a.id = b.id", ""),
     ("ambiguousorinvalidcolumn", "SELECT a.id FROM shop.a JOIN shop.b ON a.id = b.id ORDER BY id", ""),
     ("ambiguousorinvalidcolumn", "SELECT n FROM shop.a WHERE EXISTS (SELECT 1 FROM shop.b WHERE id = n)", ""),
@@ -120,3 +128,15 @@ def test_a_rule_in_python_is_refused_when_it_is_asked_for_and_never_run(tmp_path
     assert linted(tmp_path, "[noselectstar]", "SELECT 1 AS id", **own) == ()
     with pytest.raises(ProjectError, match=r"linter/own.py:3: `NoOwnerless`: rules in Python are not supported yet."):
         linted(tmp_path, "[NoOwnerless]", "SELECT 1 AS id", **own)
+
+
+def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() -> None:
+    told, seen = [], set[str]()
+    for case in cases()[::8]:
+        linted = Linted(SimpleNamespace(models=case.after, tests=()))  # type: ignore[arg-type]  # no more is looked at
+        fresh = [each for each in case.after.values() if each.sql not in seen]
+        told += [found for each in fresh for rule in SURE for found in CHECKS[rule](linted, each)]
+        seen |= {each.sql for each in fresh}
+
+    assert len(seen) > 100
+    assert told == []
