@@ -143,15 +143,19 @@ def test_partitions_say_which_rows_stay_where_batches_replace_them() -> None:
 def test_history_is_not_lost_without_a_word() -> None:
     prod, loaded = promoted(project(RAW, historic()))
     edited = historic("SELECT id, upper(name) AS name FROM s.raw")
+    other = historic(history=History(updated_at="name"))
+    other = replace(other, kind=Kind.SCD_TYPE_2_BY_TIME)
 
     kept = planned(project(RAW, edited), Environment("dev"), prod, loaded)
-    told = planned(project(RAW, replace(edited, forward_only=False)), Environment("dev"), prod, loaded)
+    lost = planned(project(RAW, other), Environment("dev"), prod, loaded)
+    told = planned(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
 
-    assert [blocker.message for blocker in kept.blockers] == [
+    assert [change.category for change in kept.changes] == ["forward_only"]
+    assert [blocker.message for blocker in lost.blockers] == [
         "`s.t` would lose its history: a new table begins with what its sources tell now. "
         "Write `forward_only false` in its kind to let it begin anew."
     ]
-    assert told.blockers == ()
+    assert kept.blockers == told.blockers == ()
 
 
 def test_settings_that_no_other_test_names_are_read() -> None:
