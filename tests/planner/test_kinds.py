@@ -9,7 +9,7 @@ import pytest
 
 from planner.environment import Environment
 from planner.errors import ProjectError
-from planner.intervals import between
+from planner.intervals import Cron, between
 from planner.model import History, Kind, Model
 from planner.reading.parse import Defaults, parse_model
 from planner.schedule import Loaded, Window
@@ -143,20 +143,24 @@ def test_partitions_say_which_rows_stay_where_batches_replace_them() -> None:
 def test_history_is_not_lost_without_a_word() -> None:
     prod, loaded = promoted(project(RAW, historic()))
     edited = historic("SELECT id, upper(name) AS name FROM s.raw")
+    other = historic(history=History(updated_at="name"))
+    other = replace(other, kind=Kind.SCD_TYPE_2_BY_TIME)
 
     kept = planned(project(RAW, edited), Environment("dev"), prod, loaded)
-    told = planned(project(RAW, replace(edited, forward_only=False)), Environment("dev"), prod, loaded)
+    lost = planned(project(RAW, other), Environment("dev"), prod, loaded)
+    told = planned(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
 
-    assert [blocker.message for blocker in kept.blockers] == [
+    assert [change.category for change in kept.changes] == ["forward_only"]
+    assert [blocker.message for blocker in lost.blockers] == [
         "`s.t` would lose its history: a new table begins with what its sources tell now. "
         "Write `forward_only false` in its kind to let it begin anew."
     ]
-    assert told.blockers == ()
+    assert kept.blockers == told.blockers == ()
 
 
 def test_settings_that_no_other_test_names_are_read() -> None:
     found = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
 
-    assert (found.on_additive_change, str(found.auto_restatement_cron)) == ("ignore", "Cron(text='@weekly')")
+    assert (found.on_additive_change, found.auto_restatement_cron) == ("ignore", Cron("@weekly"))
     with pytest.raises(ProjectError, match=r"models/t\.sql:1: `weekly` is not a cron expression"):
         kind("SCD_TYPE_2 (unique_key id, auto_restatement_cron 'weekly')")

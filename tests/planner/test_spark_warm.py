@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine import Connection, Table, time_partitioning
+from planner.engine import Connection, Part, Table, time_partitioning
 from planner.errors import Cancelled, QueryError, RequestError
 from planner.intervals import Interval
 from planner.model import Column
@@ -144,6 +144,21 @@ def test_intervals_seeds_and_errors_are_as_on_a_spark_of_our_own(attached: Spark
     with pytest.raises(QueryError, match=r"^A column.* `nope` cannot be resolved") as caught:
         attached.fetch("SELECT 1,\n nope")
     assert (caught.value.line, caught.value.column) == (2, 2)
+
+
+def test_a_table_cut_by_columns_is_merged_and_taken_back_as_on_a_spark_of_our_own(attached: SparkEngine) -> None:
+    parts = (Part("name", "string", "`name`", hidden=False), Part("mergeplan_part_1", "string", "'x'", hidden=True))
+    table = Table("mergeplan__shop.cut", (Column("id", "int"), Column("name", "string")), parts=parts)
+    mark, rows = "00000000000000ab", "SELECT id, name FROM mergeplan__shop.cut ORDER BY id"
+    attached.create_table(table)
+    attached.replace_table(table, "SELECT 1 AS id, 'a' AS name")
+
+    for _ in range(2):
+        attached.merge_table(table, lambda base: f"SELECT id, name FROM {base} UNION ALL SELECT 2, 'b'", mark)
+
+    assert attached.fetch(rows).rows == ((1, "a"), (2, "b"))
+    attached.unmerge_table(table, mark)
+    assert attached.fetch(rows).rows == ((1, "a"),)
 
 
 def test_what_a_query_would_read_is_told_without_a_job(attached: SparkEngine) -> None:

@@ -99,3 +99,19 @@ def test_a_batch_by_partition_takes_the_place_of_those_it_returns(daily: Daily) 
     replaced = {old for old, new in ((1, 5), (2, 6), (3, 4)) if buckets[old] == buckets[new]}
     assert ids == {1, 2, 3, 4, 5, 6} - replaced
     assert len(daily.rows(columns="id")) == len(ids)
+
+
+def test_a_whole_table_cut_by_columns_and_expressions_moves_as_one(daily: Daily) -> None:
+    cut = "partitioned_by (name, months(at), bucket(2, id), truncate(10, id)), clustered_by (id)"
+    whole = f"MODEL (name shop.t, kind FULL, {cut});\nSELECT id, name, at FROM raw.items"
+    ranged = f"MODEL (name shop.r, kind INCREMENTAL_BY_TIME_RANGE (time_column at), {cut});\n"
+    ranged += "SELECT id, name, at FROM raw.items WHERE at BETWEEN @start_date AND @end_date"
+    daily.has("1, 'x y/%', date'2026-01-01'", "22, NULL, date'2026-01-01'")
+    daily.run("2026-01-02", whole, ranged)
+    daily.has("22, 'c', date'2026-01-02'", "3, 'x y/%', date'2026-01-02'")
+
+    daily.run("2026-01-03", whole, ranged)
+
+    old, new = [(1, "x y/%", "01-01"), (22, None, "01-01")], [(3, "x y/%", "01-02"), (22, "c", "01-02")]
+    assert daily.rows() == new
+    assert daily.rows("shop.r") == sorted(old + new, key=lambda row: (row[0], row[1] or ""))
