@@ -95,7 +95,7 @@ def apply(
         samples = project.config.audits.show_samples
         failed = ask_new_audits(plan, layout, engine, store, project.audits, emit, samples)
         if not done.failures:  # what failed has left tables half filled
-            failed += ask_standalone(at_first, layout, engine, store, project, emit)
+            failed += ask_standalone(plan, at_first, layout, engine, store, project, emit)
         done = replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
         if done.failures:
             emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))

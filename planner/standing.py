@@ -26,18 +26,19 @@ from planner.state import StateStore
 
 
 def ask_standalone(
-    plan: Plan, layout: Layout, engine: Engine, store: StateStore, project: Project, emit: Emit
+    plan: Plan, first: Plan, layout: Layout, engine: Engine, store: StateStore, project: Project, emit: Emit
 ) -> tuple[Failure, ...]:
     """Run the standalone audits that the plan calls for; the blocking ones that found rows, and those that cannot run.
 
-    `plan` is as it was before anything was written.
+    `first` is the plan as it was before anything was written: later no table lacks rows, and models may be spared.
     """
     failures = []
     for audit in project.standalone:
         tables = _tables(audit, plan)
-        if audit.skip or not _is_called_for(audit, plan, store, project.models):
+        written = _written(audit, first)
+        if audit.skip or not _is_called_for(audit, plan, written, store, project.models):
             continue
-        time = _written(audit, plan) or merge(each for held in store.loaded(tables).values() for each in held)
+        time = written or merge(each for held in store.loaded(tables).values() for each in held)
         try:
             result = run_standalone(
                 engine, audit, layout.tables, layout.embedded, stretch(audit, time),
@@ -87,10 +88,10 @@ def _written(audit: Audit, plan: Plan) -> Timeline:
     return merge(found or (whole if seeds else ()))
 
 
-def _is_called_for(audit: Audit, plan: Plan, store: StateStore, models: Mapping[str, Model]) -> bool:
+def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, models: Mapping[str, Model]) -> bool:
     if any(name in models and name not in plan.new.snapshots for name in audit.depends_on):
         return False  # a run of an environment that does not have these models yet
-    written, tables = _written(audit, plan), _tables(audit, plan)
+    tables = _tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):
         return due(audit, written)
     return bool(written) or not tables or _question(audit, tables) not in store.passed_audits(tables[0])
