@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.environment import Environment
@@ -194,6 +194,7 @@ def pasts(draw: st.DrawFn) -> tuple[Environment, Environment]:
     return Environment("prod", shown[0], revision=1), Environment("dev", shown[1], revision=1)
 
 
+@settings(deadline=None)
 @given(pasts(), st.sampled_from(["s.m0", "s.m1", "s.m2", "s.m3"]))
 def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
     both: tuple[Environment, Environment], name: str
