@@ -271,7 +271,7 @@ class Backfill:
         read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
         for table, held in self.store.loaded(read & self.relies.keys()).items():
             if gone := subtract(self.relies[table], held):
-                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being restated.", hint="Plan again.")
+                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""

@@ -82,8 +82,8 @@ def _nothing(chosen: Iterable[str], names: Iterable[str], left_out: Iterable[Lef
     if not names:
         none = ", ".join(f"`{name}`" for name in sorted(chosen))
         return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {none}."
-    asked = " and ".join(f"{word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at)
-    return f"Nothing is to be restated {asked}: no table of these models has rows of that time.".replace("  ", " ")
+    asked = [f" {word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at]
+    return f"Nothing is to be restated{' and'.join(asked)}: no table of these models has rows of that time."
 
 
 def _hint(left_out: tuple[LeftOut, ...]) -> str:

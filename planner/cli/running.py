@@ -52,6 +52,8 @@ def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lea
 
 def then_run(work: Workspace, name: str, out: Output) -> Outcome:
     """What `plan --run` does when the plan is carried out."""
+    if isinstance(out, Terminal):
+        out.finished()
     with work.store.lease(name, run_of(name), wait=LEASE_WAIT) as lease:
         _, outcome = catch_up(work, name, out, Wanted(Window(work.now)), lease)
     return outcome or Outcome((), Filled(), None)

@@ -58,7 +58,7 @@ def test_nothing_is_computed_from_a_table_that_is_being_restated(engine: SparkEn
     plan = planned(edited, store, "dev")
     store.forget_interval(days_table, days(2, 3))
 
-    with pytest.raises(PlanMoved, match=f"`{days_table}` lacks 2026-01-02 - 2026-01-03 now: it is being restated"):
+    with pytest.raises(PlanMoved, match=f"`{days_table}` lacks 2026-01-02 - 2026-01-03 now: it is being computed anew"):
         applied(edited, engine, store, "dev", plan=plan)
 
     assert not store.environment("dev").exists

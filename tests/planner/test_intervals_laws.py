@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.intervals import (
@@ -65,6 +65,7 @@ PIECES = st.lists(
 ).map(merge)
 
 
+@settings(deadline=None)
 @given(PIECES, PIECES, PIECES)
 def test_timelines_are_a_boolean_algebra(a: Timeline, b: Timeline, c: Timeline) -> None:
     union = merge((*a, *b))
@@ -78,12 +79,14 @@ def test_timelines_are_a_boolean_algebra(a: Timeline, b: Timeline, c: Timeline) 
     assert subtract(subtract(a, b), c) == subtract(a, merge((*b, *c)))
 
 
+@settings(deadline=None)
 @given(PIECES, PIECES)
 def test_no_timeline_has_intervals_that_touch(a: Timeline, b: Timeline) -> None:
     for each in (merge((*a, *b)), subtract(a, b), intersection(a, b)):
         assert all(left.end < right.start for left, right in pairwise(each))
 
 
+@settings(deadline=None)
 @given(CRONS, ANY)
 def test_the_last_beat_is_not_later_and_the_next_is(cron: Cron, at: datetime) -> None:
     floor, after = cron.floor(at), cron.after(at)
@@ -94,6 +97,7 @@ def test_the_last_beat_is_not_later_and_the_next_is(cron: Cron, at: datetime) ->
     assert cron.floor(after - timedelta(microseconds=1)) == floor
 
 
+@settings(deadline=None)
 @given(CRONS, ANY, st.integers(0, 3000))
 def test_beats_and_dues_do_not_go_backwards(cron: Cron, at: datetime, minutes: int) -> None:
     later = at + timedelta(minutes=minutes)
@@ -103,6 +107,7 @@ def test_beats_and_dues_do_not_go_backwards(cron: Cron, at: datetime, minutes: i
     assert cron.due(at) <= at
 
 
+@settings(deadline=None)
 @given(st.sampled_from(ZONES[1:]), st.one_of(NEAR_TURNS, MOMENTS))
 def test_a_daily_beat_is_the_local_midnight_or_when_the_clock_first_shows_a_later_hour(zone: str, at: datetime) -> None:
     local = Cron("@daily", zone).floor(at).astimezone(ZoneInfo(zone))
@@ -112,6 +117,7 @@ def test_a_daily_beat_is_the_local_midnight_or_when_the_clock_first_shows_a_late
     assert local.hour <= 1
 
 
+@settings(deadline=None)
 @given(CRONS, ANY)
 def test_units_cut_all_time_without_overlap(cron: Cron, at: datetime) -> None:
     start, following = cron.cut(at), cron.next_cut(at)
@@ -124,6 +130,7 @@ def test_units_cut_all_time_without_overlap(cron: Cron, at: datetime) -> None:
     assert at <= cron.ceiling(at)
 
 
+@settings(deadline=None)
 @given(CRONS, MOMENTS, st.integers(1, 9))
 def test_the_cuts_of_a_stretch_are_the_starts_of_its_units(cron: Cron, at: datetime, count: int) -> None:
     edges = [cron.cut(at)]
@@ -133,6 +140,7 @@ def test_the_cuts_of_a_stretch_are_the_starts_of_its_units(cron: Cron, at: datet
     assert list(cron.cuts(Interval(edges[0], edges[-1]))) == edges[:-1]
 
 
+@settings(deadline=None)
 @given(CRONS, MOMENTS, st.integers(1, 20), st.one_of(st.none(), st.integers(1, 5)))
 def test_batches_are_the_timeline_in_order_in_whole_units(
     cron: Cron, at: datetime, count: int, size: int | None
@@ -149,6 +157,7 @@ def test_batches_are_the_timeline_in_order_in_whole_units(
     assert all(len(list(cron.cuts(each))) <= (size or count) for each in cut)
 
 
+@settings(deadline=None)
 @given(CRONS, MOMENTS, st.integers(1, 5), st.integers(0, 4), st.integers(0, 4))
 def test_a_lookback_covers_what_is_missing_and_grows_with_its_length(
     cron: Cron, at: datetime, count: int, shorter: int, more: int
@@ -166,6 +175,7 @@ def test_a_lookback_covers_what_is_missing_and_grows_with_its_length(
     assert len(list(cron.cuts(Interval(other[0].start, start + timedelta(microseconds=1))))) <= shorter + more + 1
 
 
+@settings(deadline=None)
 @given(st.sampled_from([*UNITS]), MOMENTS, st.integers(1, 12))
 def test_the_partitions_of_touching_stretches_are_those_of_both(unit: str, at: datetime, count: int) -> None:
     cron, edges = Cron("@daily", given_unit=unit), [Cron("@daily", given_unit=unit).cut(at)]

@@ -1,15 +1,19 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planner.environment import Environment
 from planner.errors import RequestError
+from planner.fingerprint import Fingerprint
 from planner.intervals import Cron, Interval, Timeline, subtract
 from planner.model import Kind, Model, Seed
 from planner.plan import Plan
 from planner.restatement import ALL_TIME, LeftOut, Past, Touched
 from planner.restating import build_restatement
 from planner.schedule import Loaded, Window
+from planner.snapshot import Snapshot
 
 from .building import NOW, day, external, model, planned, project, promoted
 
@@ -174,3 +178,40 @@ def test_a_restatement_after_a_failed_one_covers_what_that_one_left() -> None:
     plan = restated("s.days", lacking=lacking, start="2026-01-03", end="2026-01-05")
 
     assert times(plan) == times(restated("s.days", start="2026-01-03", end="2026-01-05"))
+
+
+@st.composite
+def pasts(draw: st.DrawFn) -> tuple[Environment, Environment]:
+    """Prod and another environment over five full models each, some of them with the same tables."""
+    shown: list[dict[str, Snapshot]] = [{}, {}]
+    for number in range(5):
+        for where in range(2):
+            read = draw(st.sets(st.sampled_from([f"s.m{each}" for each in range(number)] or ["o.raw"])))
+            each = Model(f"s.m{number}", Kind.FULL, "", 1, "", depends_on=tuple(sorted(read)))
+            version = draw(st.sampled_from(["same", f"own{where}"])) if where else "same"
+            version = version if not where or each == shown[0][each.name].model else "own"
+            shown[where][each.name] = Snapshot(each, Fingerprint(version, "", ""), version, None)
+    return Environment("prod", shown[0], revision=1), Environment("dev", shown[1], revision=1)
+
+
+@settings(deadline=None)
+@given(pasts(), st.sampled_from(["s.m0", "s.m1", "s.m2", "s.m3"]))
+def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
+    both: tuple[Environment, Environment], name: str
+) -> None:
+    prod, other = both
+    held = {
+        each.table: between("1970-01-01", "2026-01-10")
+        for each in (*prod.snapshots.values(), *other.snapshots.values())
+    }
+    past = Past(tuple((each.name, True, each.snapshots) for each in both))
+
+    plan = build_restatement(prod, prod, Loaded(held), Window(NOW), [name], past)
+
+    assert plan.restatement is not None
+    for environment in both:
+        made = {name}
+        for reader, each in environment.snapshots.items():  # parents come first
+            made |= {reader} if made & set(each.model.depends_on) else set()
+        stale = {environment.snapshots[each].table for each in made} - plan.restatement.forgets.keys()
+        assert stale <= {prod.snapshots[each].table for each in prod.snapshots.keys() - {c.name for c in plan.changes}}
