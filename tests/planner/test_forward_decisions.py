@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,7 +12,8 @@ from planner.environment import Environment
 from planner.errors import RequestError
 from planner.forward import ForwardOnly, is_wider
 from planner.model import Kind, Model
-from planner.plan import Plan
+from planner.plan import Plan, build_run
+from planner.schedule import Window
 
 from .building import NOW, external, model, planned, project, promoted
 
@@ -155,6 +157,17 @@ def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_co
     assert [c.name for c in there.changes if c.missing] == ["s.new"]
     assert here.promise == there.promise
     assert not {c.new.table for c in here.changes if c.new} & {c.new.table for c in there.changes if c.new}
+
+
+def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
+    prod, loaded = promoted(project(RAW, daily()))
+    plan = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD)
+    (change,) = plan.changes
+    assert change.new
+    held = replace(loaded, timelines={**loaded.timelines, change.new.table: change.missing})
+    (due,) = build_run(plan.new, held, Window(NOW + timedelta(days=1)), prod).changes
+
+    assert (len(change.missing), [str(each) for each in due.missing]) == (1, ["2026-01-10 - 2026-01-10"])
 
 
 def test_previews_may_stay_empty() -> None:
