@@ -239,7 +239,9 @@ def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple
             _add_model(models, with_seed(reading.root, model) if model.seed else model)
 
     def read_external(path: Path) -> None:
-        for model in external_models(_document(reading, path), reading.texts[reading.name(path)], defaults):
+        for model in external_models(
+            _document(reading, path), reading.texts[reading.name(path)], defaults, config.gateways
+        ):
             _add_model(models, model)
 
     reading.each(_files(reading, config, "models", ".sql", ".py"), read)

@@ -27,6 +27,10 @@ VERBS = {
     "dag": ("planner.cli.lineage:dag", "Draw the graph of models."),
     "lineage": ("planner.cli.lineage:lineage", "Show what a model or column is made from."),
     "fetchdf": ("planner.cli.data:fetchdf", "Run a query and print its rows."),
+    "create-external-models": (
+        "planner.cli.external:create_external_models",
+        "Write down the tables that others write, as Spark knows them.",
+    ),
     "diff": ("planner.cli.diff:diff", "Show how the project differs from an environment."),
     "environments": ("planner.cli.environments:environments", "List the environments."),
     "rollback": ("planner.cli.environments:rollback", "Point an environment back to an earlier promotion."),

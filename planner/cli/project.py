@@ -76,7 +76,7 @@ def _audited(
     embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED}
     show = checked_samples(flags["samples"]) or project.config.audits.show_samples
     for name, snapshot in sorted(shown.snapshots.items()):
-        if name in chosen and snapshot.kind.has_view:
+        if name in chosen and (snapshot.kind.has_view or snapshot.kind is Kind.EXTERNAL):
             yield from run_audits(
                 work.engine, snapshot, project.audits, Interval(since, until),
                 tables=tables, embedded=embedded, execution=work.now, samples=show,

@@ -192,7 +192,7 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
     """
     source = Source(model.path, model.source, model.dialect)
     try:
-        tokens = tokenize(source)
+        tokens = tokenize(source) if model.kind is not Kind.EXTERNAL else []  # that one is an item of a YAML file
     except ProjectError:
         return model.place
     parts = identifier.lower().split(".")

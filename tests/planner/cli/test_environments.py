@@ -11,6 +11,14 @@ from tests.planner.shop import ALONE, rows
 Shop = Callable[..., CommandLine]
 ONE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a"
 TWO = "MODEL (name shop.total, kind FULL);\nSELECT 2 AS a"
+WRITTEN = """# mine
+- name: ext.mine
+- name: ext.raw
+  gateway: local
+  columns:
+    a: int
+    b: string
+"""
 SMALL = {**ALONE, "total": ONE}
 
 
@@ -184,3 +192,33 @@ def test_the_state_goes_out_and_comes_back(shop: Shop, engine: SparkEngine) -> N
     assert mergeplan("rollback", "prod").err.startswith("Error: `prod` has no earlier revision.")
     promoted(mergeplan)
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+
+
+def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**ALONE, total="MODEL (name shop.total, kind FULL);\nSELECT r.a FROM ext.raw AS r, ext.none AS n")
+    strict = mergeplan("create-external-models", "--strict")
+    mergeplan.edit("models/total.sql", ", ext.none AS n", "")
+    engine.swap_view("ext.raw", "SELECT 1 AS a, CAST(NULL AS STRING) AS b")
+    mergeplan.write("external_models.yaml", "# mine\n- name: ext.mine\n")
+
+    ran = mergeplan("create-external-models", "--gateway", "local")
+    again = mergeplan("create-external-models", "-o", "json")
+    file = (mergeplan.root / "external_models.yaml").read_text()
+    mergeplan.write("external_models.yaml", f"{file}  audits:\n  - not_null(columns := b)\n")
+    stopped = mergeplan("plan", "--auto-apply", "--execution-time", TODAY)
+    engine.swap_view("ext.raw", "SELECT 1 AS a, 'x' AS b")
+    promoted(mergeplan)
+
+    assert strict.err == (
+        "Error: models/total.sql:2: `shop.total` reads `ext.none`, which is neither a model nor in Spark's catalog. "
+        "Nothing was written.\n"
+    )
+    assert ran.out == "1 table added to external_models.yaml.\n"
+    assert (
+        file == "# mine\n- name: ext.mine\n- name: ext.raw\n  gateway: local\n  columns:\n    a: int\n    b: string\n"
+    )
+    assert again.result["tables"] == []
+    assert stopped.code == 4
+    assert stopped.err == "Error: external_models.yaml:3: The audit `not_null` of ext.raw found 1 row.\n"
+    assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+    assert mergeplan("audit").out.endswith("1 audit ran, 0 failed.\n")
