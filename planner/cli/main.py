@@ -38,7 +38,8 @@ VERBS = {
     "janitor": ("planner.cli.environments:janitor", "Drop the tables that nothing refers to any more."),
     "state": ("planner.cli.state:state", "Export what mergeplan remembers, or import it elsewhere."),
     "migrate": ("planner.cli.environments:migrate", "Bring the state database up to date."),
-    "info": ("planner.cli.project:info", "Show the project, its Spark and its state."),
+    "info": ("planner.cli.upkeep:info", "Show the project, its Spark and its state."),
+    "clean": ("planner.cli.upkeep:clean", "Remove caches and logs."),
     "completion": ("planner.cli.completion:completion", "Complete verbs and options in bash, zsh or fish."),
     "warm": ("planner.cli.data:warm", "Keep a Spark running that the other verbs use."),
 }

@@ -214,9 +214,7 @@ def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop
         "Nothing was written.\n"
     )
     assert ran.out == "1 table added to external_models.yaml.\n"
-    assert (
-        file == "# mine\n- name: ext.mine\n- name: ext.raw\n  gateway: local\n  columns:\n    a: int\n    b: string\n"
-    )
+    assert file == WRITTEN
     assert again.result["tables"] == []
     assert stopped.code == 4
     assert stopped.err == "Error: external_models.yaml:3: The audit `not_null` of ext.raw found 1 row.\n"
