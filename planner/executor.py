@@ -224,7 +224,7 @@ def _fill(
         plan.relies,
     )
     emit(StageStarted(Stage.BACKFILL, len(work)))
-    failed = ask_outside(work, layout, engine, project.audits, emit)
+    failed = ask_outside(work, layout, engine, project, emit)
     if not failed:
         return backfill.run(work)
     because = {each.model: _downstream(plan, {each.model}) for each in failed}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from planner.backfill import Failure, found_rows
 from planner.checks.audits import run_audits
@@ -10,11 +10,12 @@ from planner.creation import Layout, at_model
 from planner.engine import Engine
 from planner.events import AuditRan, Emit, ModelFailed
 from planner.graph import graph_of
-from planner.model import Audit, Kind
+from planner.model import Kind
+from planner.project import Project
 
 
 def ask_outside(
-    names: Collection[str], layout: Layout, engine: Engine, audits: Mapping[str, Audit], emit: Emit
+    names: Collection[str], layout: Layout, engine: Engine, project: Project, emit: Emit
 ) -> tuple[Failure, ...]:
     """Run the audits of the external models that these models read, directly or not; the blocking ones that found rows.
 
@@ -28,8 +29,9 @@ def ask_outside(
             continue
         with at_model(snapshot.model):
             results = run_audits(
-                engine, snapshot, audits, None, tables=layout.tables, embedded=layout.embedded, execution=layout.now
-            )
+                engine, snapshot, project.audits, None, tables=layout.tables, embedded=layout.embedded,
+                execution=layout.now, samples=project.config.audits.show_samples,
+            )  # fmt: skip
             for result in results:
                 emit(AuditRan(name, result))
                 if not result.ok and result.blocking:

@@ -167,9 +167,11 @@ def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
 
 def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
     """The model as it would be with these variables on top of the project's."""
-    both = {**project.defaults.variables, **{name.lower(): value for name, value in variables.items()}}
+    given = {name.lower(): value for name, value in variables.items()}
+    both = {**project.defaults.variables, **given}
     columns = KnownColumns(project.models, complete=True).of
-    again, _ = parse_models(model.source, model.path, replace(project.defaults, variables=both, columns=columns))
+    defaults = replace(project.defaults, variables=both, given=given, columns=columns)
+    again, _ = parse_models(model.source, model.path, defaults)
     return next((each for each in again if each.name == model.name), model)
 
 

@@ -78,7 +78,7 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
     if not plan.changes:
         return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
     head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
-    return Group(head, _models(plan), *_decisions(plan))
+    return Group(head, _models(plan), *_decisions(plan, diffs=True))
 
 
 def _differences(plan: Plan) -> str:
