@@ -32,6 +32,7 @@ from planner.events import (
     ModelUpToDate,
     TableAwaited,
 )
+from planner.gateways import engine_of
 from planner.intervals import Interval, Timeline, batches, between, intersection, subtract, with_lookback
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
@@ -287,7 +288,8 @@ class Backfill:
 
     def _evaluate(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:
         """The batch, between the statements that run beside it."""
-        with self.engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
+        engine = engine_of(self.engine, snapshot.model.gateway)
+        with engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
             return self._write(snapshot, table, interval, held)
 
     def _write(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:

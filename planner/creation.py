@@ -15,6 +15,7 @@ from planner.engine import Engine, Table, time_partitioning
 from planner.errors import PlanMoved, ProjectError, QueryError
 from planner.events import Emit, TableCreated
 from planner.forward import blocker_of, is_wider, schema_findings, settled
+from planner.gateways import engine_of
 from planner.intervals import UNITS, Interval, intersection
 from planner.merging.merge import merged
 from planner.model import Column, Kind, Model
@@ -96,6 +97,7 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         parts=parts_of(model, columns),
         listed=model.kind in (Kind.INCREMENTAL_BY_PARTITION, Kind.INCREMENTAL_UNMANAGED),
         sorted_by=model.clustered_by,
+        gateway=model.gateway,
     )
     if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
         return replace(table, parts=(BATCH, *table.parts))
@@ -162,7 +164,8 @@ def _create(
         known = store.physical_table(name)
         if known and known.garbage:
             engine.drop_table(name)  # what the janitor began, and did not live to finish
-        with at_model(snapshot.model), engine.beside(*layout.beside(snapshot, CREATING, None)):
+        own = engine_of(engine, snapshot.model.gateway)
+        with at_model(snapshot.model), own.beside(*layout.beside(snapshot, CREATING, None)):
             if snapshot.kind is Kind.VIEW:
                 engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
             else:
@@ -261,8 +264,9 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
         found = model.columns or tuple(Column(name, "string") for name in model.seed.header)
     else:
         before, _ = layout.beside(snapshot, CREATING, ONCE[0])
-        with at_model(model), engine.beside(before, ()):
-            found = _declared(model, engine.schema(layout.query(model, ONCE[0])))
+        own = engine_of(engine, model.gateway)
+        with at_model(model), own.beside(before, ()):
+            found = _declared(model, own.schema(layout.query(model, ONCE[0])))
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, found)

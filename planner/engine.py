@@ -137,6 +137,7 @@ class Table:
     parts: tuple[Part, ...] = ()
     listed: bool = False
     sorted_by: tuple[str, ...] = ()  # within each file
+    gateway: str = ""  # on whose Spark it is computed; '' for the project's own
 
     @property
     def cut(self) -> tuple[Part, ...]:
@@ -217,6 +218,9 @@ class Engine(Protocol):
 
     def objects(self, schema: str) -> frozenset[str]:
         """Names of the tables and views in a schema; empty when there is no such schema."""
+
+    def refresh(self, name: str) -> None:
+        """Forget what is remembered of a table's files: another Spark has written it."""
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and bring its rows here."""

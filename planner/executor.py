@@ -17,10 +17,11 @@ from planner.comparing import look_into_tables
 from planner.creation import Layout, create_tables, missing_tables, table_lease
 from planner.engine import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
-from planner.events import Compared, Emit, Event, Promoted, Stage, StageSkipped, StageStarted
+from planner.events import Compared, Emit, Event, ModelSkipped, Promoted, Stage, StageSkipped, StageStarted
 from planner.forgetting import forget_restated
 from planner.intervals import Interval, subtract
 from planner.model import Kind
+from planner.outside import ask_outside
 from planner.plan import Plan
 from planner.project import Project
 from planner.promotion import promote, recover
@@ -223,7 +224,15 @@ def _fill(
         plan.relies,
     )
     emit(StageStarted(Stage.BACKFILL, len(work)))
-    return backfill.run(work)
+    failed = ask_outside(work, layout, engine, project, emit)
+    if not failed:
+        return backfill.run(work)
+    because = {each.model: _downstream(plan, {each.model}) for each in failed}
+    left = {name: model for model, names in because.items() for name in names & work.keys()}
+    for name, model in sorted(left.items()):
+        emit(ModelSkipped(name, model))
+    filled = backfill.run({name: each for name, each in work.items() if name not in left})
+    return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
 
 
 def _work(plan: Plan, now: datetime) -> dict[str, Work]:

@@ -274,6 +274,7 @@ def _words_about(model: Model) -> dict[str, str]:
     return {
         "description": model.description,
         "column_descriptions": repr(model.column_descriptions),
+        "gateway": model.gateway,
         "virtual_properties": repr(model.virtual_properties) if model.virtual_properties else "",
         "owner": model.owner,
         "tags": repr(model.tags),

@@ -168,6 +168,7 @@ class Model:
     tags: tuple[str, ...] = ()
     grain: tuple[str, ...] = ()
     stamp: str = ""
+    gateway: str = ""  # that it names; '' for the project's own
     storage_format: str = "parquet"
     physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
     table_format: str = ""

@@ -167,9 +167,11 @@ def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
 
 def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
     """The model as it would be with these variables on top of the project's."""
-    both = {**project.defaults.variables, **{name.lower(): value for name, value in variables.items()}}
+    given = {name.lower(): value for name, value in variables.items()}
+    both = {**project.defaults.variables, **given}
     columns = KnownColumns(project.models, complete=True).of
-    again, _ = parse_models(model.source, model.path, replace(project.defaults, variables=both, columns=columns))
+    defaults = replace(project.defaults, variables=both, given=given, columns=columns)
+    again, _ = parse_models(model.source, model.path, defaults)
     return next((each for each in again if each.name == model.name), model)
 
 
@@ -239,7 +241,9 @@ def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple
             _add_model(models, with_seed(reading.root, model) if model.seed else model)
 
     def read_external(path: Path) -> None:
-        for model in external_models(_document(reading, path), reading.texts[reading.name(path)], defaults):
+        for model in external_models(
+            _document(reading, path), reading.texts[reading.name(path)], defaults, config.gateways
+        ):
             _add_model(models, model)
 
     reading.each(_files(reading, config, "models", ".sql", ".py"), read)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from planner.checks.masking import shown
 from planner.engine import Engine, Rows
 from planner.errors import MergeplanError, Place
+from planner.gateways import engine_of
 from planner.intervals import Interval
 from planner.model import Audit, AuditCall, Kind, Model
 from planner.reading.builtins import NON_BLOCKING, built_in, built_in_query, check_call
@@ -101,7 +102,7 @@ def run_audit(
     sql = audit_query(model, call, audits, table, interval, tables=tables, embedded=embedded, execution=execution)
     known = None if call.name in audits else built_in(call.name)
     try:
-        count, sample = found_by(engine, sql, samples, known.figures if known else ())
+        count, sample = found_by(engine_of(engine, model.gateway), sql, samples, known.figures if known else ())
     except MergeplanError as error:
         own = audits.get(call.name)
         if error.place is None:

@@ -73,6 +73,14 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     return Group(*parts)
 
 
+def difference_text(plan: Plan, what: str) -> RenderableType:
+    """How something differs from the plan's environment: its models and their diffs, and nothing of applying it."""
+    if not plan.changes:
+        return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
+    head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
+    return Group(head, _models(plan), *_decisions(plan, diffs=True))
+
+
 def _differences(plan: Plan) -> str:
     if plan.changes:
         return f"Differences from the `{plan.base}` environment:"

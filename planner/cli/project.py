@@ -1,9 +1,8 @@
-"""audit, info: a project by itself."""
+"""audit: a project by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -18,7 +17,7 @@ from planner.cli.running import Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.environment import PROD, Environment, checked_name
-from planner.errors import AuditFailed, MergeplanError, RequestError
+from planner.errors import AuditFailed, RequestError
 from planner.events import AuditRan
 from planner.graph import graph_of
 from planner.intervals import Interval
@@ -76,7 +75,7 @@ def _audited(
     embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED}
     show = checked_samples(flags["samples"]) or project.config.audits.show_samples
     for name, snapshot in sorted(shown.snapshots.items()):
-        if name in chosen and snapshot.kind.has_view:
+        if name in chosen and (snapshot.kind.has_view or snapshot.kind is Kind.EXTERNAL):
             yield from run_audits(
                 work.engine, snapshot, project.audits, Interval(since, until),
                 tables=tables, embedded=embedded, execution=work.now, samples=show,
@@ -86,35 +85,3 @@ def _audited(
         if here and not each.skip and (not models or chosen & set(each.depends_on)):
             time = Interval(since, until)
             yield run_standalone(work.engine, each, tables, embedded, time, execution=work.now, samples=show)
-
-
-@click.command()
-@output_option
-@workspace
-def info(root: Path, gateway: str | None, output: str) -> int:
-    """Show the project, and whether its Spark and its state answer.
-
-    \b
-    mergeplan info
-    """
-    with opened(root, gateway) as work:
-        project = work.project
-        facts: dict[str, object] = {
-            "version": version("mergeplan"),
-            "project": str(project.root),
-            "gateway": project.gateway,
-            "models": len(project.models),
-            "audits": len(project.audits),
-            "tests": len(project.tests),
-            "environments": len(work.store.environments()),
-        }
-        try:
-            facts["spark"] = str(work.engine.fetch("SELECT version()").rows[0][0]).split()[0]
-        except MergeplanError as error:
-            facts["spark"] = f"not reachable: {error}"
-    if output == "json":
-        JsonLines().result(True, None, facts)
-    else:
-        for name, value in facts.items():
-            click.echo(f"{name + ':':<14} {value}")
-    return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -104,6 +104,10 @@ class Terminal:
         """What a run would compute."""
         self._plan = plan
         self.console.print(due_text(plan, estimates))
+
+    def show(self, what: RenderableType) -> None:
+        """Something of several lines."""
+        self.console.print(what)
 
     def explain(self, plan: Plan) -> None:
         """What applying the plan would do."""

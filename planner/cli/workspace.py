@@ -19,6 +19,7 @@ import click
 from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
+from planner.gateways import routed
 from planner.graph import graph_of
 from planner.janitor import RETENTION
 from planner.model import Column, Kind, Model
@@ -26,6 +27,7 @@ from planner.project import Project, load_project
 from planner.reading.config import StateConfig
 from planner.reading.dates import end_instant, instant
 from planner.reading.environments import environment_ttl, ttl
+from planner.reading.gateways import gateways_apart
 from planner.schedule import Loaded
 from planner.spark.engine import open_engine
 from planner.state import StateStore
@@ -105,7 +107,7 @@ class Workspace:
     def engine(self) -> Engine:
         """The Spark of the gateway."""
         if self._engine is None:
-            self._engine = self.open_engine(self.connection, self.home, self.profile)
+            self._engine = self._opened()
         return self._engine
 
     @property
@@ -116,15 +118,7 @@ class Workspace:
     @property
     def connection(self) -> Connection:
         """The gateway's connection as the engine takes it."""
-        given = self.project.config.gateways[self.project.gateway].connection
-        return Connection(
-            conf=tuple((key, _text(value)) for key, value in sorted(given.config.items())),
-            master=given.master,
-            remote=given.remote,
-            catalog=given.catalog,
-            config_dir=given.config_dir,
-            comments=given.register_comments,
-        )
+        return self._connection(self.project.gateway)
 
     @property
     def strangers(self) -> frozenset[str]:
@@ -174,6 +168,33 @@ class Workspace:
         if self._engine is not None:
             self._engine.cancel()
         raise KeyboardInterrupt
+
+    def _connection(self, gateway: str) -> Connection:
+        given = self.project.config.gateways[gateway].connection
+        return Connection(
+            conf=tuple((key, _text(value)) for key, value in sorted(given.config.items())),
+            master=given.master,
+            remote=given.remote,
+            catalog=given.catalog,
+            config_dir=given.config_dir,
+            comments=given.register_comments,
+        )
+
+    def _opened(self) -> Engine:
+        engine = self.open_engine(self.connection, self.home, self.profile)
+        gateways = self.project.config.gateways
+        if len(gateways) == 1:
+            return engine
+        mine = gateways[self.project.gateway].connection
+        return routed(engine, {name for name, each in gateways.items() if each.connection == mine}, self._other)
+
+    def _other(self, gateway: str) -> Engine:
+        """The Spark of a gateway that a model names; RequestError when it went or cannot be used beside our own."""
+        config = self.project.config
+        why = "it is not in config.yaml" if gateway not in config.gateways else ""
+        if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
+            raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {why}.")
+        return self.open_engine(self._connection(gateway), self.home, self.profile)
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
         try:

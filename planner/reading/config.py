@@ -28,10 +28,10 @@ from planner.reading.dates import instant, moves, text_of
 from planner.reading.defaults import default_properties, default_statements, statement_parts
 from planner.reading.documents import Document
 from planner.reading.environments import check_environments
+from planner.reading.gateways import gateway_variables, gateways_apart
 from planner.reading.kinds import kind_named
 from planner.reading.parse import Defaults, audit_call
 from planner.reading.sqltext import checked_dialect, did_you_mean
-from planner.reading.usermacros import Variable
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -60,6 +60,7 @@ class ConnectionConfig(Section):
     master: str | None = None
     remote: str | None = None
     concurrent_tasks: int = Field(default=4, ge=1)
+    shared_catalog: str | None = None
     register_comments: bool = True
     pre_ping: bool = False
     pretty_sql: bool = False
@@ -267,8 +268,10 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         on_destructive_change=given.on_destructive_change or "",
         on_additive_change=given.on_additive_change or "",
         audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
-        variables=_variables(config, gateway),
+        variables=gateway_variables(config)[gateway],
         gateway=gateway,
+        gateways=gateway_variables(config),
+        apart=gateways_apart(config, gateway),
     )
 
 
@@ -333,16 +336,3 @@ def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
         hint = "Write `kind:` with `name:` and its settings below it."
         raise ProjectError(f"`{kind}` as every model's kind needs settings, or cannot be it.", place=place, hint=hint)
     return kind
-
-
-def _variables(config: Config, gateway: str) -> dict[str, Variable]:
-    """Variable (lower case) -> value; a gateway's own hide the project's."""
-    both = {**config.variables, **config.gateways[gateway].variables}
-    return {name.lower(): _frozen(value) for name, value in both.items()}
-
-
-def _frozen(value: Any) -> Variable:
-    """A value of YAML, its lists as tuples."""
-    if isinstance(value, list):
-        return tuple(_frozen(each) for each in value)
-    return {str(key): _frozen(each) for key, each in value.items()} if isinstance(value, dict) else value

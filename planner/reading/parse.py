@@ -49,10 +49,10 @@ from planner.reading.properties import (
 )
 from planner.reading.schedules import unit, unit_error, zone
 from planner.reading.scope import Lookup, no_columns
-from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, statements, tokenize
+from planner.reading.sqltext import Source, Tokens, checked_dialect, did_you_mean, opened, parsed, statements, tokenize
 from planner.reading.usermacros import NoMacros, UserMacros, Variable
 
-LATER = """session_properties signals gateway physical_version default_catalog
+LATER = """session_properties signals physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
@@ -85,6 +85,9 @@ class Defaults:
     after_all: tuple[Part, ...] = ()
     around: Around = field(default_factory=Around)  # statements around every model's query
     columns: Lookup = no_columns  # of the tables that macros ask for
+    gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
+    apart: Mapping[str, str] = field(default_factory=dict)  # those that no model may name, and why
+    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that hide every gateway's
 
     @property
     def scope(self) -> Scope:
@@ -103,6 +106,7 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     source = opened(path, text, defaults.dialect)
     tokens = tokenize(outside_jinja(source))
     first, *rest = _statements(source, tokens, "MODEL")
+    defaults = _at_gateway(first, defaults)
     audit_at = next((index for index, each in enumerate(rest) if _begins(each, "AUDIT")), len(rest))
     audits = _audits(source, rest[audit_at:], defaults)
     below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
@@ -192,7 +196,7 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
     """
     source = Source(model.path, model.source, model.dialect)
     try:
-        tokens = tokenize(source)
+        tokens = tokenize(source) if model.kind is not Kind.EXTERNAL else []  # that one is an item of a YAML file
     except ProjectError:
         return model.place
     parts = identifier.lower().split(".")
@@ -217,6 +221,25 @@ def _statements(source: Source, tokens: Tokens, expected: str) -> list[list[Toke
     if not _begins(found[0], expected):
         raise source.error(found[0][0], f"The file does not begin with `{expected} (...);`.")
     return found
+
+
+def _at_gateway(header: Tokens, defaults: Defaults) -> Defaults:
+    """The defaults with the variables of the gateway that the block names: they may stand in the block itself."""
+    words = [token.text.lower() for token in header]
+    at = next((n for n in range(1, len(words) - 1) if words[n] == "gateway" and words[n - 1] in ("(", ",")), None)
+    named = "" if at is None else header[at + 1].text
+    if named not in defaults.gateways or named == defaults.gateway:
+        return defaults
+    return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.given})
+
+
+def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
+    name = word(given)
+    if name not in defaults.gateways:
+        raise given.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
+    if name in defaults.apart:
+        raise given.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
+    return replace(model, gateway=name)
 
 
 def _begins(statement: Tokens, word: str) -> bool:
@@ -485,6 +508,7 @@ _READERS: dict[str, _Reader] = {
     "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
     "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
     "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
+    "gateway": _gateway,
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,

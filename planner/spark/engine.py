@@ -314,6 +314,11 @@ class SparkEngine:
 
     # Rows
 
+    def refresh(self, name: str) -> None:
+        """Forget what is remembered of a table's files: another Spark has written it."""
+        with self._verb():
+            self._run(f"REFRESH TABLE {quoted(name)}")
+
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and bring its rows here; a TIMESTAMP comes as an aware datetime in UTC."""
         with self._verb(sql):

@@ -213,3 +213,69 @@ def test_an_edited_audit_is_an_edit_of_the_models_that_ask_it(tmp_path: Path) ->
     two = load_project(project_of(tmp_path / "2", {"models/a.sql": model, "audits/g.sql": audit.format(2)}), NOW)
 
     assert one.models["shop.a"].audits != two.models["shop.a"].audits
+
+
+def test_an_external_model_may_say_when_it_begins_and_where_it_is(tmp_path: Path) -> None:
+    yaml = """
+- name: raw.orders
+  dialect: duckdb
+  start: 2024-02-03
+  columns: {id: int, note: text}
+  column_descriptions: {ID: the key}
+  grains: [id AS order_id, '(day, shop)']
+  references: [shop_id]
+- name: raw.elsewhere
+  gateway: another
+"""
+
+    config = CONFIG + "  another: {connection: {type: spark}}\n"
+    project = load_project(project_of(tmp_path, {"config.yaml": config, "external_models.yaml": yaml}), NOW)
+
+    found = project.models["raw.orders"]
+    assert project.models.keys() == {"raw.orders"}
+    assert [column.type for column in found.columns] == ["int", "string"]
+    assert (found.start, found.column_descriptions) == (datetime(2024, 2, 3, tzinfo=UTC), (("id", "the key"),))
+    assert found.grain == ("id", "day", "shop")
+
+
+EXTERNAL = """
+- name: raw.orders
+  columns: {id: int}
+- name: Raw.Orders
+  gateway: spark
+  start: 2024-01-01
+  columns: {id: bigint, day: date}
+  column_descriptions: {ID: the key}
+  grains: ["(id, day)"]
+  references: [id]
+  audits:
+  - not_null(columns := id)
+  - name: accepted_values
+    column: id
+    is_in: [1, 2]
+- name: raw.orders
+  gateway: other
+  columns: {x: int}
+- name: raw.elsewhere
+  gateway: other
+"""
+
+
+def test_an_external_model_is_the_one_of_the_projects_gateway(tmp_path: Path) -> None:
+    config = CONFIG + "  other: {connection: {type: spark}}\n"
+    project = load_project(project_of(tmp_path, {"config.yaml": config, "external_models.yaml": EXTERNAL}), NOW)
+    other = load_project(tmp_path, NOW, "other")
+    model = project.models["raw.orders"]
+
+    assert list(project.models) == ["raw.orders"]
+    assert model.columns == (Column("id", "bigint"), Column("day", "date"))
+    assert (model.start, model.grain, model.line) == (datetime(2024, 1, 1, tzinfo=UTC), ("id", "day"), 4)
+    assert model.column_descriptions == (("id", "the key"),)
+    assert [(call.name, call.arguments) for call in model.audits] == [
+        ("not_null", (("columns", "id"),)),
+        ("accepted_values", (("column", "id"), ("is_in", "(1, 2)"))),
+    ]
+    assert {name: each.columns for name, each in other.models.items()} == {
+        "raw.orders": (Column("x", "int"),),
+        "raw.elsewhere": (),
+    }

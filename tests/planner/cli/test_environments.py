@@ -11,6 +11,14 @@ from tests.planner.shop import ALONE, rows
 Shop = Callable[..., CommandLine]
 ONE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a"
 TWO = "MODEL (name shop.total, kind FULL);\nSELECT 2 AS a"
+WRITTEN = """# mine
+- name: ext.mine
+- name: ext.raw
+  gateway: local
+  columns:
+    a: int
+    b: string
+"""
 SMALL = {**ALONE, "total": ONE}
 
 
@@ -138,3 +146,77 @@ def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(sho
     assert [name.startswith("shop__total__") for name in engine.objects("store")] == [True]
     assert (built, rows(engine, "SELECT a FROM shop.total")) == ([(3,)], [(1,)])
     assert engine.objects("shop") == {"total"}
+
+
+def test_diff_tells_how_the_project_or_an_environment_differs(shop: Shop) -> None:
+    mergeplan = shop(**SMALL, more="MODEL (name shop.more, kind VIEW);\nSELECT a FROM shop.total")
+    promoted(mergeplan)
+    same = mergeplan("diff", "prod")
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan, "dev")
+    mergeplan.write("models/extra.sql", "MODEL (name shop.extra);\nSELECT 1 AS x")
+
+    local = mergeplan("diff", "prod")
+    between = mergeplan("diff", "prod", "dev", "-o", "json").result
+
+    assert (same.code, same.out) == (0, "The project matches the `prod` environment.\n")
+    assert local.code == 1
+    assert local.out.startswith("Differences of the project from the `prod` environment:\n")
+    assert "-SELECT 1 AS a\n+SELECT 2 AS a" in local.out
+    assert "Added:\n│   └── shop.extra" in local.out
+    assert "backfill" not in local.out
+    assert between["different"] is True
+    assert [(each["name"], each["change"]) for each in between["models"]] == [
+        ("shop.total", "direct"),
+        ("shop.more", "indirect"),
+    ]
+
+
+def test_the_state_goes_out_and_comes_back(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+
+    out = mergeplan("state", "export", "-o", "state.json")
+    again = mergeplan("state", "export", "-o", "state.json", answer="n\n")
+    refused = mergeplan("state", "import", "-i", "state.json")
+    declined = mergeplan("state", "import", "-i", "state.json", "--replace", answer="n\n")
+    replaced = mergeplan("state", "import", "-i", "state.json", "--replace", "--no-confirm", "-o", "json")
+    mergeplan.write("other.json", "{")
+    broken = mergeplan("state", "import", "-i", "other.json")
+
+    assert (out.code, out.out) == (0, "1 environment in state.json.\n")
+    assert (again.code, refused.code, declined.code, broken.code) == (1, 4, 1, 1)
+    assert refused.err.startswith("Error: The state knows `prod` already. `--replace`")
+    assert replaced.result["environments"] == ["prod"]
+    assert broken.err.startswith("Error: `other.json` is not JSON: ")
+    assert mergeplan("rollback", "prod").err.startswith("Error: `prod` has no earlier revision.")
+    promoted(mergeplan)
+    assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+
+
+def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**ALONE, total="MODEL (name shop.total, kind FULL);\nSELECT r.a FROM ext.raw AS r, ext.none AS n")
+    strict = mergeplan("create-external-models", "--strict")
+    mergeplan.edit("models/total.sql", ", ext.none AS n", "")
+    engine.swap_view("ext.raw", "SELECT 1 AS a, CAST(NULL AS STRING) AS b")
+    mergeplan.write("external_models.yaml", "# mine\n- name: ext.mine\n")
+
+    ran = mergeplan("create-external-models", "--gateway", "local")
+    again = mergeplan("create-external-models", "-o", "json")
+    file = (mergeplan.root / "external_models.yaml").read_text()
+    mergeplan.write("external_models.yaml", f"{file}  audits:\n  - not_null(columns := b)\n")
+    stopped = mergeplan("plan", "--auto-apply", "--execution-time", TODAY)
+    engine.swap_view("ext.raw", "SELECT 1 AS a, 'x' AS b")
+    promoted(mergeplan)
+
+    assert strict.err == (
+        "Error: models/total.sql:2: `shop.total` reads `ext.none`, which is neither a model nor in Spark's catalog. "
+        "Nothing was written.\n"
+    )
+    assert ran.out == "1 table added to external_models.yaml.\n"
+    assert file == WRITTEN
+    assert again.result["tables"] == []
+    assert stopped.code == 4
+    assert stopped.err == "Error: external_models.yaml:3: The audit `not_null` of ext.raw found 1 row.\n"
+    assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+    assert mergeplan("audit").out.endswith("1 audit ran, 0 failed.\n")

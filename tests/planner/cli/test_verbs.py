@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -165,6 +166,33 @@ def test_info_tells_what_is_there(mergeplan: CommandLine) -> None:
     }  # fmt: skip
     assert facts["spark"].startswith("4.")
     assert f"spark:         {facts['spark']}\n" in mergeplan("info").out
+
+
+def test_info_fails_when_the_state_does_not_answer(mergeplan: CommandLine, tmp_path: Path) -> None:
+    other = CommandLine(tmp_path, mergeplan.engine)
+    written(tmp_path)
+    other.edit(
+        "config.yaml",
+        "default_gateway",
+        "    state_connection: {type: sqlite, url: 'sqlite:////dev/null/x'}\ndefault_gateway",
+    )
+
+    ran = other("info")
+
+    assert ran.code == 1
+    assert "state:         not reachable: The state database sqlite:////dev/null/x does not answer" in ran.out
+    assert other("info", "--skip-connection").code == 0
+
+
+def test_clean_takes_caches_and_logs_and_nothing_else(offline: CommandLine) -> None:
+    written(offline.root)
+    for name in ("cache/a/b", "spark/spark.log", "spark/warehouse/t"):
+        offline.write(f".mergeplan/{name}", "12345")
+
+    ran = offline("clean")
+
+    assert ran.out == "2 files removed, 10 bytes.\n"
+    assert [path.name for path in (offline.root / ".mergeplan").rglob("*") if path.is_file()] == ["t"]
 
 
 def test_migrate_may_be_repeated(mergeplan: CommandLine) -> None:

@@ -1,0 +1,85 @@
+"""create-external-models: the tables that are read and defined nowhere, written down as Spark's catalog knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+import yaml
+
+from planner.cli.json_lines import JsonLines
+from planner.cli.plan import output_option
+from planner.cli.terminal import counted
+from planner.cli.workspace import Workspace, opened, workspace
+from planner.errors import ProjectError, QueryError
+from planner.model import Column
+from planner.reading.parse import line_of
+
+FILE = "external_models.yaml"
+MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+
+
+@click.command("create-external-models")
+@click.option("--strict", is_flag=True, help="Write nothing when one of the tables is not in the catalog.")
+@output_option
+@workspace
+def create_external_models(strict: bool, root: Path, gateway: str | None, output: str) -> int:
+    """Add the tables that models read and nobody defines to external_models.yaml, with the columns that Spark knows.
+
+    What the file says already stays as it is. With --gateway the tables are written down as that gateway's.
+
+    \b
+    mergeplan create-external-models
+    mergeplan create-external-models --strict
+    """
+    with opened(root, gateway) as work:
+        found, missing = _looked_up(work)
+        if strict and missing:
+            raise _unknown(work, missing[0])
+        file = work.root / (FILE if not (work.root / "external_models.yml").is_file() else "external_models.yml")
+        if found:
+            _add(file, found, gateway)
+    if output == "json":
+        JsonLines().result(True, None, {"file": file.name, "tables": sorted(found), "missing": missing})
+        return 0
+    for name in missing:
+        click.echo(f"{name} is not in the catalog: left out.")
+    click.echo(f"{counted(len(found), 'table')} added to {file.name}.")
+    return 0
+
+
+def _looked_up(work: Workspace) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
+    """The columns of each table that the catalog knows, and the tables that it does not."""
+    found: dict[str, Sequence[Column]] = {}
+    missing = []
+    for name in sorted(work.strangers):
+        try:
+            found[name] = work.engine.schema(f"SELECT * FROM {name}")
+        except QueryError as error:
+            if error.condition not in MISSING:
+                raise
+            missing.append(name)
+    return found, missing
+
+
+def _unknown(work: Workspace, name: str) -> ProjectError:
+    reader = next(model for model in work.project.models.values() if name in model.depends_on)
+    message = f"`{reader.name}` reads `{name}`, which is neither a model nor in Spark's catalog."
+    return ProjectError(message, place=line_of(reader, name), hint="Nothing was written.")
+
+
+def _add(file: Path, found: Mapping[str, Sequence[Column]], gateway: str | None) -> None:
+    """Put the tables below what the file says, in one step."""
+    before = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
+    items = []
+    for name, columns in sorted(found.items()):
+        item: dict[str, object] = {"name": name, **({"gateway": gateway} if gateway else {})}
+        item["columns"] = {column.name: column.type for column in columns}
+        if described := {column.name: column.comment for column in columns if column.comment}:
+            item["column_descriptions"] = described
+        items.append(item)
+    more = yaml.safe_dump(items, sort_keys=False, allow_unicode=True, width=120)
+    draft = file.with_name(f".{file.name}.part")
+    draft.write_text(f"{before}\n{more}" if before.strip() not in ("", "[]") else more, encoding="utf-8")
+    draft.replace(file)

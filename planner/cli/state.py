@@ -1,0 +1,86 @@
+"""state export, state import: all that mergeplan remembers of a project, as one file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from planner.cli.json_lines import JsonLines
+from planner.cli.plan import output_option
+from planner.cli.terminal import counted
+from planner.cli.workspace import opened, workspace
+from planner.environment import checked_name
+from planner.errors import RequestError
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group()
+def state() -> None:
+    """Export what mergeplan remembers, or import it elsewhere.
+
+    \b
+    mergeplan state export -o state.json
+    mergeplan state import -i state.json
+    """
+
+
+@state.command("export")
+@click.option("-o", "--output-file", "file", type=FILE, required=True, help="The file to write.")
+@click.option("--environment", "names", multiple=True, help="Only this environment; may be given several times.")
+@click.option("--no-confirm", is_flag=True, help="Put the file in place of one that is there.")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="For a person, or JSON lines.")
+@workspace
+def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gateway: str | None, output: str) -> int:
+    """Write the state of the project into a JSON document.
+
+    \b
+    mergeplan state export -o state.json
+    mergeplan state export -o dev.json --environment dev
+    """
+    if file.exists() and not no_confirm and not (output == "text" and click.confirm(f"Overwrite {file}?", err=True)):
+        raise RequestError(f"`{file}` exists already.", hint="Write `--no-confirm` to replace it.")
+    with opened(root, gateway) as work:
+        document = work.store.exported(tuple(checked_name(name) for name in names))
+    draft = file.with_name(f".{file.name}.part")
+    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draft.replace(file)
+    shown = document["environments"]
+    _told(output, {"file": str(file), "environments": shown}, f"{counted(len(shown), 'environment')} in {file}.")
+    return 0
+
+
+@state.command("import")
+@click.option("-i", "--input-file", "file", type=FILE, required=True, help="The file to read.")
+@click.option("--replace", is_flag=True, help="Forget all that is remembered of this project first.")
+@click.option("--no-confirm", is_flag=True, help="Do not ask before `--replace` forgets.")
+@output_option
+@workspace
+def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: str | None, output: str) -> int:
+    """Read a document that `state export` wrote, in one transaction.
+
+    \b
+    mergeplan state import -i state.json
+    mergeplan state import -i state.json --replace --no-confirm
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"`{file}` is not JSON: {error}.") from None
+    with opened(root, gateway) as work:
+        if replace and not no_confirm and work.store.history():
+            told = "All that is remembered of this project will be forgotten. Go on?"
+            if output == "json" or not click.confirm(told, err=True):
+                raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
+        names = work.store.imported(data, replace=replace)
+    _told(output, {"environments": list(names)}, f"{counted(len(names), 'environment')} imported from {file}.")
+    return 0
+
+
+def _told(output: str, facts: dict[str, object], sentence: str) -> None:
+    if output == "json":
+        JsonLines().result(True, None, facts)
+    else:
+        click.echo(sentence)

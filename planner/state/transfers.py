@@ -1,0 +1,189 @@
+"""The state as one JSON document: written for a backup or a move, read back in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from planner.database import clock, put, revisions
+from planner.errors import LeaseHeld, Refused, RequestError
+from planner.naming import DEFAULT
+from planner.serial import Json
+from planner.state import tables as t
+from planner.state.restatements import Restatements
+
+FORMAT = 1
+CARRIED = tuple(table for table in t.metadata.sorted_tables if table is not t.leases)  # who works now is no history
+
+
+class StateDocument(BaseModel):
+    """The document: rows by table, without the project's name; `schema` is the database's revision."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mergeplan_state: Literal[1]
+    revision: str = Field(alias="schema")
+    project: str
+    exported_at: str
+    environments: tuple[str, ...]
+    tables: dict[str, list[dict[str, Any]]]
+
+
+class Transfers(Restatements):
+    """One project's state, out of one database and into another."""
+
+    def exported(self, environments: Collection[str] = ()) -> Json:
+        """All that is remembered, or what belongs to some environments; RequestError when one does not exist."""
+        with self._reading() as connection:
+            if connection.dialect.name == "postgresql":  # all of it as of one moment, as SQLite reads anyway
+                connection.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            rows = {table.name: self._rows(connection, table) for table in CARRIED}
+            known = sorted(row["name"] for row in rows["environments"])
+            if missing := sorted(set(environments) - set(known)):
+                raise RequestError(f"There is no environment `{missing[0]}`.", hint="See `mergeplan environments`.")
+            names = tuple(sorted(environments)) or tuple(known)
+            return {
+                "mergeplan_state": FORMAT,
+                "schema": revisions("planner")[-1],
+                "project": self.project,
+                "exported_at": clock(connection).isoformat(),
+                "environments": list(names),
+                "tables": _of_environments(rows, frozenset(names)) if environments else rows,
+            }
+
+    def imported(self, data: Json, *, replace: bool = False) -> tuple[str, ...]:
+        """Take in a document, in one transaction; the environments that came with it.
+
+        RequestError for a document that is none, that a newer mergeplan wrote, or that has an environment which exists
+        here too; with `replace` all that this project had goes first. LeaseHeld while somebody changes anything. Of a
+        table that is known here already, what is known here stays.
+        """
+        document = _checked(data)
+        known = {table.name: table for table in CARRIED}
+        read = {name: [_row(known[name], row, n) for n, row in enumerate(rows, 1)] for name, rows in document.items()}
+        with self._writing() as connection:
+            self._check_nobody_works(connection)
+            if replace:
+                for table in CARRIED:
+                    connection.execute(sa.delete(table).where(self._own(table)))
+            self._check_new(connection, read.get("environments", []))
+            standing = {row["name"] for row in self._rows(connection, t.physical_tables)}
+            for table in CARRIED:
+                rows = [row for row in read.get(table.name, []) if row.get("table_name") not in standing]
+                for start in range(0, len(rows), 200):
+                    part = [{**row, "project": self.project} for row in rows[start : start + 200]]
+                    put(connection, table, part, update=False)
+        return tuple(sorted(str(row["name"]) for row in read.get("environments", [])))
+
+    def _rows(self, connection: sa.Connection, table: sa.Table) -> list[dict[str, Any]]:
+        query = self._select(table).order_by(*table.primary_key.columns)
+        found = (row._mapping for row in connection.execute(query))
+        return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in found]
+
+    def _check_nobody_works(self, connection: sa.Connection) -> None:
+        held = self._select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > clock(connection))
+        row = connection.execute(held.order_by(t.leases.c.name)).first()
+        if row is not None:
+            message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
+            raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
+
+    def _check_new(self, connection: sa.Connection, rows: Iterable[Mapping[str, Any]]) -> None:
+        history = sa.select(t.environment_history.c.environment).where(self._own(t.environment_history))
+        here = {row.environment for row in connection.execute(history.distinct())}
+        if both := sorted(here & {row["name"] for row in rows}):
+            hint = "`--replace` puts the document in place of all that is remembered."
+            raise Refused(f"The state knows `{both[0]}` already.", hint=hint)
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _of_environments(
+    rows: Mapping[str, list[dict[str, Any]]], names: frozenset[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows that belong to some environments: their history, its snapshots, the tables of these."""
+    kept = dict(rows)
+    for name, each in rows.items():
+        if each and "environment" in each[0]:
+            kept[name] = [row for row in each if row["environment"] in names]
+    kept["environments"] = [row for row in rows["environments"] if row["name"] in names]
+    ids = {id for row in kept["environment_history"] for id in row["snapshots"].values()}
+    kept["snapshots"] = [row for row in rows["snapshots"] if row["id"] in ids]
+    promotions = {row["id"] for row in kept["promotions"]}
+    kept["promotion_steps"] = [row for row in rows["promotion_steps"] if row["promotion_id"] in promotions]
+    tables = {row["stored"] or DEFAULT.table(row["name"], row["version"]) for row in kept["snapshots"]}
+    return {**kept, **_of_tables(rows, tables)}
+
+
+def _of_tables(rows: Mapping[str, list[dict[str, Any]]], shown: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows about these physical tables, and about those that their views read."""
+    reads = {row["name"]: row["reads"] for row in rows["physical_tables"]}
+    tables: set[str] = set()
+    frontier = [name for name in reads if name in shown]
+    while frontier:
+        name = frontier.pop()
+        if name not in tables:
+            tables.add(name)
+            frontier += reads.get(name, [])
+    kept = {"physical_tables": [row for row in rows["physical_tables"] if row["name"] in tables]}
+    for name, each in rows.items():
+        if each and "table_name" in each[0]:
+            kept[name] = [row for row in each if row["table_name"] in tables]
+    return kept
+
+
+def _checked(data: Json) -> dict[str, list[dict[str, Any]]]:
+    """The document's rows by table; RequestError when it is none that can be read here."""
+    version = data.get("mergeplan_state") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise RequestError(f"The document is of a newer form ({version}).", hint="Install the newer mergeplan.")
+    try:
+        document = StateDocument.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "it"
+        hint = "`mergeplan state export` writes such a document."
+        raise RequestError(f"This is no state that was exported: `{where}`: {first['msg']}.", hint=hint) from None
+    if document.revision not in revisions("planner"):
+        message = f"The document is of a newer version ({document.revision}) than this mergeplan."
+        raise RequestError(message, hint="Install the newer mergeplan.")
+    names = {table.name for table in CARRIED}
+    if unknown := sorted(document.tables.keys() - names):
+        raise RequestError(f"This is no state that was exported: nothing is called `{unknown[0]}`.")
+    return document.tables
+
+
+def _row(table: sa.Table, row: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """A row as the database takes it; RequestError for a column that is unknown, missing or of another type."""
+    where = f"`{table.name}`, row {number}"
+    if unknown := sorted(row.keys() - set(table.columns.keys())):
+        raise RequestError(f"{where}: there is no column `{unknown[0]}`.")
+    read: dict[str, Any] = {}
+    for column in table.columns:
+        if column.name == "project":
+            continue
+        value = row.get(column.name)
+        if value is None and not column.nullable:
+            raise RequestError(f"{where}: `{column.name}` is missing.")
+        try:
+            read[column.name] = None if value is None else _value(column, value)
+        except (TypeError, ValueError):
+            raise RequestError(f"{where}: `{column.name}` cannot be {str(value)[:40]!r}.") from None
+    return read
+
+
+def _value(column: sa.Column[Any], value: Any) -> Any:
+    if isinstance(column.type, t.Utc):
+        at = datetime.fromisoformat(value)
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+    if isinstance(column.type, sa.JSON):
+        return value
+    wanted = column.type.python_type
+    if type(value) is not wanted and not (wanted is float and type(value) is int):
+        raise TypeError(column.name)
+    return value
