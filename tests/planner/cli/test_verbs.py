@@ -143,9 +143,9 @@ def test_dag_draws_the_graph_in_reading_order(mergeplan: CommandLine) -> None:
 def test_environments_are_listed_under_titles(mergeplan: CommandLine) -> None:
     titles, prod = mergeplan("environments").out.splitlines()
 
-    assert titles.split() == ["name", "revision", "plan", "id", "promoted", "at", "models", "views"]
+    assert titles.split() == ["name", "revision", "plan", "id", "promoted", "at", "models", "views", "expires", "at"]
     assert prod.split()[:2] == ["prod", "1"]
-    assert prod.split()[-2:] == ["4", "4"]
+    assert prod.split()[-3:] == ["4", "4", "never"]
     assert titles.index("revision") == prod.index("1")
     (row,) = mergeplan("environments", "-o", "json").result["environments"]
     assert (row["name"], row["revision"], row["models"]) == ("prod", 1, 4)
