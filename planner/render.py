@@ -67,6 +67,32 @@ def beside(
     )
 
 
+def with_views_inlined(
+    tree: exp.Expr,
+    model: Model,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    values: Mapping[str, exp.Expr],
+) -> exp.Expr:
+    """A query of the model with the temporary views of its statements as subqueries: it runs without them."""
+    views: dict[str, exp.Expr] = {}
+    for each in model.pre_statements:
+        if each.makes and "evaluating" in each.stages:
+            views[each.makes] = _inlined(rendered(each.query, tables, embedded, values), views)
+    return _inlined(tree, views)
+
+
+def _inlined(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        view = views.get(table.name.lower()) if not table.db and table.name.lower() not in own else None
+        if view is not None:
+            alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
+            carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
+            table.replace(exp.Subquery(this=view.copy(), alias=alias, **carried))
+    return tree
+
+
 def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     """The tree with every `@name` that `values` knows replaced by its expression."""
     for identifier in list(tree.find_all(exp.Identifier)):

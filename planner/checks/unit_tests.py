@@ -23,7 +23,7 @@ from planner.reading.macros import dates, spark_tree
 from planner.reading.names import name_tables
 from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
 from planner.reading.testcase import Relation, UnitTest
-from planner.render import rendered
+from planner.render import rendered, with_views_inlined
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
@@ -202,7 +202,9 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
     start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
     interval = Interval(start, test.end or start + timedelta(days=1))
     execution = test.execution_time or _EPOCH
-    tree = rendered(model.sql, tables, project.embedded, dates(interval, execution))
+    values = dates(interval, execution)
+    tree = rendered(model.sql, tables, project.embedded, values)
+    tree = with_views_inlined(tree, model, tables, project.embedded, values)
     return _frozen(tree, test.execution_time) if test.execution_time else tree
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from planner.intervals import Interval
 from planner.model import Kind, Model
+from planner.reading.macros import spark_tree
 from planner.reading.parse import Defaults, parse_model
-from planner.render import render
+from planner.render import render, with_views_inlined
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC))
@@ -94,3 +95,17 @@ def test_rendering_twice_gives_the_same_text() -> None:
     query = "SELECT shop.orders.id FROM shop.orders WHERE d = @start_ds"
 
     assert spark(query) == spark(query)
+
+
+def test_a_query_can_be_run_without_the_temporary_views_of_its_statements() -> None:
+    views = "CREATE TEMP VIEW t AS SELECT x FROM s.a;\nCREATE TEMP VIEW u AS SELECT x FROM t;\n"
+    text = f"{views}SELECT u.x FROM u LEFT JOIN t AS v USING (x)"
+    model, _ = parse_model(f"MODEL (name s.m, kind FULL);\n{text}", "m.sql", Defaults(NOW))
+    assert model is not None
+
+    tree = with_views_inlined(spark_tree(model.sql).copy(), model, {"s.a": "p.a1"}, {}, {})
+
+    assert tree.sql("spark") == (
+        "SELECT u.x FROM (SELECT x FROM (SELECT x FROM p.a1 AS a) AS t) AS u "
+        "LEFT JOIN (SELECT x FROM p.a1 AS a) AS v USING (x)"
+    )
