@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from planner.intervals import Interval, Timeline
 from planner.model import Column
 from planner.spark.catalog import WAIT
 from planner.spark.content import question
+from planner.spark.described import Described
 from planner.spark.errors import WRAPPER, condition, is_spark, translated
 from planner.spark.java import profile_of
 from planner.spark.placing import Run, Spec, empty, listed, point, specs_of, specs_seen
@@ -27,9 +27,7 @@ from planner.spark.session import Frame, Session, open_session
 from planner.spark.sharing import let_go, share
 from planner.spark.views import MARK, commented, creation, marked, properties_clause
 
-BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
 ELSEWHERE = re.compile(r"at:[0-9a-f]+")
-OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
 
@@ -37,43 +35,6 @@ BEFORE = "mergeplan.before"  # the property that says where a table pointed befo
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
     """An engine on the Spark that the connection names; `wait` is for the embedded catalog."""
     return SparkEngine(open_session(connection, home, profile_of(profile), wait), comments=connection.comments)
-
-
-@dataclass(frozen=True)
-class _Described:
-    """What the catalog says about a table or view."""
-
-    details: dict[str, str]
-    comments: dict[str, str]  # of the columns
-
-    @property
-    def is_view(self) -> bool:
-        return self.details.get("Type") == "VIEW"
-
-    @property
-    def location(self) -> str:
-        return self.details["Location"]
-
-    @property
-    def base(self) -> str:
-        """The place where the table was created, below which its batches lie.
-
-        A table property could say so more plainly, but Spark blacks out the value of any in which it finds
-        a word like `url` or `token`, and a path may well hold one.
-        """
-        told = OWN_PLACE.search(self.details.get("Table Properties", ""))
-        return bytes.fromhex(told[1]).decode() if told else BATCH.sub("", self.location)
-
-    @property
-    def has_others_files(self) -> bool:
-        """True when it points at files of the table whose rows it took over."""
-        return OWN_PLACE.search(self.details.get("Table Properties", "")) is not None
-
-    @property
-    def mark(self) -> str:
-        """Of the batch that was merged last; what stands there otherwise is no mark."""
-        own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
-        return self.location[-32:-16] if own else ""
 
 
 class SparkEngine:
@@ -419,7 +380,7 @@ class SparkEngine:
             self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.rpartition('.')[0])}")
             run(sql)
 
-    def _set_properties(self, name: str, known: _Described, wanted: dict[str, str]) -> bool:
+    def _set_properties(self, name: str, known: Described, wanted: dict[str, str]) -> bool:
         """Set a view's properties, and take away those that were set here before; False when they were so already."""
         if not wanted and MARK not in known.details.get("Table Properties", ""):
             return False
@@ -436,7 +397,7 @@ class SparkEngine:
     def _definition(self, column: Column) -> str:
         return f"{quoted(column.name)} {column.type}{commented(column.comment if self._comments else '')}"
 
-    def _described(self, name: str) -> _Described | None:
+    def _described(self, name: str) -> Described | None:
         try:
             lines = self._run(f"DESCRIBE TABLE EXTENDED {quoted(name)}").collect()
         except Exception as error:
@@ -446,7 +407,7 @@ class SparkEngine:
         titles = [line[0] for line in lines]
         start = titles.index("# Detailed Table Information")
         comments = {line[0].lower(): line[2] or "" for line in lines[:start] if line[0] and line[0][0] != "#"}
-        return _Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments)
+        return Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments)
 
     def _objects(self, schema: str) -> frozenset[str]:
         try:
@@ -457,7 +418,7 @@ class SparkEngine:
             raise
         return frozenset(row["tableName"] for row in found if not row["isTemporary"])
 
-    def _table(self, name: str) -> _Described:
+    def _table(self, name: str) -> Described:
         known = self._described(name)
         if known is None or known.is_view:
             raise QueryError(f"there is no table {name} to write to.")
@@ -467,7 +428,7 @@ class SparkEngine:
         """A fresh folder for a batch of a table, in the place where the table was created."""
         return f"{self._table(name).base}/mergeplan-{mark}{uuid4().hex[len(mark) :]}"
 
-    def _before(self, known: _Described, name: str) -> str:
+    def _before(self, known: Described, name: str) -> str:
         """Where a table's rows lay before the batch whose mark it bears."""
         found = self._run(f"SHOW TBLPROPERTIES {quoted(name)} ('{BEFORE}')").collect()
         if ELSEWHERE.fullmatch(found[0][1]):
