@@ -303,6 +303,9 @@ def _decide_change(
         decided.told[name] = old.seen
     elif differs and word is None and fresh is whole:
         decided.told[name] = _as_told(snapshot, sides[1].seen)
+    if fresh is not whole and name not in decided.told:
+        # what a reader does not feel of the edit it does not feel of the empty table either: it keeps its rows
+        decided.told[name] = _as_told(whole, sides[1].seen) if differs and word is None else whole.seen
     decided.effects[name] = difference(old.seen, decided.seen(name))
     return Change(
         name=name,

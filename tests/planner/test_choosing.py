@@ -84,6 +84,17 @@ def test_a_table_that_is_left_empty_is_never_taken_for_the_whole_one() -> None:
     assert again.new.snapshots == plan.new.snapshots
 
 
+def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left_empty() -> None:
+    prod, loaded = promoted(SHOP)
+    more = SHOP | project(model("s.days", "SELECT id, x, d, 1 AS y FROM s.raw", **DAILY))
+
+    plan = planned(more, prod, prod, loaded, empty_backfill=True)
+
+    assert {name for name, each in of(plan).items() if each.recorded} == {"s.days"}
+    assert of(plan)["s.total"].shares == "prod"
+    assert plan.new.snapshots["s.total"].forced
+
+
 def test_a_table_that_was_left_empty_stays_what_it_is_until_its_query_changes() -> None:
     prod, loaded = promoted(SHOP)
     plan = planned(EDITED, prod, prod, loaded, empty_backfill=True)
