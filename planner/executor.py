@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 
 from planner.backfill import Backfill, Failure, Filled, Work
 from planner.checks.audits import AuditResult, run_audits
+from planner.code.running import running
 from planner.comparing import look_into_tables
 from planner.creation import Layout, create_tables, missing_tables, table_lease
 from planner.engine import Engine
@@ -211,19 +212,12 @@ def _fill(
             samples=project.config.audits.show_samples,
         )
 
-    backfill = Backfill(
-        layout,
-        engine,
-        store,
-        audits,
-        project.root,
-        _holder(plan),
-        emit,
-        project.config.gateways[project.gateway].connection.concurrent_tasks,
-        plan.relies,
-    )
+    workers = project.config.gateways[project.gateway].connection.concurrent_tasks
     emit(StageStarted(Stage.BACKFILL, len(work)))
-    return backfill.run(work)
+    with running(project.code, engine) as python:
+        layout = replace(layout, python=python)
+        backfill = Backfill(layout, engine, store, audits, project.root, _holder(plan), emit, workers, plan.relies)
+        return backfill.run(work)
 
 
 def _work(plan: Plan, now: datetime) -> dict[str, Work]:

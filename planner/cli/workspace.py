@@ -124,6 +124,7 @@ class Workspace:
             catalog=given.catalog,
             config_dir=given.config_dir,
             comments=given.register_comments,
+            serves=any(model.python or model.signals for model in self.project.models.values()),
         )
 
     @property
