@@ -276,8 +276,14 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
         else:
             walk.tables.add(text.replace("`", "").replace('"', "").lower())
     elif what in QUERIED:
+        inner = {
+            id(part)
+            for each in ast.walk(call)
+            if isinstance(each, ast.Call) and each is not call
+            for part in ast.walk(each)
+        }  # another call's texts, `context.table("a.b")` above all, are its own
         for part in (part for argument in call.args for part in ast.walk(argument)):
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            if id(part) not in inner and isinstance(part, ast.Constant) and isinstance(part.value, str):
                 names = DOTTED.findall(part.value.lower().replace("`", ""))
                 walk.queried += [(name, Place(module.path, part.lineno)) for name in names]
 
