@@ -149,6 +149,8 @@ class Backfill:
                         self._finish(course, future)
             except BaseException as error:
                 self._stop.set()
+                if self.layout.python:
+                    self.layout.python.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 if isinstance(error, KeyboardInterrupt):
                     self.engine.cancel()  # the verbs under way would keep us waiting
@@ -185,12 +187,15 @@ class Backfill:
             loaded = self.store.loaded([snapshot.table])[snapshot.table]
             if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
                 loaded = self._emptied(snapshot, loaded, lease)
-            cut = _batches(work, loaded)
-            if not cut:
+            cut, late = self.layout.awaited(snapshot.model, _batches(work, loaded), work.copies)
+            if not cut and not late:
                 self.emit(ModelUpToDate(snapshot.name))
                 return
-            self.emit(ModelStarted(snapshot.name, len(cut)))
-            self._fill_batches(work, physical_table(snapshot, known.columns), cut, lease)
+            if cut:
+                self.emit(ModelStarted(snapshot.name, len(cut)))
+                self._fill_batches(work, physical_table(snapshot, known.columns), cut, lease)
+            if late:
+                raise not_ready(snapshot.model, late)
 
     def _emptied(self, snapshot: Snapshot, loaded: Timeline, lease: Lease) -> Timeline:
         """A table that lacks days before those that it holds is filled anew, from its first day on."""
@@ -337,6 +342,13 @@ def _batches(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
     reached = with_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
     copied = subtract(intersection(left, work.copies), reached)
     return (*copied, *batches(model.cron, reached, model.batch_size))
+
+
+def not_ready(model: Model, late: Timeline) -> Refused:
+    """That a model waits for its signals, at the line where it asks for them."""
+    names = " and ".join(f"`{call.name}`" for call in model.signals)
+    message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
+    return Refused(message, place=line_of(model, model.signals[0].name, header=True), hint="Run again later.")
 
 
 def found_rows(model: Model, audit: AuditResult) -> Failure:

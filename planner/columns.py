@@ -6,7 +6,7 @@ assume that everything matters: a wrong "it reads nothing of that" would leave w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -89,6 +89,12 @@ def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "") -> 
     With a time column it fills a table by stretches of time.
     """
     return _shape(sql, tuple(sorted(parents.items(), key=lambda each: each[0])), time_column)
+
+
+def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Shape:
+    """The shape of rows that code returns, of which only a digest is known: all that it reads matters to all of it."""
+    reads = {name: Reads(every=True) for name in parents}
+    return Shape(False, f"code {code}", tuple(columns), volatile_rows=True, reads=reads)
 
 
 @lru_cache(maxsize=8192)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
+from typing import Protocol
 
 from planner.change import Change
 from planner.engine import Engine, Table, time_partitioning
@@ -16,12 +17,12 @@ from planner.errors import PlanMoved, ProjectError, QueryError
 from planner.events import Emit, TableCreated
 from planner.forward import blocker_of, is_wider, schema_findings, settled
 from planner.gateways import engine_of
-from planner.intervals import UNITS, Interval, intersection
+from planner.intervals import UNITS, Interval, Timeline, batches, between, intersection, merge, subtract
 from planner.merging.merge import merged
-from planner.model import Column, Kind, Model
+from planner.model import Column, Kind, Model, SignalCall
 from planner.partitioning import BATCH, check_columns, parts_of
 from planner.reading.scope import CREATING
-from planner.render import beside, render
+from planner.render import beside, no_rows, render
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
 from planner.state import StateStore
@@ -31,6 +32,21 @@ LEASE = "table:"
 TIME_HINT = "Return the `time_column` from its query."
 
 
+class PythonRows(Protocol):
+    """What computes the rows of Python models."""
+
+    def rows(
+        self, model: Model, interval: Interval, tables: Mapping[str, str], execution: datetime
+    ) -> AbstractContextManager[str]:
+        """A query that returns the model's rows for an interval, good while this lasts."""
+
+    def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
+        """The part of these intervals that all of the signals say is ready."""
+
+    def stop(self) -> None:
+        """End what runs now; whoever waits for it hears Cancelled."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Which physical table each model of an environment reads and writes; `now` is what its queries take for now."""
@@ -38,6 +54,7 @@ class Layout:
     snapshots: Mapping[str, Snapshot]
     parents: Mapping[str, tuple[str, ...]]
     now: datetime
+    python: PythonRows | None = None  # what computes the models that are code
 
     @cached_property
     def tables(self) -> Mapping[str, str]:
@@ -50,7 +67,9 @@ class Layout:
         return {name: each.model for name, each in self.snapshots.items() if each.kind is Kind.EMBEDDED}
 
     def query(self, model: Model, interval: Interval | None) -> str:
-        """The model's query over physical tables, for an interval."""
+        """The model's query over physical tables, for an interval; of code only its columns, without rows."""
+        if model.python is not None:
+            return no_rows(model.columns)
         return render(model, self.tables, self.embedded, interval, self.now)
 
     def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
@@ -61,6 +80,35 @@ class Layout:
             for listed in (model.pre_statements, model.post_statements)
         )
         return before, after
+
+    @contextmanager
+    def rows(self, model: Model, interval: Interval) -> Iterator[str]:
+        """A query that returns the model's rows for an interval, good while this lasts; code is run for it."""
+        if model.python is None:
+            yield self.query(model, interval)
+            return
+        assert self.python is not None
+        with self.python.rows(model, interval, self.tables, self.now) as sql:
+            yield sql
+
+    def awaited(
+        self, model: Model, cut: tuple[Interval, ...], copies: Timeline
+    ) -> tuple[tuple[Interval, ...], Timeline]:
+        """Of a model's batches those that its signals say are ready, and the time that is not; what is copied from
+        another table of the model waits for nothing."""
+        copied = tuple(each for each in cut if not subtract((each,), copies))
+        asked = merge(each for each in cut if each not in copied)
+        if not model.signals or not asked:
+            return cut, ()
+        assert self.python is not None
+        late = subtract(asked, self.python.ready(model.signals, asked, model, self.tables))
+        if not late:
+            return cut, ()
+        if not model.kind.is_incremental:
+            return copied, asked
+        if model.kind.goes_in_order:  # what comes later builds on what is late
+            late = subtract(asked, between(asked[0].start, late[0].start))
+        return (*copied, *batches(model.cron, subtract(asked, late), model.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
         """The models whose tables a model's query reads, through embedded ones."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from planner.blockers import readers_of_removed, unresolved
 from planner.change import Blocker, Category, Change, ChangeKind, Columns, Forward, Word
-from planner.columns import Parent, Shape, model_shape
+from planner.columns import Parent, Shape, code_shape, model_shape
 from planner.cutoff import Comparison
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
@@ -415,6 +415,8 @@ def _change_kind(verdict: Verdict, edited: bool) -> ChangeKind:
 
 
 def _shape(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
+    if model.python:
+        return code_shape(model.python.digest, [column.name for column in model.columns], parents)
     return model_shape(model, parents) if model.sql else None
 
 

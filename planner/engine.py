@@ -38,6 +38,16 @@ class Connection:
     catalog: str | None = None
     config_dir: str | None = None
     comments: bool = True  # tables, views and columns are commented
+    serves: bool = False  # a Spark of our own lets other processes of this machine in, who know its token
+
+
+@dataclass(frozen=True)
+class Door:
+    """How another process reaches a Spark: a Spark Connect address with its token, and what its sessions are told."""
+
+    url: str
+    conf: tuple[tuple[str, str], ...] = ()
+    catalog: str | None = None
 
 
 @dataclass(frozen=True)
@@ -232,6 +242,9 @@ class Engine(Protocol):
         not; without one the period is `WHOLE`. A set with a column that the table lacks, or of a type that cannot be
         compared, is left out. The caller keeps others from writing the table meanwhile.
         """
+
+    def door(self) -> Door:
+        """How another process reaches this Spark; RequestError when none can."""
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""

@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 
 from planner.backfill import Backfill, Failure, Filled, Work
 from planner.checks.audits import AuditResult, run_audits
+from planner.code.running import running
 from planner.comparing import look_into_tables
 from planner.creation import Layout, create_tables, missing_tables, table_lease
 from planner.engine import Engine
@@ -212,26 +213,17 @@ def _fill(
             samples=project.config.audits.show_samples,
         )
 
-    backfill = Backfill(
-        layout,
-        engine,
-        store,
-        audits,
-        project.root,
-        _holder(plan),
-        emit,
-        project.config.gateways[project.gateway].connection.concurrent_tasks,
-        plan.relies,
-    )
+    workers = project.config.gateways[project.gateway].connection.concurrent_tasks
     emit(StageStarted(Stage.BACKFILL, len(work)))
     failed = ask_outside(work, layout, engine, project, emit)
-    if not failed:
-        return backfill.run(work)
     because = {each.model: _downstream(plan, {each.model}) for each in failed}
     left = {name: model for model, names in because.items() for name in names & work.keys()}
     for name, model in sorted(left.items()):
         emit(ModelSkipped(name, model))
-    filled = backfill.run({name: each for name, each in work.items() if name not in left})
+    with running(project.code, engine) as python:
+        layout = replace(layout, python=python)
+        backfill = Backfill(layout, engine, store, audits, project.root, _holder(plan), emit, workers, plan.relies)
+        filled = backfill.run({name: each for name, each in work.items() if name not in left})
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
 
 

@@ -37,6 +37,8 @@ def _scans(plan: Plan, engine: Engine, layout: Layout) -> dict[str, int | None]:
 def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -> int | None:
     if snapshot.kind is Kind.SEED:
         return 0
+    if snapshot.model.python:
+        return None  # what code reads shows when it runs
     total = 0
     for interval in change.missing:
         scanned = engine.scan_bytes(layout.query(snapshot.model, interval))

@@ -53,7 +53,7 @@ def fingerprint_of(
 
 def is_edited(old: Model, new: Model) -> bool:
     """True when a person changed this model itself, not only something it reads."""
-    return old.sql != new.sql or any(said(old) != said(new) for said in (row_settings, layout, _words_about))
+    return body(old) != body(new) or any(said(old) != said(new) for said in (row_settings, layout, _words_about))
 
 
 def difference(old: Seen, new: Seen) -> Columns:
@@ -104,11 +104,11 @@ def _own_change(old: Side, new: Side) -> Verdict:
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
     if settings:
         return Verdict(Category.BREAKING, "settings-changed", f"{_listed(settings, capital=True)} changed")
-    if old.model.sql == new.model.sql and layout(old.model) != layout(new.model):
+    if body(old.model) == body(new.model) and layout(old.model) != layout(new.model):
         changed = [name for name, value in layout(new.model).items() if layout(old.model)[name] != value]
         reason = f"{_listed(changed, capital=True)} changed: the rows are copied from the table that holds them."
         return Verdict(Category.NON_BREAKING, "layout-changed", reason)
-    if old.model.sql == new.model.sql:
+    if body(old.model) == body(new.model):
         about = [name for name, value in _words_about(new.model).items() if _words_about(old.model)[name] != value]
         reason = f"Only {_listed(about)} changed; the rows come from the same query."
         return Verdict(Category.METADATA, "metadata-only", reason)
@@ -132,6 +132,9 @@ def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:
 
 
 def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
+    if new.model.python:
+        reason = "What an edit of Python code does to the rows cannot be told, so it counts as breaking."
+        return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
     if not (old.is_known and new.is_known):
         reason = "The query's columns cannot be told for certain, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
@@ -222,6 +225,11 @@ def _verbs(touched: Columns) -> str:
     return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
+def body(model: Model) -> str:
+    """What returns the rows: a query, or code."""
+    return model.python.digest if model.python else model.sql
+
+
 def row_settings(model: Model) -> dict[str, str]:
     """What besides the query decides a model's rows and how its table is cut."""
     ranged = model.kind.is_incremental
@@ -282,6 +290,7 @@ def _words_about(model: Model) -> dict[str, str]:
         "audits": repr(model.audits),
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
         "allow_partials": str(model.allow_partials or ""),
+        "signals": repr(model.signals) if model.signals else "",
         "start": model.start_text if model.start_moves else str(model.start or ""),
         "lookback": str(model.lookback),
         "batch_size": f"{model.batch_size} {model.batch_concurrency}",

@@ -118,6 +118,9 @@ def follow(graph: Graph, names: Iterable[str]) -> dict[str, Followed]:
 def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
     declared = tuple(column.name for column in model.columns) or None
     types = tuple((column.name, spelled(column.type)) for column in model.columns)
+    if model.python:
+        whole = tuple(Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in model.depends_on)
+        return Followed(Parent(declared, types=types), whole, "it is Python code")
     if not model.sql:
         return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
     shape = model_shape(model, parents)

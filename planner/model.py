@@ -133,11 +133,30 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class PythonCode:
+    """The function that returns a model's rows: where it is, a digest of all code that it reaches, and the variables
+    that this may ask for, as (name, JSON)."""
+
+    path: str
+    entrypoint: str
+    digest: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class SignalCall:
+    """A signal that a model waits for, with its arguments as (name, JSON)."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
-    `sql` is the query in Spark SQL; the only macros left in it are dates (`@start_ds`, ...). It is '' for seeds and
-    external models. `source` is the text as the person wrote it (for diffs and for finding lines).
+    `sql` is the query in Spark SQL; the only macros left in it are dates (`@start_ds`, ...). It is '' for seeds,
+    external models and those in Python. `source` is the text as the person wrote it (for diffs and for finding lines).
     """
 
     name: str  # "schema.table", lower case
@@ -196,6 +215,9 @@ class Model:
     def shaping(self) -> tuple[Statement, ...]:
         """The statements before the query that may change what it returns."""
         return tuple(each for each in self.pre_statements if not each.harmless)
+
+    python: PythonCode | None = None  # what returns the rows when it is no query
+    signals: tuple[SignalCall, ...] = ()  # when its intervals are ready
 
     @property
     def schema(self) -> str:

@@ -13,6 +13,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TypeVar
 
+from planner.code.messages import RegisteredModel
+from planner.code.project import ProjectCode
 from planner.errors import Place, ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
 from planner.model import Audit, Kind, Model
@@ -43,6 +45,7 @@ class Project:
     tests: tuple[UnitTest, ...]
     files: str
     defaults: Defaults
+    code: ProjectCode
     rules: Chosen = NONE  # of the linter
 
     @property
@@ -121,10 +124,15 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     rules = chosen_rules(config.linter, document, own)
     defaults = replace(defaults, jinja=_jinja_macros(reading, config))
 
-    models, audits = _read_models(reading, config, defaults)
+    code = _read_code(reading, config, defaults)
+    defaults = replace(defaults, macros=code)
+    models, audits = _read_models(reading, config, defaults, code)
+    code.close()
     reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
     reading.each(models.values(), lambda model: _check_audits(model, audits))
     reading.each(models.values(), lambda model: check_ignored(model, own))
+    reading.each(models.values(), lambda model: _check_signals(model, code))
+    reading.each([models], code.check_tables)
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     tests: list[UnitTest] = []
     dialects = {name: model.dialect for name, model in models.items()}
@@ -137,7 +145,7 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
         reading.each(tests, lambda test: _check_name(test, tests))
     reading.finish()
     files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
-    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, rules)
+    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules)
 
 
 @dataclass(frozen=True)
@@ -169,6 +177,8 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     """The model as it would be with these variables on top of the project's."""
     given = {name.lower(): value for name, value in variables.items()}
     both = {**project.defaults.variables, **given}
+    if model.path.endswith(".py"):
+        return project.code.again(model, replace(project.defaults, variables=both))
     columns = KnownColumns(project.models, complete=True).of
     defaults = replace(project.defaults, variables=both, given=given, columns=columns)
     again, _ = parse_models(model.source, model.path, defaults)
@@ -219,17 +229,42 @@ def _test_file(reading: _Reading, path: str, test: str) -> str:
     raise ProjectError(f"There is no file `{path}` in the project.")
 
 
-def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple[dict[str, Model], dict[str, Audit]]:
+def _python_files(root: Path) -> Iterator[Path]:
+    """Every Python file of the project, wherever it lies; those of hidden folders and of environments are not its."""
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(
+            name
+            for name in names
+            if not name.startswith((".", "__pycache__")) and not Path(folder, name, "pyvenv.cfg").exists()
+        )
+        yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _read_code(reading: _Reading, config: Config, defaults: Defaults) -> ProjectCode:
+    """The project's Python, with what it registers; nothing is started where there is none."""
+    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway)
+    paths = [
+        reading.name(path)
+        for folder in ("macros", "signals", "models")
+        for path in _files(reading, config, folder, ".py")
+        if path.name != "__init__.py"
+    ]
+    if paths:
+        files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)}
+        code = replace(code, files=files)
+        reading.each([paths], code.load)
+    return code
+
+
+def _read_models(
+    reading: _Reading, config: Config, defaults: Defaults, code: ProjectCode
+) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
     known, waiting = KnownColumns(models), list[Path]()
     defaults = replace(defaults, columns=known.of)
 
     def read(path: Path) -> None:
-        if path.suffix == ".py":
-            if path.name == "__init__.py":
-                return
-            raise ProjectError("Python models are not supported yet.", place=Place(reading.name(path), 1))
         try:
             found, inline = parse_models(reading.text(path), reading.name(path), defaults)
         except NotRead:
@@ -240,13 +275,18 @@ def _read_models(reading: _Reading, config: Config, defaults: Defaults) -> tuple
         for model in found:
             _add_model(models, with_seed(reading.root, model) if model.seed else model)
 
+    def read_python(found: RegisteredModel) -> None:
+        for model in code.models(found, defaults):
+            _add_model(models, model)
+
     def read_external(path: Path) -> None:
         for model in external_models(
             _document(reading, path), reading.texts[reading.name(path)], defaults, config.gateways
         ):
             _add_model(models, model)
 
-    reading.each(_files(reading, config, "models", ".sql", ".py"), read)
+    reading.each(_files(reading, config, "models", ".sql"), read)
+    reading.each(code.found, read_python)
     singles = (reading.root / name for name in ("external_models.yaml", "external_models.yml"))
     reading.each((path for path in singles if path.is_file()), read_external)
     reading.each(_files(reading, config, "external_models", ".yaml", ".yml"), read_external)
@@ -289,6 +329,14 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
 def _check_audits(model: Model, audits: Mapping[str, Audit]) -> None:
     for call in model.audits:
         check_call(call, audits, line_of(model, call.name, header=True))
+
+
+def _check_signals(model: Model, code: ProjectCode) -> None:
+    for call in model.signals:
+        if call.name not in code.signals:
+            hint = did_you_mean(call.name, code.signals) or "Write it in signals/."
+            place = line_of(model, call.name, header=True)
+            raise ProjectError(f"There is no signal `{call.name}`.", place=place, hint=hint)
 
 
 def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:

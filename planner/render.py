@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlglot import exp
 
 from planner.intervals import Interval
-from planner.model import Model, Statement
+from planner.model import Column, Model, Statement
 from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.names import table_key
@@ -32,6 +32,12 @@ def render(
     interval the dates are those of 1970-01-01, for dry runs.
     """
     return spark_text(rendered(model.sql, tables, embedded, dates(interval, execution)))
+
+
+def no_rows(columns: Iterable[Column]) -> str:
+    """A query that returns these columns and no row."""
+    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
+    return f"SELECT {nulls} WHERE FALSE"
 
 
 def rendered(

@@ -21,7 +21,13 @@ def write_batch(
 
     A table of which nothing is recorded counts as empty, whatever a batch that was cut off has left in it.
     """
-    model, query = snapshot.model, layout.query(snapshot.model, interval)
+    with layout.rows(snapshot.model, interval) as query:
+        return _write(layout, engine, table, snapshot.model, query, interval, held)
+
+
+def _write(
+    layout: Layout, engine: Engine, table: Table, model: Model, query: str, interval: Interval, held: Timeline
+) -> Written:
     if "ignore" in (model.on_destructive_change, model.on_additive_change):
         query = shaped(query, engine.schema(query), tuple(c for c in table.columns if c not in model.kept_columns))
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:

@@ -17,6 +17,7 @@ SMALL = Connection(
         ("spark.default.parallelism", "2"),
     ),
     master="local[2]",
+    serves=True,
 )
 
 

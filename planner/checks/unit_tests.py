@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import RLock
@@ -13,6 +14,7 @@ from sqlglot import exp
 from planner.checks.fetching import THREADS, fetched
 from planner.checks.inlining import type_of, typed_rows
 from planner.checks.rows import Difference, compared
+from planner.code.running import Running, running
 from planner.engine import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
@@ -86,14 +88,16 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
 
     def prepared(test: UnitTest) -> tuple[_Asked, ...] | MergeplanError:
         try:
-            return _asked(engine, project, test, schemas)
+            return _asked(engine, project, test, schemas, code)
         except (ProjectError, QueryError) as error:
             return error
 
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
-        ready = list(pool.map(prepared, tests))
-    every = [each for asked in ready if not isinstance(asked, MergeplanError) for each in asked]
-    found = fetched(engine, [sql for each in every for sql in (each.sql, each.expected_sql) if sql])
+    with running(project.code, engine) as python, ExitStack() as held:
+        code = _Code(python, held)
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
+            ready = list(pool.map(prepared, tests))
+        every = [each for asked in ready if not isinstance(asked, MergeplanError) for each in asked]
+        found = fetched(engine, [sql for each in every for sql in (each.sql, each.expected_sql) if sql])
     return tuple(_result(test, asked, found) for test, asked in zip(tests, ready, strict=True))
 
 
@@ -111,8 +115,9 @@ def cte_names(model: Model) -> tuple[str, ...]:
 def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:
     """What the test's model makes of its inputs, by output: `query` and the names of the CTEs that the test names."""
     every = replace(test, query=test.query or Relation())
-    asked = _asked(engine, project, every, _Schemas(engine, project))
-    found = fetched(engine, [each.sql for each in asked])
+    with running(project.code, engine) as python, ExitStack() as held:
+        asked = _asked(engine, project, every, _Schemas(engine, project), _Code(python, held))
+        found = fetched(engine, [each.sql for each in asked])
     answers: dict[str, Rows] = {}
     for each in asked:
         answer = found[each.sql]
@@ -120,11 +125,6 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
             raise answer
         answers[each.output] = Rows(tuple(column.name for column in each.columns), answer.rows)
     return answers
-
-
-def run_model_rows(model: Model, test: UnitTest) -> Rows:
-    """The rows of a model whose body is code, over a test's inputs; ProjectError where there is nothing to run."""
-    raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
 
 
 def _result(
@@ -153,12 +153,45 @@ def _placed(error: MergeplanError, test: UnitTest) -> MergeplanError:
     return error
 
 
-def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas) -> tuple[_Asked, ...]:
+@dataclass(frozen=True)
+class _Code:
+    """What runs Python models, and what holds their rows until they have been looked at."""
+
+    python: Running
+    held: ExitStack
+
+    def rows(self, model: Model, test: UnitTest, schemas: _Schemas) -> str:
+        """A query that returns what a Python model makes of the test's inputs."""
+        if odd := set(test.inputs) - set(model.depends_on):
+            hint = did_you_mean(min(odd), model.depends_on)
+            raise ProjectError(f"{model.name} does not read `{min(odd)}`.", place=test.place, hint=hint)
+        if test.ctes:
+            raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
+        views = {name: f"given_{index}" for index, name in enumerate(model.depends_on)}
+        inputs = {
+            view: _inlined(name, test.inputs.get(name), schemas.of(name), test, model.dialect)
+            for name, view in views.items()
+        }
+        interval, execution = _moments(test)
+        rows = self.python.rows(model, interval, views, execution, inputs, dict(test.variables))
+        return self.held.enter_context(rows)
+
+
+def _moments(test: UnitTest) -> tuple[Interval, datetime]:
+    """The interval that a test is about, and when it runs."""
+    start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
+    return Interval(start, test.end or start + timedelta(days=1)), test.execution_time or _EPOCH
+
+
+def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, code: _Code) -> tuple[_Asked, ...]:
     model = project.models[test.model]
+    if model.python is not None:
+        sql = code.rows(model, test, schemas)
+        return (_one(engine, "query", sql, test.query, test, model.dialect),) if test.query is not None else ()
     if test.variables:
         model = with_variables(project, model, dict(test.variables))
     if not model.sql:
-        run_model_rows(model, test)
+        raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
     tree = _query(project, model, test, schemas)
     wanted = [] if test.query is None else [("query", spark_text(tree), test.query)]
     wanted += [(name, _cte(tree, name, test), relation) for name, relation in test.ctes.items()]
@@ -199,9 +232,7 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
         for name in reads
         if name in test.inputs or name not in project.embedded
     }
-    start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
-    interval = Interval(start, test.end or start + timedelta(days=1))
-    execution = test.execution_time or _EPOCH
+    interval, execution = _moments(test)
     values = dates(interval, execution)
     tree = rendered(model.sql, tables, project.embedded, values)
     tree = with_views_inlined(tree, model, tables, project.embedded, values)

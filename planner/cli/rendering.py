@@ -67,6 +67,9 @@ def render(
     into = _dialect(dialect)
     with opened(root, gateway, execution_time=execution_time) as work:
         asked = _asked(work, model, start, end, expand)
+        if asked.model.python and not audits:
+            click.echo(asked.model.source, nl=False)  # it has no query: its code is what there is to show
+            return 0
         found = list(_audits(work, asked) if audits else _query(work, asked))
     for sql in found:
         text = _written(sql, into, in_one_line=no_format)

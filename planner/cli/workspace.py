@@ -178,6 +178,7 @@ class Workspace:
             catalog=given.catalog,
             config_dir=given.config_dir,
             comments=given.register_comments,
+            serves=any(model.python or model.signals for model in self.project.models.values()),
         )
 
     def _opened(self) -> Engine:

@@ -49,10 +49,11 @@ from planner.reading.properties import (
 )
 from planner.reading.schedules import unit, unit_error, zone
 from planner.reading.scope import Lookup, no_columns
+from planner.reading.signals import signal_calls
 from planner.reading.sqltext import Source, Tokens, checked_dialect, did_you_mean, opened, parsed, statements, tokenize
 from planner.reading.usermacros import NoMacros, UserMacros, Variable
 
-LATER = """session_properties signals physical_version default_catalog
+LATER = """session_properties physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
@@ -171,6 +172,12 @@ def _around(source: Source, held: Mapping[str, Property], general: Around) -> Ar
         (*general.after, *parts("post_statements")),
         (*general.views, *parts("on_virtual_update")),
     )
+
+
+def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
+    """The model of a MODEL block alone; None when it says `enabled false`; ProjectError(s)."""
+    source = opened(path, text, defaults.dialect)
+    return _model(source, _statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
 
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
@@ -498,6 +505,7 @@ _READERS: dict[str, _Reader] = {
     "owner": lambda model, given, _: replace(model, owner=word(given)),
     "description": lambda model, given, _: replace(model, description=given.text),
     "column_descriptions": lambda model, given, _: replace(model, column_descriptions=descriptions(given)),
+    "signals": lambda model, given, _: replace(model, signals=signal_calls(given)),
     "stamp": lambda model, given, _: replace(model, stamp=word(given)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
     "depends_on": lambda model, given, _: replace(model, depends_on=_depends_on(given)),

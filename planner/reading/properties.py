@@ -113,6 +113,11 @@ def grains(given: Property) -> tuple[str, ...]:
     return tuple(found)
 
 
+def items(given: Property) -> list[list[Token]]:
+    """The items of a list in brackets, each as its tokens, or the value as the only item."""
+    return _items(given)
+
+
 def words(given: Property) -> tuple[str, ...]:
     """`a`, `(a, 'B c')` or `[a]` as texts, as they are written."""
     parts = _items(given)

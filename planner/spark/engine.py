@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from planner.content import ColumnSet, Found
-from planner.engine import Connection, Merge, Rows, Table, Written
+from planner.engine import Connection, Door, Merge, Rows, Table, Written
 from planner.errors import Cancelled, QueryError
 from planner.intervals import Interval, Timeline
 from planner.model import Column
@@ -296,6 +296,10 @@ class SparkEngine:
             self._run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
             asked = question(table, self._run(f"SELECT * FROM {name}").schema.fields, column_sets, interval)
             return asked.answer(self._run(asked.sql).collect() if asked.sets else ())
+
+    def door(self) -> Door:
+        """How another process reaches this Spark; RequestError when none can."""
+        return self._session.door()
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read, only the partitions it needs; None when Spark cannot tell (or

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
 
-from planner.engine import Connection
+from planner.engine import Connection, Door
 from planner.errors import MergeplanError, QueryError, RequestError
 from planner.spark.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
 from planner.spark.errors import condition, translated
@@ -64,8 +65,22 @@ class Session(Protocol):
     def let_go(self) -> None:
         """End a session that was set apart."""
 
+    def door(self) -> Door:
+        """How another process reaches this Spark; RequestError when none can."""
+
     def close(self) -> None:
         """Let go of the Spark."""
+
+
+def serving_conf(token: str) -> dict[str, str]:
+    """With what a Spark of our own also serves Spark Connect, on this machine and to who knows the token."""
+    return {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.sql.connect.serverStacktrace.enabled": "false",
+        "spark.connect.authenticate.token": token,
+    }
 
 
 def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> Session:
@@ -100,7 +115,9 @@ class ClassicSession:
         self._catalog = connection.catalog
         try:
             _refuse_a_second()
-            conf = driver_conf(connection, home)
+            self._token = secrets.token_urlsafe(32) if connection.serves else ""
+            conf = driver_conf(connection, home) | (serving_conf(self._token) if self._token else {})
+            self._connection = connection
             config_dir = Path(connection.config_dir) if connection.config_dir else None
             keep_open = [lock.descriptor] if lock else []
             self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
@@ -177,6 +194,13 @@ class ClassicSession:
         service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
         return int(getattr(service, "MODULE$").localPort())
 
+    def door(self) -> Door:
+        if not self._token:
+            raise RequestError("this Spark was started without a door for other processes.")
+        # By that name and no other pyspark sends a token without TLS.
+        url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
+        return Door(url, tuple(session_conf(self._connection).items()), self._connection.catalog)
+
     def close(self) -> None:
         try:
             with suppress(Exception):  # the JVM may be gone, and it is ended below in any case
@@ -200,6 +224,7 @@ class ConnectSession:
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._owner, self._made_of = owner, (remote, conf, catalog, owner)
+        self._door = Door(remote, tuple(conf.items()), catalog)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else remote.split("/;")[0]
@@ -281,6 +306,9 @@ class ConnectSession:
         if not answer:
             raise QueryError("the warm Spark does not count this session's jobs.")
         return int(answer)
+
+    def door(self) -> Door:
+        return self._door
 
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go

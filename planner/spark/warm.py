@@ -20,15 +20,11 @@ from planner.engine import Connection
 from planner.errors import RequestError
 from planner.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from planner.spark.java import profile_of
-from planner.spark.session import ClassicSession, silence
+from planner.spark.session import ClassicSession, serving_conf, silence
 
-SERVING = {
-    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-    "spark.connect.grpc.binding.address": "127.0.0.1",
-    "spark.connect.grpc.binding.port": "0",
+SHARED = {
     "spark.scheduler.mode": "FAIR",
     "spark.ui.retainedJobs": "10000",  # as far back as jobs are counted
-    "spark.sql.connect.serverStacktrace.enabled": "false",
 }
 
 
@@ -46,7 +42,7 @@ def serve_warm(
     silence()
     lock = CatalogLock(spark_folder(home))
     token = secrets.token_urlsafe(32)
-    conf = {**dict(connection.conf), **SERVING, "spark.connect.authenticate.token": token}
+    conf = {**dict(connection.conf), **SHARED, **serving_conf(token)}
     with _asked_to_stop() as stop:
         lock.acquire(wait)
         session = ClassicSession(replace(connection, conf=tuple(conf.items())), home, profile_of(profile), lock)

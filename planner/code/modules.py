@@ -1,0 +1,230 @@
+"""A project's Python files as modules: what each defines by name, what it imports, whether its import does anything."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from planner.errors import Place, ProjectError
+
+# What may be called while a module is imported without doing anything but make a value.
+PURE_CALLS = frozenset(
+    """frozenset tuple list dict set str int float bool bytes range sorted len min max sum zip enumerate
+    re.compile logging.getLogger getLogger Path pathlib.Path PurePath date datetime timedelta timezone datetime.date
+    datetime.datetime datetime.timedelta datetime.timezone Decimal decimal.Decimal Fraction TypeVar t.TypeVar
+    typing.TypeVar NewType t.NewType typing.NewType namedtuple collections.namedtuple ZoneInfo property field
+    dataclass dataclasses.dataclass dataclasses.field Enum auto
+    StructType StructField StringType IntegerType LongType DoubleType DateType TimestampType BooleanType""".split()
+)
+PURE_DECORATORS = frozenset(
+    """staticmethod classmethod property dataclass dataclasses.dataclass cache lru_cache
+    functools.cache functools.lru_cache wraps functools.wraps contextmanager contextlib.contextmanager
+    abstractmethod abc.abstractmethod total_ordering functools.total_ordering overload typing.overload
+    t.overload override typing.override t.override""".split()
+)
+PURE_BASES = frozenset(
+    """object Exception ValueError RuntimeError TypeError Enum enum.Enum StrEnum enum.StrEnum IntEnum enum.IntEnum
+    ABC abc.ABC NamedTuple typing.NamedTuple t.NamedTuple TypedDict typing.TypedDict t.TypedDict Protocol
+    typing.Protocol t.Protocol Generic str int float dict list tuple""".split()
+)
+OURS = frozenset({"sqlmesh", "mergeplan"})  # the names under which a project imports us
+BUILTINS = frozenset(dir(builtins))
+_WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", "numpy"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """A name that an import binds: of `module`, the attribute `name`, or the module itself when that is ''."""
+
+    module: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file: name -> the statements that bind it; name -> import; which modules its import runs; `acts` when its
+    import does more than define."""
+
+    name: str
+    path: str
+    tree: ast.Module
+    defined: Mapping[str, tuple[ast.stmt, ...]]
+    imports: Mapping[str, tuple[Import, ...]]
+    runs: frozenset[str]
+    acts: bool
+
+
+@dataclass
+class _Found:
+    defined: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    imports: dict[str, list[Import]] = field(default_factory=dict)
+    runs: set[str] = field(default_factory=set)
+    acts: bool = False
+
+
+def module_name(path: str) -> str:
+    """`macros/utils.py` -> `macros.utils`, `lib/__init__.py` -> `lib`."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@lru_cache(maxsize=2048)
+def read_module(path: str, text: str) -> Module:
+    """The module of a file; ProjectError at the line that is not Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None) or 1
+        why = getattr(error, "msg", None) or str(error)
+        raise ProjectError(f"This is not Python: {why}.", place=Place(path, line)) from None
+    found = _Found()
+    package = path.endswith("/__init__.py")
+    for statement in tree.body:
+        _take(statement, module_name(path), package, found)
+    return Module(
+        module_name(path),
+        path,
+        tree,
+        {name: tuple(nodes) for name, nodes in found.defined.items()},
+        {name: tuple(each) for name, each in found.imports.items()},
+        frozenset(found.runs),
+        found.acts,
+    )
+
+
+def _take(statement: ast.stmt, module: str, package: bool, found: _Found) -> None:
+    match statement:
+        case ast.Import() | ast.ImportFrom():
+            for bound, each in imported(statement, module, package):
+                found.runs |= {each.module, f"{each.module}.{each.name}"}
+                found.acts = found.acts or bound == "*"
+                found.imports.setdefault(bound, []).append(each)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            found.defined.setdefault(statement.name, []).append(statement)
+            found.acts = found.acts or not _is_quiet_function(statement, found)
+        case ast.ClassDef():
+            found.defined.setdefault(statement.name, []).append(statement)
+            found.acts = found.acts or not _is_quiet_class(statement, found)
+        case ast.Assign(targets=targets, value=value) if all(isinstance(target, ast.Name) for target in targets):
+            for target in targets:
+                assert isinstance(target, ast.Name)
+                found.defined.setdefault(target.id, []).append(statement)
+            found.acts = found.acts or not _makes_a_value(value, found)
+        case ast.AnnAssign(target=ast.Name(id=name), value=given):
+            found.defined.setdefault(name, []).append(statement)
+            found.acts = found.acts or (given is not None and not _makes_a_value(given, found))
+        case ast.Expr(value=ast.Constant()) | ast.Pass():
+            pass
+        case ast.If(test=test, orelse=[]) if ast.unparse(test) in _NEVER:
+            pass
+        case _:
+            found.acts = True
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    for bound, each in imported(node, module, package):
+                        found.runs |= {each.module, f"{each.module}.{each.name}"}
+                        found.imports.setdefault(bound, []).append(each)
+
+
+_NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
+
+
+def imported(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
+    """What an import statement binds: name -> what it is."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.asname:
+                yield alias.asname, Import(alias.name)
+            else:
+                yield alias.name.split(".")[0], Import(alias.name.split(".")[0])
+                if "." in alias.name:
+                    yield f"{alias.name}.", Import(alias.name)  # bound under no name of its own, and run
+        return
+    source = statement.module or ""
+    if statement.level:
+        parts = module.split(".")
+        base = parts[: len(parts) - statement.level + (1 if package else 0)]
+        source = ".".join([*base, *([source] if source else [])])
+    for alias in statement.names:
+        yield alias.asname or alias.name, Import(source, alias.name)
+
+
+def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], names: tuple[str, ...]) -> bool:
+    """True for a decorator of ours, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
+    called = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator).split(".")
+    bound = tuple(imports.get(called[0], ()))
+    if not bound or any(each.module.split(".")[0] not in OURS for each in bound):
+        return False
+    return (called[-1] if len(called) > 1 else bound[0].name) in names
+
+
+def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, found: _Found) -> bool:
+    defaults = [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
+    quiet = all(_is_quiet_decorator(each, found) for each in node.decorator_list)
+    return quiet and all(_makes_a_value(each, found) for each in defaults)
+
+
+def _is_quiet_decorator(node: ast.expr, found: _Found) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
+    name = _dotted(called)
+    known = says_only(node, found.imports, ("model", "macro", "signal"))
+    known = known or (name in PURE_DECORATORS and _is_well_known(name, found))
+    known = known or name.endswith((".setter", ".getter"))
+    return known and all(_makes_a_value(each, found) for each in given)
+
+
+def _is_quiet_class(node: ast.ClassDef, found: _Found) -> bool:
+    bases = [_dotted(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases]
+    if node.keywords or not all(base in PURE_BASES and _is_well_known(base, found) for base in bases):
+        return False
+    if not all(_is_quiet_decorator(each, found) for each in node.decorator_list):
+        return False
+    return all(_is_quiet_member(each, found) for each in node.body)
+
+
+def _is_quiet_member(node: ast.stmt, found: _Found) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return _is_quiet_function(node, found)
+        case ast.Assign(value=value):
+            return _makes_a_value(value, found)
+        case ast.AnnAssign(value=value):
+            return value is None or _makes_a_value(value, found)
+        case ast.Expr(value=ast.Constant()) | ast.Pass():
+            return True
+    return False
+
+
+def _makes_a_value(node: ast.expr, found: _Found) -> bool:
+    """True when computing it does nothing else: no call but of what is known to be harmless, no walrus, no await."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and not _is_harmless(_dotted(each.func), found):
+            return False
+        if isinstance(each, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+            return False
+    return True
+
+
+def _is_harmless(called: str, found: _Found) -> bool:
+    root = called.split(".")[0]
+    ours = found.imports.get(root, ())
+    if ours and all(each.module.split(".")[0] in (*OURS, "sqlglot") for each in ours):
+        return True
+    return called in PURE_CALLS and _is_well_known(called, found)
+
+
+def _is_well_known(called: str, found: _Found) -> bool:
+    """True when the name is Python's own or comes of a package that we know, and not of the project."""
+    root = called.split(".")[0]
+    given = found.imports.get(root, ())
+    if root in found.defined:
+        return False
+    return all(each.module.split(".")[0] in _WELL_KNOWN for each in given) if given else root in BUILTINS
+
+
+def _dotted(node: ast.expr) -> str:
+    return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""

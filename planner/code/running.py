@@ -1,0 +1,209 @@
+"""Python models and signals at work: a child for each model, over the Spark that the planner uses too."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from pydantic import TypeAdapter
+
+from planner.code.host import Child, ChildFailed
+from planner.code.messages import Executed
+from planner.code.project import CALLING, ProjectCode, checked, failure
+from planner.engine import Door, Engine
+from planner.errors import MergeplanError, PlanMoved, ProjectError
+from planner.intervals import Interval, Timeline, batches, merge, subtract
+from planner.model import Model, SignalCall
+from planner.render import no_rows
+
+READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
+MOST_IDLE = 4  # children that wait for their model's next batch
+
+
+@contextmanager
+def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
+    """What computes the rows of Python models over an engine's tables, while it lasts."""
+    found = Running(code, engine)
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+@dataclass
+class Running:
+    """What computes Python models: a child for each model at a time, kept for the model's next batch."""
+
+    code: ProjectCode
+    engine: Engine
+    _idle: dict[str, list[Child]] = field(default_factory=dict)
+    _all: list[Child] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed: bool = False
+
+    @contextmanager
+    def rows(
+        self,
+        model: Model,
+        interval: Interval,
+        tables: Mapping[str, str],
+        execution: datetime,
+        inputs: Mapping[str, str] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> Iterator[str]:
+        """A query that returns the model's rows for an interval, good while this lasts.
+
+        `tables` maps each table that it reads to the one that holds its rows; `inputs` are temporary views to make
+        first, name -> query; `variables` go over the project's. ProjectError at the line of the project's code that
+        failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
+        """
+        python = model.python
+        assert python is not None
+        current = self.code.digests.get(model.name)
+        if current != python.digest:
+            hint = "Plan again, or run from the commit that was promoted."
+            raise PlanMoved(
+                f"`{model.name}` was planned with other Python code than the project has now.",
+                place=model.place,
+                hint=hint,
+            )
+        prefix = f"mergeplan_{uuid4().hex}"
+        context = self._context(model, tables)
+        request = {
+            **context,
+            "variables": {**context["variables"], **{name.lower(): each for name, each in (variables or {}).items()}},
+            "op": "execute",
+            "path": python.path,
+            "entrypoint": python.entrypoint,
+            "start": interval.start.isoformat(),
+            "end": interval.end.isoformat(),
+            "execution_time": execution.isoformat(),
+            "columns": [[column.name, column.type] for column in model.columns],
+            "inputs": dict(inputs or {}),
+            "prefix": prefix,
+            "spark": _door(self.engine.door()),
+        }
+        views = 0
+        child = self._take(model)
+        try:
+            views = checked(Executed, self._asked(child, request, model)).views
+            yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
+        finally:
+            for index in range(views):
+                with suppress(MergeplanError):  # it ends with Spark, and what went wrong before says more
+                    self.engine.drop_view(f"global_temp.{prefix}_{index}")
+            self._give_back(model, child)
+
+    def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
+        """The part of a batch that all of these signals say is ready: of a model that is filled by time, unit by unit.
+
+        ProjectError at the signal's file and line.
+        """
+        if model.kind.is_incremental:
+            batch = batches(model.cron, batch, 1)
+        for call in calls:
+            if not batch:
+                break
+            if call.name not in self.code.signals:
+                raise ProjectError(f"There is no signal `{call.name}` in the project any more.", place=model.place)
+            place = self.code.signals[call.name]
+            request = {
+                **self._context(model, tables),
+                "op": "signal",
+                "name": call.name,
+                "intervals": [[each.start.isoformat(), each.end.isoformat()] for each in batch],
+                "kwargs": {name: json.loads(text) for name, text in call.arguments},
+                "spark": _door(self.engine.door()),
+            }
+            child = self._take(model, signals=True)
+            try:
+                said = READY.validate_python(child.ask(request, CALLING))
+            except ChildFailed as failed:
+                raise failure(failed.wrong, place, f"The signal `{call.name}`") from None
+            finally:
+                self._give_back(model, child, signals=True)
+            batch = _heeded(said, batch)
+        return merge(batch)
+
+    def stop(self) -> None:
+        """End what runs now; whoever waits for it hears Cancelled."""
+        with self._lock:
+            self._closed = True
+            children = list(self._all)
+        for child in children:
+            child.stop()
+
+    def _context(self, model: Model, tables: Mapping[str, str]) -> dict[str, Any]:
+        variables = {name: json.loads(text) for name, text in model.python.variables} if model.python else {}
+        known = {name.lower() for name in self.code.variables}
+        if model.python is None:
+            variables, known = dict(self.code.variables), set()
+        return {
+            "tables": {name: tables.get(name, name) for name in model.depends_on},
+            "variables": variables,
+            "hidden": sorted(known - variables.keys()),
+            "gateway": self.code.gateway,
+        }
+
+    def _asked(self, child: Child, request: Mapping[str, Any], model: Model) -> Any:
+        assert model.python is not None
+        try:
+            return child.ask(request, None)
+        except ChildFailed as failed:
+            raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+
+    def _take(self, model: Model, *, signals: bool = False) -> Child:
+        key = f"{model.name} signals" if signals else model.name
+        with self._lock:
+            if idle := self._idle.get(key):
+                return idle.pop()
+        try:
+            # nothing but what the model itself imports: what else the project has must not touch its rows
+            child, loaded = self.code.start(
+                sorted({each.path for each in self.code.signals.values()}) if signals else ()
+            )
+        except ChildFailed as failed:
+            raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+        with self._lock:
+            self._all.append(child)
+            closed = self._closed
+        if closed:
+            child.stop()
+        if loaded.errors:
+            raise failure(loaded.errors[0], model.place)
+        return child
+
+    def _give_back(self, model: Model, child: Child, *, signals: bool = False) -> None:
+        key = f"{model.name} signals" if signals else model.name
+        with self._lock:
+            if child.stop.alive:
+                self._idle.setdefault(key, []).append(child)
+            idle = [(name, each) for name, children in self._idle.items() for each in children]
+            for name, each in idle[: max(len(idle) - MOST_IDLE, 0)]:
+                self._idle[name].remove(each)
+                each.stop()
+
+
+def _union(model: Model, views: Sequence[str]) -> str:
+    """The rows of all views with the declared types; no views, no rows."""
+    if not views:
+        return no_rows(model.columns)
+    cast = ", ".join(f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in model.columns)
+    return "\nUNION ALL\n".join(f"SELECT {cast} FROM {view}" for view in views)
+
+
+def _heeded(said: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline) -> Timeline:
+    if isinstance(said, bool):
+        return batch if said else ()
+    named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in said if start < end)
+    return tuple(each for each in batch if not subtract((each,), named))  # a unit that is ready in part is not
+
+
+def _door(door: Door) -> dict[str, Any]:
+    return {"url": door.url, "conf": dict(door.conf), "catalog": door.catalog}
