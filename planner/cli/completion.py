@@ -15,8 +15,8 @@ def completion(shell: str) -> int:
     """Print what SHELL must read to complete verbs and options.
 
     \b
-    eval "$(mergeplan completion bash)"                                    in ~/.bashrc
-    eval "$(mergeplan completion zsh)"                                     in ~/.zshrc
+    eval "$(mergeplan completion bash)"    in ~/.bashrc
+    eval "$(mergeplan completion zsh)"     in ~/.zshrc
     mergeplan completion fish > ~/.config/fish/completions/mergeplan.fish
     """
     found = SHELLS[shell](click.Group(), {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE")

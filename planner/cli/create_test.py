@@ -47,8 +47,10 @@ def create_test(
     """Write a unit test of MODEL: rows that queries find now go in, and what the model makes of them is expected.
 
     \b
-    mergeplan create_test shop.total --query shop.daily "select * from shop.daily limit 3"
-    mergeplan create_test shop.daily --query shop.items "select * from shop.items" --var start 2026-01-01
+    mergeplan create_test shop.total \\
+        --query shop.daily "select * from shop.daily limit 3"
+    mergeplan create_test shop.daily --var start 2026-01-01 \\
+        --query shop.items "select * from shop.items"
     """
     with opened(root, gateway) as work:
         found = work.project.models.get(model.lower())

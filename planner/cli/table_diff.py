@@ -50,7 +50,8 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
     \b
     mergeplan table_diff prod:dev shop.orders
     mergeplan table_diff prod:dev --show-sample
-    mergeplan table_diff shop.orders:old.orders --on id --where "day >= '2026-01-01'"
+    mergeplan table_diff shop.orders:old.orders \\
+        --on id --where "day >= '2026-01-01'"
     """
     first, colon, second = sides.partition(":")
     if not (colon and first and second):
