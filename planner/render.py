@@ -16,6 +16,11 @@ from planner.reading.macros import dates, spark_tree
 from planner.reading.names import table_key
 
 _NAMES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|@(\w+)")
+# what Spark does not take as the bare alias of a table
+_FROM_WORDS = frozenset(
+    """anti cross except exists full inner intersect join lateral left minus natural on right semi union
+    using""".split()
+)
 _CARRIED = ("joins", "laterals", "pivots", "sample")
 
 
@@ -93,7 +98,7 @@ def _inlined(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
     for table in list(tree.find_all(exp.Table)):
         view = views.get(table.name.lower()) if not table.db and table.name.lower() not in own else None
         if view is not None:
-            alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
+            alias = table.args.get("alias") or exp.TableAlias(this=_alias(table.name))
             carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
             table.replace(exp.Subquery(this=view.copy(), alias=alias, **carried))
     return tree
@@ -144,11 +149,16 @@ def _replace_table(
         table.set("db", exp.to_identifier(schema))
         table.set("this", exp.to_identifier(name))
         if not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+            table.set("alias", exp.TableAlias(this=_alias(alias)))
         return
-    given = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(alias))
+    given = table.args.get("alias") or exp.TableAlias(this=_alias(alias))
     carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
     table.replace(exp.Subquery(this=inner, alias=given, **carried))
+
+
+def _alias(name: str) -> exp.Identifier:
+    """A table's short name as its alias; in backticks where Spark would read it as the next part of FROM."""
+    return exp.to_identifier(name, quoted=True if name.lower() in _FROM_WORDS else None)
 
 
 def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
@@ -165,8 +175,8 @@ def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None
 def _drop_schema(column: exp.Column, alias: str, dropped: int) -> None:
     rest = column.parts[dropped:]
     column.set("catalog", None)
-    column.set("db", exp.to_identifier(alias) if len(rest) > 1 else None)
-    column.set("table", rest[0].copy() if len(rest) > 1 else exp.to_identifier(alias))
+    column.set("db", _alias(alias) if len(rest) > 1 else None)
+    column.set("table", rest[0].copy() if len(rest) > 1 else _alias(alias))
     column.set("this", rest[-1])
 
 
