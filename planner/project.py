@@ -18,13 +18,14 @@ from planner.code.project import ProjectCode
 from planner.errors import Place, ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
 from planner.model import Audit, Kind, Model
+from planner.reading.audits import parse_audits
 from planner.reading.builtins import check_call
 from planner.reading.config import Config, read_config, read_defaults
 from planner.reading.documents import Document, read_document
 from planner.reading.external import external_models
 from planner.reading.known import KnownColumns, NotRead
 from planner.reading.linting import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
-from planner.reading.parse import Defaults, line_of, parse_audits, parse_models
+from planner.reading.parse import Defaults, line_of, parse_models
 from planner.reading.scope import Scalar
 from planner.reading.sqltext import did_you_mean
 from planner.reading.testcase import Surroundings, UnitTest, read_tests

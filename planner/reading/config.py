@@ -24,13 +24,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
 from planner.model import Kind
+from planner.reading.audits import audit_call
 from planner.reading.dates import instant, moves, text_of
 from planner.reading.defaults import default_properties, default_statements, statement_parts
 from planner.reading.documents import Document
 from planner.reading.environments import check_environments
 from planner.reading.gateways import gateway_variables, gateways_apart
+from planner.reading.general import Defaults
 from planner.reading.kinds import kind_named
-from planner.reading.parse import Defaults, audit_call
 from planner.reading.sqltext import checked_dialect, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)

@@ -9,10 +9,11 @@ from typing import Any
 
 from planner.intervals import Cron
 from planner.model import AuditCall, Column, Kind, Model
+from planner.reading.audits import audit_call
 from planner.reading.dates import instant, moves, text_of
 from planner.reading.documents import Document, Path
+from planner.reading.general import Defaults
 from planner.reading.names import model_name
-from planner.reading.parse import Defaults, audit_call
 from planner.reading.properties import spark_type
 from planner.reading.sqltext import checked_dialect, did_you_mean
 

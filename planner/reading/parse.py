@@ -1,4 +1,4 @@
-"""From the text of a file to a Model or to Audits; every error says the file, the line and the column.
+"""From the text of a file to Models and the audits below them; every error says the file, the line and the column.
 
 Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `optimize_query`, `references`,
 `validate_query`.
@@ -7,25 +7,24 @@ Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
-from planner.model import Audit, AuditCall, Kind, Model
+from planner.model import Audit, Kind, Model
+from planner.reading.audits import read_audits
+from planner.reading.blocks import begins, block_statements, dated, spark_query, table_names
 from planner.reading.blueprints import blueprints, held_out
-from planner.reading.body import Around, Body, Macros, Part, is_jinja, outside_jinja, read_body
-from planner.reading.builtins import parameters
+from planner.reading.body import Around, Body, Part, outside_jinja, read_body
 from planner.reading.dates import end_instant, instant, moves
 from planner.reading.defaults import MERGED, applying, merged
-from planner.reading.faithful import spark_text
+from planner.reading.general import Defaults as Defaults
 from planner.reading.kinds import cron, with_kind
-from planner.reading.macros import Scope, check_places, expand, expand_block, spark_tree
+from planner.reading.macros import Scope, check_places, expand_block, spark_tree
 from planner.reading.names import model_name, name_outputs, name_tables, refuse_java
 from planner.reading.properties import (
     Property,
@@ -40,59 +39,18 @@ from planner.reading.properties import (
     literals,
     name,
     names,
-    pairs,
     rule_name,
-    settings,
     view_properties,
     word,
     words,
 )
 from planner.reading.schedules import unit, unit_error, zone
-from planner.reading.scope import Lookup, no_columns
 from planner.reading.signals import signal_calls
-from planner.reading.sqltext import Source, Tokens, checked_dialect, did_you_mean, opened, parsed, statements, tokenize
-from planner.reading.usermacros import NoMacros, UserMacros, Variable
+from planner.reading.sqltext import Source, Tokens, did_you_mean, opened, parsed, tokenize
 
 LATER = """session_properties physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
-_AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
-    formatting stamp""".split()
-_AUDIT_ALONE = ("depends_on", "cron", "start")  # they say when a standalone audit runs, and say nothing of another
-_AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
-
-
-@dataclass(frozen=True)
-class Defaults:
-    """What the project says for every file, and the time at which the project is read."""
-
-    now: datetime
-    dialect: str = "spark"
-    kind: Kind = Kind.VIEW
-    start: datetime | None = None
-    start_moves: bool = False  # written as `2 days ago`
-    start_text: str = ""  # as it is written when it moves
-    cron: str = "@daily"
-    owner: str = ""
-    audits: tuple[AuditCall, ...] = ()
-    variables: Mapping[str, Variable] = field(default_factory=dict)
-    gateway: str = ""
-    macros: UserMacros = field(default_factory=NoMacros)  # the project's own
-    jinja: Macros = ()
-    on_destructive_change: str = ""
-    on_additive_change: str = ""
-    properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
-    before_all: tuple[Part, ...] = ()  # statements that run when a plan is applied
-    after_all: tuple[Part, ...] = ()
-    around: Around = field(default_factory=Around)  # statements around every model's query
-    columns: Lookup = no_columns  # of the tables that macros ask for
-    gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
-    apart: Mapping[str, str] = field(default_factory=dict)  # those that no model may name, and why
-    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that hide every gateway's
-
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.variables, self.gateway, macros=self.macros, columns=self.columns)
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
@@ -106,10 +64,10 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
     tokens = tokenize(outside_jinja(source))
-    first, *rest = _statements(source, tokens, "MODEL")
+    first, *rest = block_statements(source, tokens, "MODEL")
     defaults = _at_gateway(first, defaults)
-    audit_at = next((index for index, each in enumerate(rest) if _begins(each, "AUDIT")), len(rest))
-    audits = _audits(source, rest[audit_at:], defaults)
+    audit_at = next((index for index, each in enumerate(rest) if begins(each, "AUDIT")), len(rest))
+    audits = read_audits(source, rest[audit_at:], defaults)
     below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
     header, held = held_out(source, first)
     models = []
@@ -177,23 +135,7 @@ def _around(source: Source, held: Mapping[str, Property], general: Around) -> Ar
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     """The model of a MODEL block alone; None when it says `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
-    return _model(source, _statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
-
-
-def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
-    """The audits of a file in audits/; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect)
-    return _audits(source, _statements(source, tokenize(source), "AUDIT"), defaults)
-
-
-def audit_call(text: str, place: Place) -> AuditCall:
-    """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
-    source = Source(place.path, text, "spark")
-    try:
-        tokens = tokenize(source)
-        return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
-    except (ProjectError, IndexError):
-        raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
+    return _model(source, block_statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
 
 
 def line_of(model: Model, identifier: str, header: bool = False) -> Place:
@@ -219,17 +161,6 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
     return model.place if best is None else source.place(tokens[best])
 
 
-def _statements(source: Source, tokens: Tokens, expected: str) -> list[list[Token]]:
-    found = statements(tokens)
-    if not found:
-        raise ProjectError(
-            "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."
-        )
-    if not _begins(found[0], expected):
-        raise source.error(found[0][0], f"The file does not begin with `{expected} (...);`.")
-    return found
-
-
 def _at_gateway(header: Tokens, defaults: Defaults) -> Defaults:
     """The defaults with the variables of the gateway that the block names: they may stand in the block itself."""
     words = [token.text.lower() for token in header]
@@ -247,10 +178,6 @@ def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
     if name in defaults.apart:
         raise given.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
     return replace(model, gateway=name)
-
-
-def _begins(statement: Tokens, word: str) -> bool:
-    return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
 def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> Model | None:
@@ -323,7 +250,7 @@ def _with_query(model: Model, part: Part, body: Body) -> Model:
     name_outputs(tree)
     return replace(
         model,
-        sql=_spark(tree, source, tokens),
+        sql=spark_query(tree, source, tokens),
         depends_on=tuple(sorted(tables | set(model.depends_on))),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
@@ -335,15 +262,6 @@ def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: Source, t
     if read and not model.kind.is_stored:
         at = next((token for token in tokens if token.text.lower() in read), tokens[0])
         raise source.error(at, f"A {model.kind} model cannot read the temporary view `{min(read)}`.", "Use kind FULL.")
-
-
-def _spark(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
-    """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
-    level = ErrorLevel.IGNORE if source.dialect in ("spark", "databricks") else ErrorLevel.RAISE
-    try:
-        return spark_text(tree, level)
-    except UnsupportedError as error:
-        raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
 
 
 def _without_kept(model: Model) -> Model:
@@ -371,88 +289,9 @@ def _has_query(kind: Kind) -> bool:
     return kind not in (Kind.SEED, Kind.EXTERNAL)
 
 
-def _audits(source: Source, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
-    audits: list[Audit] = []
-    for header, query in zip(found[::2], [*found[1::2], []], strict=False):
-        if not _begins(header, "AUDIT"):
-            raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
-        if not query or _begins(query, "AUDIT"):
-            raise source.error(header[0], "The audit has no query.", "Write a SELECT that finds the bad rows.")
-        audits.append(_audit(source, header, query, defaults))
-    return tuple(audits)
-
-
-def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
-    header = expand_block(source, header, defaults.scope)
-    given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
-    if "name" not in given:
-        raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
-    own = source
-    if "dialect" in given:
-        own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
-    parameters = pairs(given["defaults"]) if "defaults" in given else ()
-    scope = replace(defaults.scope, any_name=True)
-    if is_jinja(query):
-        raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
-    tree = parsed(own, expand(own, query, scope), "The audit's query")
-    if not isinstance(tree, exp.Query):
-        raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
-    check_places(tree, own, query)
-    refuse_java(tree, own, query)
-    tables = name_tables(tree, own, query)
-    alone = "standalone" in given and boolean(given["standalone"])
-    blocking = boolean(given["blocking"]) if "blocking" in given else not alone
-    sql = _spark(tree, own, query)
-    audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
-    audit = replace(audit, skip="skip" in given and boolean(given["skip"]))
-    return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
-
-
-def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
-    """An audit that models call; ProjectError for what only a standalone one can have."""
-    for key in _AUDIT_ALONE:
-        if key in given:
-            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or take it out.")
-    return audit
-
-
-def _standalone(
-    audit: Audit, source: Source, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
-) -> Audit:
-    """An audit that runs by itself; ProjectError where it stands for values that only a model could give."""
-    for token, after in pairwise(query):
-        if token.text == "@" and after.text.lower() == "this_model":
-            raise source.error(token, "A standalone audit has no `@this_model`.", "Name the tables that it reads.")
-    for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
-        raise source.error(query[0], f"Nothing gives `@{missing}` a value here.", "Add it to `defaults (...)`.")
-    zone = given.get("cron_tz")
-    if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
-        raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")
-    return replace(
-        audit,
-        standalone=True,
-        depends_on=tuple(sorted(tables | set(_depends_on(given["depends_on"]) if "depends_on" in given else ()))),
-        cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
-        start=_dated(given["start"], instant, defaults.now) if "start" in given else None,
-        owner=word(given["owner"]) if "owner" in given else defaults.owner,
-        description=given["description"].text if "description" in given else "",
-    )
-
-
-def _dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:
-    try:
-        return read(given.text, now)
-    except ValueError as error:
-        raise given.error(f"`{given.key}`: {error}") from None
-
-
 def _with_start(model: Model, given: Property, now: datetime) -> Model:
     text = given.text if moves(given.text) else ""
-    return replace(model, start=_dated(given, instant, now), start_moves=bool(text), start_text=text)
-
-
-def _depends_on(given: Property) -> tuple[str, ...]:
-    return tuple(model_name(each, given.place) for each in names(given))
+    return replace(model, start=dated(given, instant, now), start_moves=bool(text), start_text=text)
 
 
 def _only(*accepted: str) -> _Reader:
@@ -495,7 +334,7 @@ _READERS: dict[str, _Reader] = {
     "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),
     "cron_tz": lambda model, given, _: replace(model, cron=replace(model.cron, tz=zone(given))),
     "start": lambda model, given, defaults: _with_start(model, given, defaults.now),
-    "end": lambda model, given, defaults: replace(model, end=_dated(given, end_instant, defaults.now)),
+    "end": lambda model, given, defaults: replace(model, end=dated(given, end_instant, defaults.now)),
     "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
     "grain": lambda model, given, _: replace(model, grain=names(given)),
     "grains": lambda model, given, _: replace(model, grain=grains(given)),
@@ -508,7 +347,7 @@ _READERS: dict[str, _Reader] = {
     "signals": lambda model, given, _: replace(model, signals=signal_calls(given)),
     "stamp": lambda model, given, _: replace(model, stamp=word(given)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
-    "depends_on": lambda model, given, _: replace(model, depends_on=_depends_on(given)),
+    "depends_on": lambda model, given, _: replace(model, depends_on=table_names(given)),
     "allow_partials": lambda model, given, _: replace(model, allow_partials=boolean(given)),
     "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
     "physical_properties": lambda model, given, _: replace(model, physical_properties=literals(given)),

@@ -12,7 +12,8 @@ from planner.engine import Engine, Rows
 from planner.errors import ProjectError, QueryError
 from planner.intervals import Interval
 from planner.model import AuditCall, Model
-from planner.reading.parse import Defaults, parse_audits, parse_model
+from planner.reading.audits import parse_audits
+from planner.reading.parse import Defaults, parse_model
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 2, tzinfo=UTC), datetime(2020, 1, 3, tzinfo=UTC))

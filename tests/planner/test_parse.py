@@ -8,7 +8,8 @@ import pytest
 
 from planner.errors import Place, ProjectError
 from planner.model import AuditCall, Column, Kind, Model
-from planner.reading.parse import Defaults, line_of, parse_audits, parse_model
+from planner.reading.audits import parse_audits
+from planner.reading.parse import Defaults, line_of, parse_model
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 QUERY = "SELECT 1 AS x"
