@@ -265,25 +265,11 @@ def _decide_change(
 ) -> Change:
     name, model = fresh.name, fresh.model
     edited = is_edited(old.model, model)
-    alike = {each.model for each in spared}
-    effects = {p: decided.effects[p] for p in model.depends_on if p in decided.effects and p not in alike}
-    found = verdict(*sides, effects)
-    if old.is_mixed and found.category in REBUILT and found.rule != "layout-changed":
-        found = verdict(replace(sides[0], seen=old.seen), sides[1], effects)  # what is rebuilt loses the kept rows
-    if spared and found.category is Category.INDIRECT_NON_BREAKING:
-        found = by_data(spared)
-    about = (old.fingerprint.text, fresh.fingerprint.text)
-    word = next((word for word in reversed(words) if edited and (word.old, word.new) == about), None)
-    if word is not None:
-        found = _overruled(found, word)
-        decided.used_words.append(word)
-        if word.category is Category.BREAKING:
-            fresh = _made_anew(fresh, about, decided)
-    elif found.category in REBUILT:
-        found = ruled(found, old.model, model, edited, () if edited else calm, decided.forward.every)
+    found, word = _judged(old, fresh, sides, spared, words, decided, calm)
+    if word is not None and word.category is Category.BREAKING:
+        fresh = _made_anew(fresh, (word.old, word.new), decided)
     if found.category is Category.FORWARD_ONLY:
-        change = _go_forward(old, fresh, found, edited, base_name, decided)
-        return replace(change, word=word)
+        return replace(_go_forward(old, fresh, found, edited, base_name, decided), word=word)
     rebuilt = found.category in REBUILT
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else fresh.version == old.version
@@ -291,9 +277,8 @@ def _decide_change(
     drifts = not rebuilt and differs
     whole = fresh
     fresh = _left_empty(fresh, {}, decided) if rebuilt else fresh
-    forced = keeps and (drifts or old.forced)
     where = old if keeps else fresh
-    snapshot = replace(fresh, version=where.version, stored=where.stored, forced=forced)
+    snapshot = replace(fresh, version=where.version, stored=where.stored, forced=keeps and (drifts or old.forced))
     if keeps or found.rule == "layout-changed":
         snapshot = still_mixed(snapshot, old)
     decided.snapshots[name] = snapshot
@@ -321,6 +306,34 @@ def _decide_change(
         word=word,
         diff=_diff(old.model, model) if edited else "",
     )
+
+
+def _judged(
+    old: Snapshot,
+    fresh: Snapshot,
+    sides: tuple[Side, Side],
+    spared: tuple[Comparison, ...],
+    words: list[Word],
+    decided: Decisions,
+    calm: tuple[str, ...],
+) -> tuple[Verdict, Word | None]:
+    """What becomes of a model, and the person's word that said so, if one did: it outweighs every rule."""
+    edited = is_edited(old.model, fresh.model)
+    alike = {each.model for each in spared}
+    effects = {p: decided.effects[p] for p in fresh.model.depends_on if p in decided.effects and p not in alike}
+    found = verdict(*sides, effects)
+    if old.is_mixed and found.category in REBUILT and found.rule != "layout-changed":
+        found = verdict(replace(sides[0], seen=old.seen), sides[1], effects)  # what is rebuilt loses the kept rows
+    if spared and found.category is Category.INDIRECT_NON_BREAKING:
+        found = by_data(spared)
+    about = (old.fingerprint.text, fresh.fingerprint.text)
+    word = next((word for word in reversed(words) if edited and (word.old, word.new) == about), None)
+    if word is not None:
+        decided.used_words.append(word)
+        return _overruled(found, word), word
+    if found.category in REBUILT:
+        found = ruled(found, old.model, fresh.model, edited, () if edited else calm, decided.forward.every)
+    return found, None
 
 
 def _go_forward(
