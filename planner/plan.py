@@ -237,14 +237,19 @@ def build_run(
 
 
 def _spared(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
-    """The models whose table both show while they read different ones."""
+    """The models whose table both show while they read different ones, and those that are no previews and read one:
+    what such a table is to hold does not come of rows to look at."""
 
     def differs(name: str) -> bool:
         return name not in there or there[name].version != here[name].version
 
-    return frozenset(
-        name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)
-    )
+    shown = {name for name, each in here.items() if each.is_preview}
+    for name in graph.order:
+        if not here[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
+            shown.add(name)
+    over = {name for name in graph.order if not here[name].is_preview and not shown.isdisjoint(graph.parents[name])}
+    same = {name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)}
+    return frozenset(over | same)
 
 
 def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline) -> Change:

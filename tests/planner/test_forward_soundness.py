@@ -18,7 +18,7 @@ import pytest
 from planner.change import Category
 from planner.environment import Environment
 from planner.forward import ForwardOnly
-from planner.intervals import Interval, Timeline, merge, partitions, subtract
+from planner.intervals import Interval, Timeline, merge, subtract
 from planner.model import Kind
 from planner.plan import Plan, Request, build_plan, build_run
 from planner.schedule import Loaded, Window
@@ -113,8 +113,8 @@ class World:
 
 
 def bounds(interval: Interval | None) -> tuple[str, str]:
-    days = partitions(interval, 86_400) if interval else ("",)
-    return days[0], days[-1]
+    """The first and the last day of a stretch."""
+    return (f"{interval.start:%Y-%m-%d}", f"{interval.end - DAY:%Y-%m-%d}") if interval else ("", "")
 
 
 def models(edit: dict[str, int]) -> dict[str, object]:

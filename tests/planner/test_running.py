@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from planner.autorestating import struck
-from planner.intervals import Cron, Interval, Timeline, intersection
+from planner.environment import Environment
+from planner.forward import ForwardOnly
+from planner.intervals import Cron, Interval, Timeline, between, intersection
 from planner.model import Kind, Model
 from planner.plan import Plan, build_run
 from planner.reading.parse import Defaults, parse_model
-from planner.schedule import Window
+from planner.schedule import Loaded, Window
 
-from .building import NOW, day, external, model, project, promoted
+from .building import NOW, day, external, model, planned, project, promoted
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
 SHOP = project(
@@ -99,3 +101,17 @@ def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
     assert struck(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
     assert struck(shown, {table: day("2026-01-11")}, LATER) == ()
     assert struck(shown, {}, LATER) == ()
+
+
+def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() -> None:
+    edited = SHOP | project(model("s.days", "SELECT id, d, 1 AS n FROM s.raw", **DAILY))
+    prod, loaded = promoted(SHOP)
+    dev = planned(edited, Environment("dev"), prod, loaded, forward=ForwardOnly(every=True)).new
+    moved = promoted(SHOP | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.days")))[0]
+    held = Loaded({**loaded.timelines, dev.snapshots["s.days"].table: between(day("2026-01-09"), day("2026-01-10"))})
+
+    run = build_run(dev, held, Window(LATER), moved)
+
+    tables = [each.snapshots["s.total"].table for each in (dev, prod, moved)]
+    assert tables[0] == tables[1] != tables[2]
+    assert {change.name for change in run.changes} == {"s.days", "s.apart"}

@@ -1,0 +1,270 @@
+"""Prod and pull requests over the same tables, through any sequence of edits, merges, runs, restatements, rollbacks and
+sweeps: what prod shows holds the rows of its queries, and nobody but prod changes a table that prod shows.
+
+Carried out in SQLite like `test_forward_soundness`. MERGEPLAN_SEQUENCES says how many.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from planner.change import Category
+from planner.environment import Environment
+from planner.errors import RequestError
+from planner.forward import ForwardOnly
+from planner.intervals import Interval, Timeline, subtract
+from planner.model import Kind, Model
+from planner.plan import Plan, Request, build_plan, build_run
+from planner.restatement import Past
+from planner.restating import build_restatement
+from planner.schedule import Window, out_of_order
+from planner.snapshot import Snapshot
+
+from .building import external, model, project
+from .test_forward_soundness import DAY, EXTRAS, FILTERS, PRICES, RANGED, START, WHERE, World
+
+KEYED = {"kind": Kind.INCREMENTAL_BY_UNIQUE_KEY, "unique_key": ("id",), "start": START}
+FORMATS = ("parquet", "orc")
+
+
+@dataclass
+class Worlds(World):
+    """Prod, pull requests and the tables of both."""
+
+    requests: dict[str, Environment] = field(default_factory=dict)
+    built: dict[str, Snapshot] = field(default_factory=dict)
+    emptied: set[str] = field(default_factory=set)
+
+    @property
+    def past_maps(self) -> Past:
+        maps = [("prod", each is self.past[-1], each.snapshots) for each in self.past]
+        maps += [(name, True, each.snapshots) for name, each in self.requests.items()]
+        mapped = {s.table for _, _, shown in maps for s in shown.values()}
+        return Past(tuple(maps), {name: self.built.get(name) for name in self.timelines.keys() - mapped})
+
+    def carry_out(self, plan: Plan) -> None:
+        """Fill the plan's tables and show them in its environment."""
+        for name in plan.parents:
+            change = next((each for each in plan.changes if each.name == name), None)
+            if change is None or change.new is None:
+                continue
+            if change.kind is Kind.VIEW:
+                self.show(change.new, plan.new)
+            if not change.kind.is_stored:
+                continue
+            new, old = change.new, change.old.table if change.old else ""
+            self.built.setdefault(new.table, new)
+            if new.table not in self.timelines and change.keeps_rows and change.forward:
+                self.fill(new, change.forward.rows, plan.new, source=old)
+            held = self.timelines.get(new.table, ())
+            if out_of_order(new.model, subtract(change.missing, held), held):
+                self.timelines[new.table] = ()
+            for interval in change.recorded:
+                self.emptied.add(new.table)
+                self.fill_nothing(new, interval)
+            self.fill(new, subtract(change.missing, change.copies), plan.new)
+            self.fill(new, change.copies, plan.new, source=old)
+        shown = replace(plan.new, revision=plan.new.revision + 1)
+        self.drifted |= {s.table for s in plan.new.snapshots.values() if s.forced}
+        if plan.environment == "prod":
+            self.prod = shown
+            self.past.append(shown)
+        else:
+            self.requests[plan.environment] = shown
+
+    def show(self, snapshot: Snapshot, environment: Environment) -> None:
+        """Make a physical view: once, as it then is."""
+        sql = re.sub(r"\bs\.\w+", lambda match: f'"{environment.snapshots[match[0]].table}"', snapshot.model.sql)
+        self.db.execute(f'CREATE VIEW IF NOT EXISTS "{snapshot.table}" AS {sql}')
+
+    def fill_nothing(self, snapshot: Snapshot, interval: Interval) -> None:
+        assert snapshot.columns is not None
+        self.db.execute(f'CREATE TABLE IF NOT EXISTS "{snapshot.table}" ({", ".join(snapshot.columns)})')
+        self.timelines[snapshot.table] = (*self.timelines.get(snapshot.table, ()), interval)
+
+    def fill(self, snapshot: Snapshot, timeline: Timeline, environment: Environment, source: str = "") -> None:
+        for interval in timeline:
+            kept: list[tuple[object, ...]] = []
+            if snapshot.kind.goes_in_order and not source:
+                assert snapshot.columns is not None
+                at = snapshot.columns.index("id")
+                new = {row[0] for row in self.asked(snapshot, interval, environment)[1]}
+                held = self.rows(snapshot.table, None)[1] if self.timelines.get(snapshot.table) else []
+                kept = [row for row in held if row[at] not in new]
+            super().fill(snapshot, (interval,), environment, source)
+            for row in kept:
+                self.db.execute(f'INSERT INTO "{snapshot.table}" VALUES ({", ".join("?" for _ in row)})', row)
+
+    def restate(self, *selectors: str, start: timedelta | None = None) -> None:
+        window = Window(self.now, START + start if start else None)
+        plan = build_restatement(self.prod, self.prod, self.loaded, window, selectors, self.past_maps)
+        assert plan.restatement
+        for table, gone in plan.restatement.forgets.items():
+            self.timelines[table] = subtract(self.timelines.get(table, ()), gone)
+        self.carry_out(plan)
+
+    def sweep(self) -> None:
+        shown = {
+            s.table for each in (self.prod, *self.past[-3:], *self.requests.values()) for s in each.snapshots.values()
+        }
+        for table in self.timelines.keys() - shown:
+            self.db.execute(f'DROP TABLE IF EXISTS "{table}"')
+            del self.timelines[table]
+            self.built.pop(table, None)
+            self.emptied.discard(table)
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """What prod shows is the same before and after."""
+
+        def shown() -> dict[str, object]:
+            tables = sorted(s.table for s in self.prod.snapshots.values() if self.timelines.get(s.table))
+            return {t: (self.timelines.get(t), sorted(self.rows(t, None)[1], key=repr)) for t in tables}
+
+        before = shown()
+        yield
+        assert shown() == before, "a pull request changed prod"
+
+    def check(self) -> None:
+        for name, snapshot in self.prod.snapshots.items():
+            if not snapshot.kind.is_stored or snapshot.forced or snapshot.table in self.emptied:
+                continue
+            assert not snapshot.is_preview, name
+            held = self.timelines.get(snapshot.table, ())
+            if snapshot.kind.goes_in_order:
+                continue
+            if not held:
+                continue  # what it reads was restated, and holds no day yet
+            rows = [row for each in held for row in self.asked(snapshot, each, self.prod)[1]]
+            assert sorted(self.rows(snapshot.table, None)[1], key=repr) == sorted(rows, key=repr), (
+                f"{name} {snapshot.table}"
+            )
+
+
+EDITS = {"price": 0, "where": 0, "extra": 0, "b": 0, "c": 0, "k": 0, "format": 0, "e": 0, "start": 0}
+
+
+def models(edit: dict[str, int]) -> dict[str, Model]:
+    a = f"SELECT id, day, {PRICES[edit['price']]} AS price{EXTRAS[edit['extra']]} FROM raw.t {WHERE}"
+    fmt = {"storage_format": FORMATS[edit["format"] % 2]}
+    later = {"start": START + (edit["start"] % 2) * DAY}
+    key = f"SELECT id, MAX(price) + {edit['k']} AS price FROM s.a {WHERE} GROUP BY id"
+    return project(
+        external("raw.t", "id day price"),
+        model("s.a", a + FILTERS[edit["where"]], **RANGED | fmt),
+        model("s.b", f"SELECT id, day, price + {edit['b']} AS more FROM s.a {WHERE}", **RANGED | later),
+        model(
+            "s.c",
+            f"SELECT day, COUNT(*) + {edit['c']} AS n FROM s.a GROUP BY day",
+            storage_format=FORMATS[edit["c"] % 2],
+        ),
+        model("s.d", "SELECT n FROM s.c UNION ALL SELECT more FROM s.b"),
+        model("s.k", key, **KEYED | {"storage_format": FORMATS[edit["format"] // 2 % 2]}),
+        model("s.e", f"SELECT id, price + {edit['e']} AS price FROM s.k"),
+        model("s.v", "SELECT id, day, price FROM s.a", Kind.VIEW),
+        model("s.f", f"SELECT id, price FROM s.v WHERE id <> {edit['e']}"),
+    )
+
+
+def asking(chance: random.Random, world: Worlds, pr: bool) -> dict[str, object]:
+    given: dict[str, object] = {}
+    how = chance.choice(
+        ("plain", "plain", "forward", "since", "word") + (("start", "empty", "min") if pr else ("empty",))
+    )
+    if how in ("forward", "since"):
+        since = world.now - 2 * DAY if how == "since" else None
+        given["forward"] = ForwardOnly(True, since, destructive=("s.*",))
+    if how == "empty":
+        given["empty_backfill"] = True
+    if how in ("start", "min"):
+        given["window"] = Window(world.now, START + 2 * DAY, min_intervals=4 if how == "min" else 0)
+    if how == "word":
+        given["categories"] = {"s.a": chance.choice((Category.FORWARD_ONLY, Category.BREAKING))}
+    return given
+
+
+def planned(world: Worlds, edit: dict[str, int], environment: str, given: dict[str, object]) -> Plan:
+    target = world.prod if environment == "prod" else world.requests.get(environment, Environment(environment))
+    given = {"window": Window(world.now), "forward": ForwardOnly(destructive=("s.*",)), **given}
+    try:
+        return build_plan(models(edit), target, world.prod, world.loaded, Request(**given))  # type: ignore[arg-type]
+    except RequestError:
+        given.pop("categories", None)
+        return build_plan(models(edit), target, world.prod, world.loaded, Request(**given))  # type: ignore[arg-type]
+
+
+def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random) -> str:
+    choice = chance.choice(("pr", "pr", "pr", "merge", "merge", "prod", "run", "rollback", "late", "sweep", "revert"))
+    where = chance.choice(("pr_1", "pr_2"))
+    if choice in ("pr", "prod"):
+        edit = edits[where] if choice == "pr" else edits["prod"]
+        key = chance.choice(tuple(edit))
+        edit[key] = chance.randrange(4 if key == "format" else 3)
+        environment = where if choice == "pr" else "prod"
+        given = asking(chance, world, choice == "pr")
+        plan = planned(world, edit, environment, given)
+        if not plan.blockers:
+            if choice == "pr":
+                with world.untouched():
+                    world.carry_out(plan)
+            else:
+                world.carry_out(plan)
+        return f"{environment} {key}={edit[key]} {given}" + told(plan)
+    if choice == "merge":
+        edits["prod"] = dict(edits[where])
+        plan = planned(world, edits["prod"], "prod", {})
+        if not plan.blockers:
+            world.carry_out(plan)
+        return f"merge {where}" + told(plan)
+    if choice == "revert":
+        edits[where] = dict(EDITS)
+        return "revert " + where
+    if choice == "rollback":
+        world.prod = replace(chance.choice(world.past[-3:]), revision=world.prod.revision + 1)
+        world.past.append(world.prod)
+    if choice in ("run", "rollback"):
+        world.now += DAY if world.now < START + 12 * DAY else 0 * DAY
+        world.carry_out(build_run(world.prod, world.loaded, Window(world.now)))
+        for each in world.requests.values():
+            with world.untouched():
+                world.carry_out(build_run(each, world.loaded, Window(world.now), world.prod))
+        return choice
+    if choice == "late":
+        day = START + chance.randrange(3) * DAY
+        world.db.execute('INSERT INTO "raw.t" VALUES (?, ?, ?)', (chance.randrange(4), f"{day:%Y-%m-%d}", 100))
+        world.restate("raw.t")
+        return f"late {day}"
+    world.sweep()
+    return "sweep"
+
+
+def told(plan: Plan) -> str:
+    said = (
+        f"\n      {c.name} {c.category} {c.rule} {c.new.version if c.new else ''} shares={c.shares}"
+        f" missing={len(c.missing)} copies={len(c.copies)} preview={c.preview} forced={c.new and c.new.forced}"
+        for c in plan.changes
+    )
+    return "".join(said) + "".join(f"\n      BLOCKED {b.message}" for b in plan.blockers)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("MERGEPLAN_SEQUENCES", "5"))))
+def test_prod_holds_the_rows_of_its_queries_whatever_pull_requests_do(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # no secret
+    world = Worlds()
+    edits = {name: dict(EDITS) for name in ("prod", "pr_1", "pr_2")}
+    world.carry_out(planned(world, edits["prod"], "prod", {}))
+    done = []
+    for _ in range(12):
+        try:
+            done.append(step(world, edits, chance))
+            world.check()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}\n" + "\n".join(done)) from None
