@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from graphlib import TopologicalSorter
@@ -34,6 +34,7 @@ from planner.events import (
 )
 from planner.gateways import engine_of
 from planner.intervals import Interval, Timeline, batches, between, intersection, subtract, with_lookback
+from planner.marks import as_recorded, recorded_rows
 from planner.model import Kind, Model
 from planner.reading.parse import line_of
 from planner.reading.scope import EVALUATING
@@ -43,6 +44,7 @@ from planner.snapshot import Snapshot
 from planner.state import Lease, StateStore
 from planner.writing import take_back, write_batch
 
+COPYING = 60.0  # seconds for whoever writes a table that is to be copied
 Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
 
 
@@ -193,7 +195,9 @@ class Backfill:
                 return
             if cut:
                 self.emit(ModelStarted(snapshot.name, len(cut)))
-                self._fill_batches(work, physical_table(snapshot, known.columns), cut, lease)
+                table = physical_table(snapshot, known.columns)
+                as_recorded(self.engine, table, snapshot.model, loaded)
+                self._fill_batches(work, table, cut, lease)
             if late:
                 raise not_ready(snapshot.model, late)
 
@@ -282,9 +286,17 @@ class Backfill:
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
-        if work.snapshot.kind.goes_in_order and self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
-            raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
         sql = f"SELECT {names} FROM {work.copied_from}"
+        if not work.snapshot.kind.goes_in_order:
+            return self._copied(table, sql, interval)
+        model = work.snapshot.model
+        with self.store.lease(table_lease(work.copied_from), self.holder, wait=COPYING):
+            if self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
+                raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
+            as_recorded(self.engine, replace(table, name=work.copied_from), model, work.copies)
+            return self._copied(table, f"{sql} WHERE {recorded_rows(model, work.copies)}", interval)
+
+    def _copied(self, table: Table, sql: str, interval: Interval) -> Written:
         if table.listed and table.parts:
             return self.engine.replace_partitions(table, sql, others=True)
         if table.partitioning is None:

@@ -18,6 +18,7 @@ from planner.events import Emit, TableCreated
 from planner.forward import blocker_of, is_wider, schema_findings, settled
 from planner.gateways import engine_of
 from planner.intervals import UNITS, Interval, Timeline, batches, between, intersection, merge, subtract
+from planner.marks import as_recorded
 from planner.merging.merge import merged
 from planner.model import Column, Kind, Model, SignalCall
 from planner.partitioning import BATCH, check_columns, parts_of
@@ -287,7 +288,9 @@ def _take_over(
             message = f"{new.name}: the type of a column changed by which its table is cut; its rows cannot stay so."
             raise ProjectError(message, place=new.model.place, hint=hint)
         engine.drop_table(new.table)  # what an earlier attempt left unfinished
-        rows = intersection(forward.rows, store.loaded([old.table])[old.table])
+        held = store.loaded([old.table])[old.table]
+        rows = intersection(forward.rows, held)
+        as_recorded(engine, before, old.model, held)
         engine.take_over(table, old.table, rows)
         _dry_run_merge(layout, engine, new, columns)
         store.register_table(new.table, columns, [old.table], lease=lease)

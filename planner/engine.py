@@ -190,12 +190,14 @@ class Engine(Protocol):
     def merge_table(self, table: Table, merge: Merge, mark: str) -> Written:
         """Put the rows of a merge in place of all rows, by pointer: the merge is told what the table held before.
 
-        `mark` (16 hex digits) names the batch: merged again under the mark that the table bears, it starts from what
-        the table held before the first time, so that a batch which is repeated does nothing twice.
+        `mark` (16 hex digits) names the batch, its first half those that begin with what is recorded now: merged again
+        under the mark that the table bears, it starts from what the table held before the first of them, so that a
+        batch which is repeated does nothing twice.
         """
 
     def unmerge_table(self, table: Table, mark: str) -> None:
-        """Point the table at what it held before the batch of that mark; nothing when it does not bear the mark."""
+        """Point the table at what it held before the first batch whose mark begins as this one (8 hex digits); nothing
+        when it bears no such mark."""
 
     def replace_rows(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""

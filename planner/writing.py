@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from planner.creation import Layout, shaped
 from planner.engine import Engine, Table, Written
-from planner.fingerprint import digest
 from planner.intervals import Interval, Timeline
+from planner.marks import batch_mark
 from planner.merging.merge import merged
 from planner.model import Kind, Model
 from planner.partitioning import BATCH
@@ -57,9 +57,3 @@ def take_back(engine: Engine, table: Table, model: Model, interval: Interval, he
         return False
     engine.unmerge_table(table, batch_mark(interval, held))
     return True
-
-
-def batch_mark(interval: Interval, held: Timeline) -> str:
-    """The name (16 hex digits) of a batch that begins there when the table holds this: tried again, perhaps for more
-    days by then, it is the same batch."""
-    return digest(str(held[-1].end) if held else "", str(interval.start))[:16]

@@ -157,10 +157,11 @@ class SparkEngine:
         table held before it was merged the first time."""
         with self._verb() as check:
             known = self._table(table.name)
-            if known.mark != mark:
+            if known.mark[:8] != mark[:8]:
                 own = known.location == known.base or known.location.startswith(f"{known.base}/")
                 folder = literal(known.location.removeprefix(known.base).lstrip("/") if own else _hexed(known.location))
                 self._run(f"ALTER TABLE {quoted(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {folder})")
+            if known.mark != mark:
                 return self._replace_all(table, self._query(merge(table.name)), check, mark)
             view = f"mergeplan_{uuid4().hex}"
             self._held(table, self._before(known, table.name)).createOrReplaceTempView(view)
@@ -170,10 +171,11 @@ class SparkEngine:
                 self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge_table(self, table: Table, mark: str) -> None:
-        """Point the table at what it held before the batch of that mark; nothing when it does not bear the mark."""
+        """Point the table at what it held before the first batch whose mark begins as this one; nothing when it bears
+        no such mark."""
         with self._verb():
             known = self._table(table.name)
-            if known.mark == mark:
+            if known.mark[:8] == mark[:8]:
                 before = literal(self._before(known, table.name))
                 self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {before}")
 

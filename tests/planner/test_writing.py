@@ -53,6 +53,38 @@ def test_a_batch_that_is_repeated_after_a_crash_counts_once(daily: Daily) -> Non
     assert daily.rows("shop.known")[0] == (1, "Z", "01-04 05", None)
 
 
+COPIED = COUNTED.replace("audits", "storage_format orc, audits")
+AHEAD = COUNTED.replace("batch_size 1", "forward_only true").replace("max(name)", "concat(max(name), '!')")
+LOG = """MODEL (name shop.log, kind INCREMENTAL_UNMANAGED, audits (not_null(columns := (id))));
+SELECT id, 1 AS n, name FROM raw.items WHERE at BETWEEN @start_date AND @end_date"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rows"),
+    [
+        (COUNTED, COPIED, [(1, 2, "a"), (2, 1, "c")]),
+        (COUNTED.replace("batch_size 1", "forward_only true"), AHEAD, [(1, 2, "a"), (2, 1, "c!")]),
+        (COUNTED, COUNTED.replace("batch_size 1", "batch_size 1, lookback 1"), [(1, 3, "a"), (2, 1, "c")]),
+        (LOG, LOG.replace("audits", "clustered_by (id), audits"), [(1, 1, "a"), (1, 1, "b"), (2, 1, "c")]),
+        (LOG, LOG.replace("name FROM", "concat(name, '!') AS name FROM"), [(1, 1, "a"), (1, 1, "b!"), (2, 1, "c!")]),
+    ],
+    ids=["copied", "taken over", "reaching back", "added copied", "added taken over"],
+)
+def test_what_a_crash_left_unrecorded_does_not_come_along_when_the_model_is_edited(
+    before: str, after: str, rows: list[tuple[object, ...]], daily: Daily
+) -> None:
+    daily.has("1, 'a', date'2026-01-01'")
+    daily.run("2026-01-02", before)
+    daily.has("1, 'a', date'2026-01-01'", "1, 'b', date'2026-01-02'", "2, 'c', date'2026-01-02'")
+    with pytest.raises(KeyError):
+        daily.run("2026-01-03", before, emit=dies)
+
+    daily.run("2026-01-03", after)
+    daily.run("2026-01-03", after)
+
+    assert daily.rows("shop.log" if "shop.log" in before else "shop.counted", "id, n, name") == rows
+
+
 def test_a_batch_in_which_an_audit_finds_rows_leaves_the_table_as_it_was(daily: Daily) -> None:
     daily.has("1, 'a', date'2026-01-01'")
     daily.run("2026-01-02", COUNTED, KNOWN)
