@@ -19,7 +19,7 @@ from planner.reading.dates import instant
 from planner.reading.general import Defaults
 from planner.reading.kinds import cron
 from planner.reading.macros import check_places, expand, expand_block
-from planner.reading.names import name_tables, refuse_java
+from planner.reading.names import name_tables
 from planner.reading.properties import Property, audit_calls, block, boolean, name, pairs, settings, word
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, tokenize
 
@@ -72,7 +72,6 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
     check_places(tree, own, query)
-    refuse_java(tree, own, query)
     tables = name_tables(tree, own, query)
     alone = "standalone" in given and boolean(given["standalone"])
     blocking = boolean(given["blocking"]) if "blocking" in given else not alone

@@ -12,7 +12,6 @@ from planner.reading.sqltext import Source, Tokens
 CATALOG = "spark_catalog"
 _PART = re.compile(r"[a-z0-9_]+")
 
-_JAVA = frozenset({"java_method", "reflect", "try_reflect"})
 _SEVERAL = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack)
 _MANY = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
 
@@ -34,14 +33,6 @@ def model_name(text: str, place: Place) -> str:
     return ".".join(parts)
 
 
-def refuse_java(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
-    """ProjectError for a function that calls Java by name: a pull request's SQL could reach the machine through it."""
-    for call in tree.find_all(exp.Anonymous):
-        if call.name.lower() in _JAVA:
-            named = next((token for token in tokens if token.text.lower() == call.name.lower()), tokens[0])
-            raise source.error(named, f"`{call.name}` runs Java code of the machine and is not allowed.")
-
-
 def name_tables(tree: exp.Expr, source: Source, tokens: Tokens, temporary: frozenset[str] = frozenset()) -> set[str]:
     """The tables that a query reads, CTEs and `temporary` views left out.
 
@@ -49,9 +40,6 @@ def name_tables(tree: exp.Expr, source: Source, tokens: Tokens, temporary: froze
     """
     found = set()
     for table in tree.find_all(exp.Table):
-        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "identifier":
-            place = _place("identifier", table, source, tokens)
-            raise ProjectError("`IDENTIFIER(...)` hides which table is read: name the table.", place=place)
         if not isinstance(table.this, exp.Identifier) or table.name.startswith("@"):
             continue  # a table function, or @this_model in an audit
         if isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint):

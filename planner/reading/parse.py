@@ -25,7 +25,7 @@ from planner.reading.defaults import MERGED, applying, merged
 from planner.reading.general import Defaults as Defaults
 from planner.reading.kinds import cron, with_kind
 from planner.reading.macros import Scope, check_places, expand_block, spark_tree
-from planner.reading.names import model_name, name_outputs, name_tables, refuse_java
+from planner.reading.names import model_name, name_outputs, name_tables
 from planner.reading.properties import (
     Property,
     audit_calls,
@@ -241,7 +241,6 @@ def _with_query(model: Model, part: Part, body: Body) -> Model:
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
     check_places(tree, source, tokens)
-    refuse_java(tree, source, tokens)
     tables = name_tables(tree, source, tokens, body.temporary)
     _check_temporary(model, tree, body, source, tokens)
     if model.name in tables:

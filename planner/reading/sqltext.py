@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.reading.faithful import SPARK, joined_quotes, kept_calls
+from planner.reading.reach import reaching
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
@@ -151,7 +152,8 @@ def _check_arguments(source: Source, tokens: Tokens) -> None:
 
 
 def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
-    """One statement's tokens as a tree; ProjectError at the line and column where the grammar gives up."""
+    """One statement's tokens as a tree; ProjectError at the line and column where the grammar gives up, or where it
+    reaches further than tables."""
     _check_arguments(source, tokens)
     for before, after in pairwise(tokens):
         if before.token_type is after.token_type is TokenType.COMMA:
@@ -173,6 +175,9 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
     if tree is None:
         raise source.error(tokens[0], f"{what} is empty.")
     _refuse_frequency(source, tokens)
+    if reaches := reaching(tree):
+        word, told_of_it = reaches
+        raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), told_of_it)
     return kept_calls(tree, source.dialect)
 
 

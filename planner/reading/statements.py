@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -16,7 +17,8 @@ from planner.errors import ProjectError
 from planner.model import Statement
 from planner.reading.expansion.pieces import text_of
 from planner.reading.faithful import SPARK, spark_text
-from planner.reading.names import name_tables, refuse_java
+from planner.reading.names import name_tables
+from planner.reading.reach import JAVA, OUTSIDE
 from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, parsed
 
 THIS = "@this_model"
@@ -69,11 +71,21 @@ _FAST = re.compile(
     r"files\.(maxPartitionBytes|openCostInBytes|minPartitionNum|maxPartitionNum|maxRecordsPerFile))",
     re.IGNORECASE,
 )
-_FIXED = ("spark.sql.catalog", "spark.sql.extensions", "spark.sql.hive", "spark.sql.warehouse", "spark.sql.streaming")
+# settings that say what may be reached, and what is hidden
+_FIXED = (
+    "spark.sql.catalog", "spark.sql.defaultcatalog", "spark.sql.extensions", "spark.sql.hive", "spark.sql.warehouse",
+    "spark.sql.streaming", "spark.sql.runsqlonfiles", "spark.sql.variable.substitute", "spark.sql.redaction",
+    "spark.sql.artifact", "spark.sql.queryexecutionlisteners",
+)  # fmt: skip
+_QUERY = ("SELECT", "FROM", "TABLE", "WITH", "VALUES")
 _HINT = (
     "Before and after a query there may be SET spark.sql..., temporary views and functions, CACHE, REFRESH, and "
     "ANALYZE, ALTER TABLE ... SET TBLPROPERTIES or COMMENT of @this_model."
 )
+_READS_FUNCTION = (
+    "A temporary function may not read tables or files: `CREATE TEMPORARY FUNCTION f(x INT) RETURN x + 1`."
+)
+_READS_VARIABLE = "A variable may not read tables: write `CREATE TEMPORARY VIEW ... AS SELECT` instead."
 _VIEW_HINT = "Of a view there may be GRANT, REVOKE, COMMENT ON and ALTER VIEW @this_model SET TBLPROPERTIES."
 
 
@@ -132,7 +144,6 @@ def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[s
     tree = parsed(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
-    refuse_java(tree, source, tokens)
     if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
     tables = name_tables(tree, source, tokens, temporary)
@@ -144,17 +155,25 @@ def _check(source: Source, tokens: Tokens, match: re.Match[str], model: str, tem
     setting = (found.get("setting") or "").lower()
     if any(setting == each or setting.startswith(f"{each}.") for each in _FIXED):
         raise source.error(tokens[0], f"`{found['setting']}` may not be set by a model.")
-    words = {token.text.upper() for token in tokens}
-    if words & {"FUNCTION"} and words & {"SELECT", "USING", "JAR", "FILE", "ARCHIVE"}:
-        message = (
-            "A temporary function may not read tables or files: `CREATE TEMPORARY FUNCTION f(x INT) RETURN x + 1`."
-        )
-        raise source.error(tokens[0], message)
-    if any(token.text.lower() in ("java_method", "reflect", "try_reflect") for token in tokens):
-        raise source.error(tokens[0], "This statement runs Java code of the machine and is not allowed.")
+    if not match.re.groupindex:
+        _check_expression(source, tokens)
     table = (found.get("table") or "").replace("`", "").lower()
     if table and table not in (THIS, model, *temporary):
         raise _refused(source, tokens, f"It may be about `@this_model` only, not about `{table}`.")
+
+
+def _check_expression(source: Source, tokens: Tokens) -> None:
+    """ProjectError for a function or a variable that reads anything but its arguments, or runs another language."""
+    words = [token.text.upper() for token in tokens]
+    for index, (before, token) in enumerate(pairwise(tokens), 1):
+        word = words[index]
+        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) and word.lower() not in JAVA:
+            continue
+        if word.lower() in JAVA:
+            raise source.error(tokens[0], "This statement runs Java code of the machine and is not allowed.")
+        queries = word == "SELECT" or (word in _QUERY and (before.token_type in OPEN or words[index - 1] == "RETURN"))
+        if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE") or word.lower() in OUTSIDE:
+            raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
 
 
 def _own(text: str, match: re.Match[str], model: str) -> str:

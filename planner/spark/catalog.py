@@ -141,6 +141,7 @@ def session_conf(connection: Connection) -> dict[str, str]:
         **dict(connection.conf),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.runSQLOnFiles": "false",  # a query names tables; with this it could name any file of the machine
+        "spark.sql.variable.substitute": "false",  # `${env:X}` and `${spark...}` in a text would be filled in
     }
 
 

@@ -1,0 +1,34 @@
+"""What SQL of a project may not do, wherever it stands: reach past the tables that it names.
+
+A pull request's SQL runs with the rights of Spark's process. Functions that call Java, run programs, or open files,
+addresses and stores of secrets are refused, and so is what hides which table or column is read.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+JAVA = frozenset({"java_method", "reflect", "try_reflect"})
+OUTSIDE = frozenset(
+    """secret try_secret list_secrets read_files cloud_files read_kafka read_kinesis read_pubsub read_pulsar
+    remote_query http_request""".split()
+)
+
+
+def reaching(tree: exp.Expr) -> tuple[str, str] | None:
+    """The word at which SQL reaches further than its tables, and the sentence that says so; None when it does not."""
+    for node in tree.find_all(exp.QueryTransform, exp.CTE, exp.Func):
+        name = (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
+        if isinstance(node, exp.QueryTransform):
+            return "using", "`TRANSFORM ... USING` runs a program of the machine and is not allowed."
+        if isinstance(node, exp.CTE):
+            if isinstance(node.this, exp.Insert | exp.Update | exp.Delete | exp.Merge):
+                return "with", f"`{node.alias}` is no query: what stands in WITH must be a SELECT."
+        elif name in JAVA:
+            return name, f"`{name}` runs Java code of the machine and is not allowed."
+        elif name in OUTSIDE:
+            return name, f"`{name}` reads what is no table and is not allowed."
+        elif name == "identifier":
+            read = "table" if isinstance(node.parent, exp.Table) else "column"
+            return name, f"`IDENTIFIER(...)` hides which {read} is read: name the {read}."
+    return None
