@@ -247,7 +247,7 @@ class Backfill:
     def _batch(self, work: Work, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
-        if snapshot.kind.goes_in_order:
+        if snapshot.model.goes_in_order:
             held = self.store.loaded([table.name])[table.name]
             copied = copied and not held
         with self._slots, at_model(snapshot.model):
@@ -282,7 +282,7 @@ class Backfill:
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
-        if work.snapshot.kind.goes_in_order and self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
+        if work.snapshot.model.goes_in_order and self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
             raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
         sql = f"SELECT {names} FROM {work.copied_from}"
         if table.listed and table.parts:
