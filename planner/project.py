@@ -250,7 +250,7 @@ def _read_code(reading: _Reading, config: Config, defaults: Defaults) -> Project
         reading.name(path)
         for folder in ("macros", "signals", "models")
         for path in _files(reading, config, folder, ".py")
-        if path.name != "__init__.py"
+        if path.name != "__init__.py" or reading.text(path).strip()
     ]
     if paths:
         files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)}
