@@ -251,7 +251,7 @@ class Backfill:
     def _batch(self, work: Work, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
-        if snapshot.kind.goes_in_order:
+        if snapshot.model.goes_in_order:
             held = self.store.loaded([table.name])[table.name]
             copied = copied and not held
         with self._slots, at_model(snapshot.model):
@@ -287,7 +287,7 @@ class Backfill:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
         sql = f"SELECT {names} FROM {work.copied_from}"
-        if not work.snapshot.kind.goes_in_order:
+        if not work.snapshot.model.goes_in_order:
             return self._copied(table, sql, interval)
         model = work.snapshot.model
         with self.store.lease(table_lease(work.copied_from), self.holder, wait=COPYING):

@@ -115,14 +115,22 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """The shape of a model's query over its parents.
 
-    Where statements run before it that may change what it returns, no column of it can be followed.
+    Where statements run before it that may change what it returns, or where it reads itself, so that a row depends on
+    all that was there before, no column of it can be followed.
     """
-    shape = shape_of(model.sql, parents, model.time_column)
-    if not model.shaping:
+    own = _itself(model, parents) if model.reads_itself else {}
+    shape = shape_of(model.sql, {**parents, **own}, model.time_column)
+    if not model.shaping and not own:
         return shape
-    text = Digests().of("after statements", repr(model.shaping), shape.text)
+    text = Digests().of("after statements", repr(model.shaping), shape.text) if model.shaping else shape.text
     every = {name: Reads(every=True) for name in parents}
-    return Shape(shape.known, text, shape.columns, reads=every)
+    return Shape(shape.known, text, shape.columns, reads=every, unresolved=None if model.shaping else shape.unresolved)
+
+
+def _itself(model: Model, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+    """What a model that reads itself finds there: the declared columns, else those that its query returns."""
+    declared = tuple(column.name for column in model.columns)
+    return {model.name: Parent(declared or shape_of(model.sql, parents).columns)}
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:

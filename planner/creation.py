@@ -25,6 +25,7 @@ from planner.partitioning import BATCH, check_columns, parts_of
 from planner.reading.scope import CREATING
 from planner.render import beside, no_rows, render
 from planner.schedule import ONCE
+from planner.selfreading import nothing, own_columns
 from planner.snapshot import Snapshot
 from planner.state import StateStore
 
@@ -67,11 +68,13 @@ class Layout:
         """The models whose query stands inside their readers'."""
         return {name: each.model for name, each in self.snapshots.items() if each.kind is Kind.EMBEDDED}
 
-    def query(self, model: Model, interval: Interval | None) -> str:
-        """The model's query over physical tables, for an interval; of code only its columns, without rows."""
+    def query(self, model: Model, interval: Interval | None, own: str = "") -> str:
+        """The model's query over physical tables, for an interval; of code only its columns, without rows. `own` is
+        what a query reads under its own name."""
         if model.python is not None:
             return no_rows(model.columns)
-        return render(model, self.tables, self.embedded, interval, self.now)
+        tables = {**self.tables, model.name: own} if own else self.tables
+        return render(model, tables, self.embedded, interval, self.now)
 
     def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
         """The statements that run before and after a model's query, at a stage."""
@@ -107,7 +110,7 @@ class Layout:
             return cut, ()
         if not model.kind.is_incremental:
             return copied, asked
-        if model.kind.goes_in_order:  # what comes later builds on what is late
+        if model.goes_in_order:  # what comes later builds on what is late
             late = subtract(asked, between(asked[0].start, late[0].start))
         return (*copied, *batches(model.cron, subtract(asked, late), model.batch_size)), late
 
@@ -228,7 +231,7 @@ def _dry_run_merge(layout: Layout, engine: Engine, snapshot: Snapshot, columns: 
     """QueryError when Spark refuses the merge of a batch into the table."""
     model = snapshot.model
     if model.unique_key:
-        query = layout.query(model, ONCE[0])
+        query = layout.query(model, ONCE[0], nothing(columns) if model.reads_itself else "")
         engine.schema(merged(model, query, snapshot.table, columns, ONCE[0], layout.now))
 
 
@@ -317,12 +320,17 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
         before, _ = layout.beside(snapshot, CREATING, ONCE[0])
         own = engine_of(engine, model.gateway)
         with at_model(model), own.beside(before, ()):
-            found = _declared(model, own.schema(layout.query(model, ONCE[0])))
+            itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
+            found = _declared(model, own.schema(layout.query(model, ONCE[0], itself)))
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, found)
     comments = dict(model.column_descriptions)
     return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in (*found, *model.kept_columns))
+
+
+def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, ...]:
+    return own_columns(model, lambda own: engine.schema(layout.query(model, ONCE[0], own)))
 
 
 def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:

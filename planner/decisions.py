@@ -87,7 +87,7 @@ class Decisions:
     def fills_part(self, model: Model, parents: Iterable[str], base: Mapping[str, Snapshot]) -> bool:
         """True when a new table of the model would hold part of its rows: what it reads does, or it goes in order, so
         that the days before those asked for could not be filled in later."""
-        cut_short = model.kind.goes_in_order and model.name in self.limited
+        cut_short = model.goes_in_order and model.name in self.limited
         return model.kind.is_stored and (cut_short or self.reads_part(parents, base))
 
     def seen(self, name: str) -> Seen:
@@ -102,7 +102,7 @@ class Decisions:
 
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
         """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""
-        cut_short = change.new is not None and change.kind.goes_in_order and change.name in self.limited
+        cut_short = change.new is not None and change.new.model.goes_in_order and change.name in self.limited
         preview = change.shares is None and (cut_short or self.reads_part(parents, base))
         if preview:
             self.partial.add(change.name)

@@ -162,6 +162,8 @@ def _rows_sentence(old: Side, new: Side, also: str) -> str:
     ]
     if "ON or WHERE" in changed:
         changed = [clause for clause in changed if clause != "WHERE"]
+    if new.model.reads_itself:
+        return f"It reads itself: each row depends on those before it, and its query changed.{also}"
     if new.model.time_column and not changed:
         return f"`{new.model.time_column}` changed, and it says in which interval a row lies.{also}"
     if not changed or not before or not after:
@@ -242,6 +244,7 @@ def row_settings(model: Model) -> dict[str, str]:
         "end": str(model.end or ""),
         "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
+        "batch_size": str(model.batch_size) if model.reads_itself else "",
         "unique_key": repr(model.unique_key),
         "when_matched": model.when_matched,
         "merge_filter": model.merge_filter,

@@ -167,7 +167,8 @@ class Model:
     sql: str = ""
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
-    depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted
+    depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself
+    reads_itself: bool = False  # its query reads what its table held before the batch
     cron: Cron = DAILY
     allow_partials: bool = False  # a run computes the unit that is not over yet too, again and again
     start: datetime | None = None  # UTC
@@ -218,6 +219,11 @@ class Model:
 
     python: PythonCode | None = None  # what returns the rows when it is no query
     signals: tuple[SignalCall, ...] = ()  # when its intervals are ready
+
+    @property
+    def goes_in_order(self) -> bool:
+        """True when each batch builds on what the table held before it."""
+        return self.kind.goes_in_order or self.reads_itself
 
     @property
     def schema(self) -> str:

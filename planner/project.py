@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
@@ -48,6 +48,7 @@ class Project:
     defaults: Defaults
     code: ProjectCode
     rules: Chosen = NONE  # of the linter
+    rule_files: Mapping[str, str] = field(default_factory=dict)  # Python texts by path, for rules of the project's own
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -145,8 +146,9 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
         )
         reading.each(tests, lambda test: _check_name(test, tests))
     reading.finish()
+    rule_files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)} if rules.own else {}
     files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
-    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules)
+    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules, rule_files)
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ def _read_code(reading: _Reading, config: Config, defaults: Defaults) -> Project
         reading.name(path)
         for folder in ("macros", "signals", "models")
         for path in _files(reading, config, folder, ".py")
-        if path.name != "__init__.py"
+        if path.name != "__init__.py" or reading.text(path).strip()
     ]
     if paths:
         files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)}

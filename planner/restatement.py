@@ -102,11 +102,12 @@ def _why_not(model: Model, is_prods: bool) -> str:
 
 
 def stretch(model: Model, window: Window) -> Timeline:
-    """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole."""
+    """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole,
+    and all that comes after for what reads itself."""
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
-    end = model.cron.ceiling(window.end) if window.end else ALL_TIME[0].end
+    end = model.cron.ceiling(window.end) if window.end and not model.reads_itself else ALL_TIME[0].end
     return between(start, end)
 
 
@@ -114,11 +115,16 @@ def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[
     """Model -> the window in which it is restated: what reads a table that is filled in order, and so restated as a
     whole, may come out otherwise at any time."""
     unbounded: set[str] = set()
+    onward: set[str] = set()  # what reads one that reads itself: at any time after its start
     for name in graph.order:
         in_order = name in restated and graph.models[name].kind.goes_in_order
         if in_order or not unbounded.isdisjoint(graph.parents[name]):
             unbounded.add(name)
-    return {name: replace(window, start=None, end=None) if name in unbounded else window for name in graph.order}
+        if (name in restated and graph.models[name].reads_itself) or not onward.isdisjoint(graph.parents[name]):
+            onward.add(name)
+    since = {name: None if name in unbounded else window.start for name in graph.order}
+    until = {name: None if name in unbounded | onward else window.end for name in graph.order}
+    return {name: replace(window, start=since[name], end=until[name]) for name in graph.order}
 
 
 def restated_time(

@@ -52,9 +52,10 @@ def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
         time = dict(meaning.columns).get(model.time_column, "")
         said += ["by time", time, model.time_format, str(model.cron.unit), began]
         volatile = volatile or model.time_column in meaning.volatile
-    if model.kind.goes_in_order:
+    if model.goes_in_order:
         # What the table holds comes of when its batches ran and in which order: another table holds other rows.
         said += ["in order", str(model.kind), str(model.cron.unit), began, *_merging(model)]
+        said += ["reads itself", str(model.batch_size)] if model.reads_itself else []
         volatile = True
     rows = _mark(meaning.rows, *said) if any(said) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)

@@ -86,7 +86,7 @@ def scheduled(
             missing = _missing(snapshot.model, needed, loaded.of(snapshot))
             there = loaded.of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
-            if snapshot.kind.goes_in_order and copies != there:
+            if snapshot.model.goes_in_order and copies != there:
                 copies = ()  # such a table is copied as it is, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
@@ -204,7 +204,7 @@ def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
 
 def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
     """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
-    return model.kind.goes_in_order and bool(held and missing) and missing[0].start < held[-1].end
+    return model.goes_in_order and bool(held and missing) and missing[0].start < held[-1].end
 
 
 def _partial(model: Model, window: Window) -> Timeline:

@@ -11,6 +11,7 @@ from planner.marks import batch_mark
 from planner.merging.merge import merged
 from planner.model import Kind, Model
 from planner.partitioning import BATCH
+from planner.selfreading import before
 from planner.snapshot import Snapshot
 
 
@@ -26,29 +27,36 @@ def write_batch(
 
 
 def _write(
-    layout: Layout, engine: Engine, table: Table, model: Model, query: str, interval: Interval, held: Timeline
+    layout: Layout, engine: Engine, table: Table, model: Model, given: str, interval: Interval, held: Timeline
 ) -> Written:
-    if "ignore" in (model.on_destructive_change, model.on_additive_change):
-        query = shaped(query, engine.schema(query), tuple(c for c in table.columns if c not in model.kept_columns))
+    mark = batch_mark(interval, held)
+
+    def query(own: str) -> str:
+        found = layout.query(model, interval, own) if own else given
+        if "ignore" not in (model.on_destructive_change, model.on_additive_change):
+            return found
+        return shaped(found, engine.schema(found), tuple(c for c in table.columns if c not in model.kept_columns))
+
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
-        return engine.replace_interval(table, query, interval)
+        return engine.replace_interval(table, query(before(model, table, interval, held)), interval)
     if model.unique_key:
 
         def rows(base: str) -> str:
-            return merged(model, query, base, table.columns, interval, layout.now)
+            own = before(model, table, interval, held, base=base)
+            return merged(model, query(own), base, table.columns, interval, layout.now)
 
         if not held:
             return engine.replace_table(table, rows(""))
-        return engine.merge_table(table, rows, batch_mark(interval, held))
+        return engine.merge_table(table, rows, mark)
     if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
-        mark = batch_mark(interval, held)
+        appended = query(before(model, table, interval, held, mark))
         first = replace(BATCH, expression=f"'{mark}'")
         return engine.replace_partitions(
-            replace(table, parts=(first, *table.parts[1:])), query, first=mark, others=not held
+            replace(table, parts=(first, *table.parts[1:])), appended, first=mark, others=not held
         )
     if model.kind.goes_in_order and table.parts:
-        return engine.replace_partitions(table, query, others=not held)
-    return engine.replace_table(table, query)
+        return engine.replace_partitions(table, query(""), others=not held)
+    return engine.replace_table(table, query(""))
 
 
 def take_back(engine: Engine, table: Table, model: Model, interval: Interval, held: Timeline) -> bool:

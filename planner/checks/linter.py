@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from planner.checks.names import ambiguous_column
 from planner.checks.query_places import output_places
+from planner.code.linting import Asked, ask_rules
 from planner.columns import shape_of
 from planner.errors import Place, ProjectError
 from planner.graph import graph_of
@@ -80,22 +81,48 @@ class Linted:
 
 def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violation, ...]:
     """What the models, or only those of these names, break of the rules that the project asks for, by file and
-    line; ProjectError for a rule in Python."""
-    for own in project.rules.own:
-        message = f"`{own.class_name}`: rules in Python are not supported yet."
-        raise ProjectError(message, place=own.place, hint="Leave it out of `linter` in config.yaml.")
+    line; ProjectError at the line of a rule of the project's own that fails."""
     linted = Linted(project)
     found: list[Violation] = []
     for name, model in project.models.items():
         if only is not None and name not in only:
             continue
         rules = heeded(project.rules, model)
-        for rule in sorted(rules.every & CHECKS.keys()):
+        for rule in sorted(rules.every & CHECKS.keys() - {own.name for own in project.rules.own}):
             found += (
                 Violation(rule, name, message, place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)
             )
+    found += _own(linted, only)
     return tuple(sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column, each.rule)))
+
+
+def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
+    """What the project's own rules find, asked in a process that knows nothing of us."""
+    project = linted.project
+    wanted = [name for name in project.models if only is None or name in only]
+    asked = [
+        Asked(own.name, own.class_name, own.place, tuple(name for name in wanted if _holds(linted, own.name, name)))
+        for own in project.rules.own
+    ]
+    if not any(each.models for each in asked):
+        return
+    columns = {name: _typed(linted, name) for name in project.models}
+    for each in ask_rules(project.root, project.rule_files, asked, project.models, columns):
+        model = project.models[each.model]
+        place = Place(model.path, each.line, each.column) if each.line else _head(model)
+        yield Violation(each.rule, each.model, each.message, place, each.rule in project.rules.errors)
+
+
+def _holds(linted: Linted, rule: str, name: str) -> bool:
+    return rule in heeded(linted.project.rules, linted.models[name]).every
+
+
+def _typed(linted: Linted, name: str) -> list[tuple[str, str]] | None:
+    """A model's columns with their types, '' where one is not known; None when the columns are not known."""
+    table = linted.followed[name].table
+    types = dict(table.types) | {column.name: column.type for column in linted.models[name].columns}
+    return None if table.columns is None else [(each, types.get(each, "")) for each in table.columns]
 
 
 def _no_select_star(linted: Linted, model: Model) -> Found:

@@ -26,6 +26,7 @@ from planner.reading.names import name_tables
 from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
 from planner.reading.testcase import Relation, UnitTest
 from planner.render import rendered, with_views_inlined
+from planner.selfreading import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
@@ -241,7 +242,7 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
 
 def _reads(project: Project, model: Model) -> set[str]:
     """The tables that a query reads, those inside embedded models too."""
-    found: set[str] = set()
+    found: set[str] = {model.name} if model.reads_itself else set()
     left = [model]
     while left:
         for name in left.pop().depends_on:
@@ -334,7 +335,7 @@ class _Schemas:
         model = self._project.models.get(name)
         if model is None or model.columns or model.kind in (Kind.EXTERNAL, Kind.SEED):
             return ((*model.columns, *model.kept_columns) or None) if model else None
-        parents = [each for each in _reads(self._project, model) if each not in self._project.embedded]
+        parents = [each for each in _reads(self._project, model) - {name} if each not in self._project.embedded]
         tables = {}
         for parent in parents:
             columns = self.of(parent)
@@ -342,10 +343,17 @@ class _Schemas:
                 return None
             nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
             tables[parent] = f"(SELECT {nulls})"
+
+        def ask(own: Mapping[str, str]) -> tuple[Column, ...]:
+            given = {**tables, **own}
+            sql = spark_text(rendered(model.sql, given, self._project.embedded, dates(None, _EPOCH)))
+            return self._engine.schema(sql)
+
         try:
-            sql = spark_text(rendered(model.sql, tables, self._project.embedded, dates(None, _EPOCH)))
-            return (*self._engine.schema(sql), *model.kept_columns)
-        except QueryError:
+            if model.reads_itself:
+                return own_columns(model, lambda own: ask({name: own}))
+            return (*ask({}), *model.kept_columns)
+        except (QueryError, ProjectError):
             return None
 
 

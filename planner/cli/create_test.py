@@ -112,7 +112,7 @@ def _check_name(work: Workspace, title: str, file: Path) -> None:
 
 def _table(model: Model, table: str) -> str:
     name = model_name(table, Place("--query"))
-    if name not in model.depends_on:
+    if name not in model.depends_on and not (model.reads_itself and name == model.name):
         raise RequestError(f"{model.name} does not read `{table}`.", hint=did_you_mean(name, model.depends_on))
     return name
 

@@ -23,7 +23,7 @@ from enum import Enum
 from functools import cache
 from typing import IO, Any
 
-from planner.code import shims
+from planner.code import rules, shims
 from planner.code.evaluator import Evaluator, call, sql_of
 from planner.code.executing import Context, Execution, first_line, intervals_of, readiness
 from planner.code.modules import module_name
@@ -109,6 +109,8 @@ class Answering:
                 return self.execution.run(self._entry(asked), asked)
             case "signal":
                 return self._signal(asked)
+            case "lint":
+                return rules.check(asked)
         raise ValueError(f"{asked['op']}: nobody knows that")
 
     def _load(self, asked: Mapping[str, Any]) -> Any:
@@ -237,6 +239,7 @@ def main() -> None:
     os.close(nothing)
     _group()
     shims.install()
+    rules.install()
     serve(os.fdopen(asking, encoding="utf-8"), os.fdopen(answering, "w", encoding="utf-8"))
 
 

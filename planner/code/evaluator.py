@@ -11,6 +11,13 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+# The dates of a run, which are not known when a macro runs: as SQL they are the macros of these names.
+DATES = [
+    f"{which}_{form}"
+    for which in ("start", "end", "execution")
+    for form in ("date", "ds", "ts", "tstz", "dt", "dtntz", "epoch", "millis", "hour")
+]
+
 
 class Evaluator:
     """What a macro may look up while it runs: variables, columns, the model and the gateway."""
@@ -25,6 +32,7 @@ class Evaluator:
         self._variables = {name.lower(): value for name, value in asked.get("variables", {}).items()}
         self._macros = macros
         self.locals: dict[str, Any] = {
+            **{name: exp.Parameter(this=exp.var(name)) for name in DATES},
             **self._variables,
             "gateway": self.gateway,
             "runtime_stage": self.runtime_stage,

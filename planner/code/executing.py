@@ -103,6 +103,7 @@ class Context(ExecutionContext):
         self._execution = execution
         self.gateway: str | None = asked["gateway"] or None
         self.default_catalog = "spark_catalog"
+        self.dialect = "spark"
 
     @property
     def spark(self) -> Any:

@@ -269,6 +269,7 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
         return
     what, receiver = call.func.attr, _chain(call.func.value)
     given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
+    given = _constant(module, given.id) if isinstance(given, ast.Name) else given
     text = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
     if what in CALLED and receiver and receiver[-1].lower().endswith(("context", "ctx")):
         if text is None:
@@ -286,6 +287,17 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
             if id(part) not in inner and isinstance(part, ast.Constant) and isinstance(part.value, str):
                 names = DOTTED.findall(part.value.lower().replace("`", ""))
                 walk.queried += [(name, Place(module.path, part.lineno)) for name in names]
+
+
+def _constant(module: Module, name: str) -> ast.expr | None:
+    """What a name of a module is bound to, if one assignment binds it. Where a function hides it by a name of its own,
+    running the code refuses a table that was not named here."""
+    match () if module.acts else module.defined.get(name, ()):
+        case (ast.Assign(value=value),) if name not in module.imports:
+            return value
+        case (ast.AnnAssign(value=value),) if name not in module.imports:
+            return value
+    return None
 
 
 def _normal(node: Code) -> str:

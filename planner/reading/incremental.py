@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from planner.errors import Place, ProjectError
 from planner.model import History, Kind, Model
 from planner.reading.properties import Property, boolean, expressions, integer, spark_type, word, words
 from planner.reading.sqltext import Source, Tokens, closing, did_you_mean, parsed, tokenize
@@ -26,11 +27,23 @@ KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.SCD_TYPE_2_BY_TIME: ("updated_at_name", "updated_at_as_valid_from", *_SCD_KEYS),
     Kind.SCD_TYPE_2_BY_COLUMN: ("columns", "execution_time_as_valid_from", *_SCD_KEYS),
 }
+_READ_THEMSELVES = (Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED)
 _MATCHED_HINT = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.x = source.x)`."
 _SIDES = {
     "source": "source", "__merge_source__": "source", "dbt_internal_source": "source",
     "target": "target", "__merge_target__": "target", "dbt_internal_dest": "target", "@this_model": "target",
 }  # fmt: skip
+
+
+def reading_itself(model: Model, place: Place) -> Model:
+    """A model whose query reads its own table: a batch is one unit of time unless its kind says otherwise, and batches
+    go one by one. ProjectError for a kind whose batch, tried again, would read its own rows."""
+    if model.kind not in _READ_THEMSELVES or model.insert_overwrite:
+        kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
+        message = f"`{model.name}` reads itself: that is not supported for kind {kind}."
+        hint = "Kinds that can: INCREMENTAL_BY_TIME_RANGE, INCREMENTAL_BY_UNIQUE_KEY and INCREMENTAL_UNMANAGED."
+        raise ProjectError(message, place=place, hint=hint)
+    return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
 
 
 def with_policies(model: Model, found: dict[str, Property]) -> Model:

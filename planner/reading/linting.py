@@ -59,13 +59,18 @@ NONE = Chosen()
 
 
 def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
-    """The rules in a Python file, found without running it: classes that derive from `Rule`; ProjectError."""
+    """The rules in a Python file, found without running it: classes that derive from `Rule`, or from one that does so
+    above them; ProjectError."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise ProjectError(f"This is not Python: {error.msg}.", place=Place(path, error.lineno or 1)) from None
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and any(map(_is_rule, node.bases)))
-    return tuple(OwnRule(rule_name(each.name), each.name, Place(path, each.lineno)) for each in found)
+    names, found = {"Rule"}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and not names.isdisjoint(map(_name, node.bases)):
+            names.add(node.name)
+            found.append(OwnRule(rule_name(node.name), node.name, Place(path, node.lineno)))
+    return tuple(found)
 
 
 def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
@@ -118,6 +123,5 @@ def _listed(key: str, given: Iterable[str] | str, document: Document, own: Colle
     return found
 
 
-def _is_rule(base: ast.expr) -> bool:
-    name = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
-    return name == "Rule"
+def _name(base: ast.expr) -> str:
+    return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""

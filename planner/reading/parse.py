@@ -23,6 +23,7 @@ from planner.reading.body import Around, Body, Part, outside_jinja, read_body
 from planner.reading.dates import end_instant, instant, moves
 from planner.reading.defaults import MERGED, applying, merged
 from planner.reading.general import Defaults as Defaults
+from planner.reading.incremental import reading_itself
 from planner.reading.kinds import cron, with_kind
 from planner.reading.macros import Scope, check_places, expand_block, spark_tree
 from planner.reading.names import model_name, name_outputs, name_tables
@@ -109,6 +110,9 @@ def _with_body(
         on_virtual_update=body.on_virtual_update,
         depends_on=tuple(sorted({*model.depends_on, *body.reads})),
     )
+    if model.name in body.reads:
+        message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
+        raise ProjectError(message, place=line_of(model, model.name))
     if model.kind is Kind.EMBEDDED and (body.pre_statements or body.post_statements or body.on_virtual_update):
         raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
     if body.query is None:
@@ -243,14 +247,13 @@ def _with_query(model: Model, part: Part, body: Body) -> Model:
     check_places(tree, source, tokens)
     tables = name_tables(tree, source, tokens, body.temporary)
     _check_temporary(model, tree, body, source, tokens)
-    if model.name in tables:
-        place = line_of(model, model.name)
-        raise ProjectError(f"`{model.name}` reads itself: that is not supported yet.", place=place)
+    if model.name in tables | set(model.depends_on):
+        model = reading_itself(model, line_of(model, model.name))
     name_outputs(tree)
     return replace(
         model,
         sql=spark_query(tree, source, tokens),
-        depends_on=tuple(sorted(tables | set(model.depends_on))),
+        depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
 

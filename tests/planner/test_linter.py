@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from planner.checks.linter import CHECKS, Linted, Violation, lint
-from planner.errors import ProjectError
 from planner.project import load_project
 from planner.reading.linting import BUILT_IN
 from tests.planner.casebook import cases
@@ -20,7 +19,6 @@ BASE = {
     "models/a.sql": "MODEL (name shop.a, kind FULL);\nSELECT 1 AS id, 2 AS n",
     "models/b.sql": "MODEL (name shop.b, kind FULL);\nSELECT 1 AS id, 3 AS m",
 }
-OWN_RULE = "from sqlmesh.core.linter.rule import Rule\n\nclass NoOwnerless(Rule):\n    pass\n"
 
 
 def linted(root: Path, rules: str, sql: str, head: str = "kind FULL", **more: str) -> tuple[Violation, ...]:
@@ -120,14 +118,6 @@ def test_nothing_is_looked_at_unless_the_linter_is_enabled(tmp_path: Path) -> No
     config = LINTER.format(rules="ALL").replace("true", "false")
 
     assert linted(tmp_path, "ALL", "SELECT * FROM raw.t", **{"config.yaml": config}) == ()
-
-
-def test_a_rule_in_python_is_refused_when_it_is_asked_for_and_never_run(tmp_path: Path) -> None:
-    own = {"linter/own.py": OWN_RULE}
-
-    assert linted(tmp_path, "[noselectstar]", "SELECT 1 AS id", **own) == ()
-    with pytest.raises(ProjectError, match=r"linter/own.py:3: `NoOwnerless`: rules in Python are not supported yet."):
-        linted(tmp_path, "[NoOwnerless]", "SELECT 1 AS id", **own)
 
 
 def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() -> None:

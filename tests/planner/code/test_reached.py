@@ -204,6 +204,14 @@ def test_tables_are_found_wherever_the_code_names_them() -> None:
     assert found.files == {"models/a.py", "helpers.py"}
 
 
+def test_a_table_may_be_named_by_a_constant_of_the_module() -> None:
+    once = "ITEMS = 'shop.items'\n\ndef execute(context):\n    return context.resolve_table(ITEMS)\n"
+    twice = once.replace("\n\n", "\nITEMS += '_x'\n\n", 1)
+
+    assert reached({"models/a.py": once}, "models/a.py", "execute").tables == {"shop.items"}
+    assert reached({"models/a.py": twice}, "models/a.py", "execute").unclear
+
+
 def test_a_reached_file_that_is_not_python_is_told() -> None:
     with pytest.raises(ProjectError, match=r"^helpers.py:2: This is not Python: "):
         reached({**FILES, "helpers.py": "x = 1\ndef f(:\n"}, "models/a.py", "execute")
