@@ -12,6 +12,7 @@ from sqlglot import exp
 from planner.engine import Table
 from planner.errors import ProjectError
 from planner.intervals import Interval, Timeline
+from planner.marks import recorded_rows
 from planner.model import Column, Kind, Model
 from planner.reading.macros import spark_tree
 from planner.reading.parse import line_of
@@ -26,11 +27,11 @@ def nothing(columns: Iterable[Column]) -> str:
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
-def before(model: Model, table: Table, interval: Interval, held: Timeline, mark: str = "", base: str = "") -> str:
+def before(model: Model, table: Table, interval: Interval, held: Timeline, base: str = "") -> str:
     """What the query of a batch reads under its model's own name, in brackets; '' for a model that does not.
 
-    `held` is the time that the table is recorded to hold, `mark` the batch's where rows bear one; `base` names what
-    holds the rows of before where that is not the table itself.
+    `held` is the time that the table is recorded to hold; `base` names what holds the rows of before where that is not
+    the table itself.
     """
     if not model.reads_itself:
         return ""
@@ -39,7 +40,7 @@ def before(model: Model, table: Table, interval: Interval, held: Timeline, mark:
     if not held:
         return nothing(table.columns)
     if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
-        return f"({rows} WHERE `{table.cut[0].column}` <> '{mark}')" if mark else f"({rows})"
+        return f"({rows} WHERE {recorded_rows(model, held)})"
     assert table.partitioning is not None
     if interval.start <= held[0].start:
         return nothing(table.columns)

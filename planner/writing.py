@@ -49,7 +49,7 @@ def _write(
             return engine.replace_table(table, rows(""))
         return engine.merge_table(table, rows, mark)
     if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
-        appended = query(before(model, table, interval, held, mark))
+        appended = query(before(model, table, interval, held))
         first = replace(BATCH, expression=f"'{mark}'")
         return engine.replace_partitions(
             replace(table, parts=(first, *table.parts[1:])), appended, first=mark, others=not held
