@@ -119,6 +119,8 @@ def build_plan(
         raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
     forward = checked(request.forward, graph, request.window.now)
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
+    if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
+        since += f" {request.window.min_intervals}"
 
     def decided_by(words: tuple[Word, ...], known: Loaded) -> Decisions:
         how = (limited, since, request.naming, forward, request.empty_backfill)

@@ -31,6 +31,7 @@ PURE_BASES = frozenset(
     ABC abc.ABC NamedTuple typing.NamedTuple t.NamedTuple TypedDict typing.TypedDict t.TypedDict Protocol
     typing.Protocol t.Protocol Generic str int float dict list tuple""".split()
 )
+CALLED_BY_CLASSES = ("__class_getitem__", "__init_subclass__", "__set_name__")  # without a call that one could see
 OURS = frozenset({"sqlmesh", "mergeplan"})  # the names under which a project imports us
 BUILTINS = frozenset(dir(builtins))
 _WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", "numpy"}
@@ -161,19 +162,19 @@ def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], name
     return (called[-1] if len(called) > 1 else bound[0].name) in names
 
 
-def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, found: _Found) -> bool:
+def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, found: _Found, *, member: bool = False) -> bool:
     defaults = [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
-    quiet = all(_is_quiet_decorator(each, found) for each in node.decorator_list)
+    quiet = all(_is_quiet_decorator(each, found, member=member) for each in node.decorator_list)
     return quiet and all(_makes_a_value(each, found) for each in defaults)
 
 
-def _is_quiet_decorator(node: ast.expr, found: _Found) -> bool:
+def _is_quiet_decorator(node: ast.expr, found: _Found, *, member: bool = False) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
     name = _dotted(called)
     known = says_only(node, found.imports, ("model", "macro", "signal"))
     known = known or (name in PURE_DECORATORS and _is_well_known(name, found))
-    known = known or name.endswith((".setter", ".getter"))
+    known = known or (member and name.endswith((".setter", ".getter")))
     return known and all(_makes_a_value(each, found) for each in given)
 
 
@@ -189,7 +190,7 @@ def _is_quiet_class(node: ast.ClassDef, found: _Found) -> bool:
 def _is_quiet_member(node: ast.stmt, found: _Found) -> bool:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _is_quiet_function(node, found)
+            return node.name not in CALLED_BY_CLASSES and _is_quiet_function(node, found, member=True)
         case ast.Assign(value=value):
             return _makes_a_value(value, found)
         case ast.AnnAssign(value=value):
@@ -204,6 +205,8 @@ def _makes_a_value(node: ast.expr, found: _Found) -> bool:
     for each in ast.walk(node):
         if isinstance(each, ast.Call) and not _is_harmless(_dotted(each.func), found):
             return False
+        if isinstance(each, ast.Call) and any(given.arg in ("key", None) for given in each.keywords):
+            return False  # what it is given is called
         if isinstance(each, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             return False
     return True

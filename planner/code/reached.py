@@ -23,7 +23,7 @@ Code = ast.stmt | ast.Module
 # Names by which code comes at other code that no name in it tells of: as names, and as attributes or imports.
 SEEKING = frozenset(
     """exec eval compile globals locals vars __import__ importlib inspect pkgutil runpy imp ctypes gc traceback
-    builtins __builtins__ linecache dis marshal __doc__ __spec__ __loader__""".split()
+    builtins __builtins__ pydoc doctest help linecache dis marshal __doc__ __spec__ __loader__""".split()
 )
 SEEKING_ATTRIBUTES = frozenset(
     """_getframe _current_frames modules __globals__ __dict__ __subclasses__ __doc__ __code__ __closure__ __import__

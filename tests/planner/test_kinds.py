@@ -164,3 +164,17 @@ def test_settings_that_no_other_test_names_are_read() -> None:
     assert (found.on_additive_change, found.auto_restatement_cron) == ("ignore", Cron("@weekly"))
     with pytest.raises(ProjectError, match=r"models/t\.sql:1: `weekly` is not a cron expression"):
         kind("SCD_TYPE_2 (unique_key id, auto_restatement_cron 'weekly')")
+
+
+def test_a_preview_of_more_days_is_another_table() -> None:
+    ranged = model("s.t", "SELECT id, at FROM s.raw", Kind.INCREMENTAL_BY_TIME_RANGE, time_column="at", **START)
+    models = project(RAW, ranged, model("s.child", "SELECT COUNT(*) AS n FROM s.t"))
+
+    few, more = (
+        planned(models, Environment("dev"), Environment("prod"), window=Window(NOW, day("2026-01-09"), min_intervals=n))
+        for n in (0, 5)
+    )
+
+    tables = [[plan.new.snapshots[name].table for plan in (few, more)] for name in ("s.t", "s.child")]
+    assert tables[0][0] == tables[0][1]
+    assert tables[1][0] != tables[1][1]

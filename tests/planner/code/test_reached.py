@@ -127,6 +127,7 @@ def test_an_edit_of_what_is_not_reached_does_not_count(path: str, old: str, new:
         "return [each for each in vars(helpers).values()]",
         "return (lambda: helpers.unreached)()()",
         "__import__('helpers').unreached()",
+        "import pydoc\n    return pydoc.locate('helpers').unreached()",
         "import helpers as h; x = [h]\n    return x[0].unreached()",
     ],
 )
@@ -153,6 +154,9 @@ def test_code_that_comes_at_other_code_by_a_detour_counts_it(code: str) -> None:
         "for each in LIMITS:\n    print(each)",
         "x = (y := 1)",
         "from lib.near import *",
+        "@doubled.getter\ndef another():\n    pass",
+        "LOW = sorted(LIMITS, key=doubled)",
+        "class Shelf:\n    def __class_getitem__(cls, key):\n        return key\nbook = Shelf[1]",
     ],
 )
 def test_a_module_whose_import_acts_counts_whole(acting: str) -> None:
