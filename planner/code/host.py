@@ -51,7 +51,7 @@ class Child:
     """One process that runs a project's Python; it is asked one thing at a time."""
 
     def __init__(self, root: Path, files: Mapping[str, str]) -> None:
-        _hide_ourselves()
+        hide_ourselves()
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-s", "-c", START, PACKAGES],
@@ -179,7 +179,7 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _hide_ourselves() -> None:
-    """Keep our memory and environment from what runs as the same user: on Linux /proc would show them."""
+def hide_ourselves() -> None:
+    """Keep our memory, environment and open files from what runs as the same user: on Linux /proc would show them."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

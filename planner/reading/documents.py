@@ -66,6 +66,11 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
     return Document(path, value, lines)
 
 
+def variables_in(text: str) -> frozenset[str]:
+    """The names of the environment variables that a text asks for."""
+    return frozenset(match[2] for match in _ENV.finditer(text))
+
+
 def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, int], values: list[str]) -> Any:
     lines.setdefault(at, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
