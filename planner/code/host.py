@@ -155,11 +155,13 @@ def _stop(
         if process.stdin is not None:
             process.stdin.close()
     _reap(process)
+    last = time.monotonic() + 5
     for reader in readers:
         if reader is not threading.current_thread():
-            reader.join(5)
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
+            reader.join(max(last - time.monotonic(), 0))
+    for pipe, reading in ((process.stdin, None), (process.stdout, readers[0]), (process.stderr, readers[1])):
+        # what left the child's group may hold a pipe open: closing would wait for whoever still reads from it
+        if pipe is not None and not (reading is not None and reading.is_alive()):
             with suppress(OSError):
                 pipe.close()
     home.cleanup()
