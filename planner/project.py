@@ -26,6 +26,7 @@ from planner.reading.external import external_models
 from planner.reading.known import KnownColumns, NotRead
 from planner.reading.linting import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
 from planner.reading.parse import Defaults, line_of, parse_models
+from planner.reading.ruling import RULED, opened
 from planner.reading.scope import Scalar
 from planner.reading.sqltext import did_you_mean
 from planner.reading.testcase import Surroundings, UnitTest, read_tests
@@ -112,12 +113,12 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own.
     """
     reading = _Reading(root.resolve())
-    document = _config_document(reading)
+    ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
+    document = _config_document(reading, ruling)
     config = read_config(document)
-    if gateways_from is not None:
-        ruling = read_config(read_document("config.yaml", gateways_from.read_text("utf-8"), os.environ))
-        ruled = {name: getattr(ruling, name) for name in ("gateways", "default_gateway", "openlineage", "audits")}
-        config = config.model_copy(update=ruled)
+    if ruling is not None:
+        ruled = read_config(read_document("config.yaml", ruling, os.environ))
+        config = config.model_copy(update={name: getattr(ruled, name) for name in RULED})
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -188,10 +189,11 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     return next((each for each in again if each.name == model.name), model)
 
 
-def _config_document(reading: _Reading) -> Document:
+def _config_document(reading: _Reading, ruling: str | None = None) -> Document:
     path = next((path for name in ("config.yaml", "config.yml") if (path := reading.root / name).is_file()), None)
     if path is not None:
-        return read_document("config.yaml", reading.text(path), os.environ)
+        text = reading.text(path)
+        return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
         raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
     raise ProjectError(

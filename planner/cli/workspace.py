@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from planner.code.host import hide_ourselves
 from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
@@ -51,6 +52,8 @@ class Workspace:
     open_engine: OpenEngine = open_engine
 
     def __post_init__(self) -> None:
+        if os.environ.get(STATE_URL) or os.environ.get(OPENLINEAGE_KEY):
+            hide_ourselves()  # project code of another run may be under way as the same user
         # The address may hold a password: the environment, which others may read, can leave it to standard input.
         given = os.environ.pop(STATE_URL, "")
         self._state_url = sys.stdin.readline().strip() if given == "-" else given

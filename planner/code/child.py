@@ -184,6 +184,7 @@ def told(error: BaseException, files: Files) -> dict[str, Any]:
         message = f"It ended Python: SystemExit: {error.code}"
     else:
         message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
+    message = message.encode("utf-8", "replace").decode()  # half a character is no JSON
     return {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
 
 

@@ -51,7 +51,7 @@ class Child:
     """One process that runs a project's Python; it is asked one thing at a time."""
 
     def __init__(self, root: Path, files: Mapping[str, str]) -> None:
-        _hide_ourselves()
+        hide_ourselves()
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-s", "-c", START, PACKAGES],
@@ -155,11 +155,13 @@ def _stop(
         if process.stdin is not None:
             process.stdin.close()
     _reap(process)
+    last = time.monotonic() + 5
     for reader in readers:
         if reader is not threading.current_thread():
-            reader.join(5)
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
+            reader.join(max(last - time.monotonic(), 0))
+    for pipe, reading in ((process.stdin, None), (process.stdout, readers[0]), (process.stderr, readers[1])):
+        # what left the child's group may hold a pipe open: closing would wait for whoever still reads from it
+        if pipe is not None and not (reading is not None and reading.is_alive()):
             with suppress(OSError):
                 pipe.close()
     home.cleanup()
@@ -179,7 +181,7 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _hide_ourselves() -> None:
-    """Keep our memory and environment from what runs as the same user: on Linux /proc would show them."""
+def hide_ourselves() -> None:
+    """Keep our memory, environment and open files from what runs as the same user: on Linux /proc would show them."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

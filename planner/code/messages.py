@@ -15,6 +15,11 @@ def _inside(path: str) -> str:
     return path
 
 
+def _sentence(text: str) -> str:
+    """A text as one line that is no longer than one reads."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:600]
+
+
 Path = Annotated[str, AfterValidator(_inside)]
 
 
@@ -27,7 +32,7 @@ class Answer(BaseModel):
 class Wrong(Answer):
     """What went wrong, and where in the project, '' when nowhere; `called` when it was called wrongly."""
 
-    message: str
+    message: Annotated[str, AfterValidator(_sentence)]
     path: Path = ""
     line: int = 0
     called: bool = False

@@ -13,6 +13,7 @@ from planner.errors import Place, ProjectError
 
 Path = tuple[str | int, ...]
 _ENV = re.compile(r"\{\{\s*env_var\(\s*(['\"])(\w+)\1\s*(?:,\s*(['\"])(.*?)\3\s*)?\)\s*\}\}")
+MOST = 1_000_000  # values that a file may hold, each counted wherever an alias repeats it
 _MARK = re.compile("\ue000(\\d+)\ue001")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -48,6 +49,8 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
     try:
         node = loader.get_single_node()
         lines: dict[Path, int] = {}
+        if node is not None and _weight(path, node, {}) > MOST:
+            raise ProjectError(f"The file holds more than {MOST} values, its aliases followed.", place=Place(path))
         value = None if node is None else _value(path, loader, node, (), lines, values)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -64,6 +67,26 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
     finally:
         loader.dispose()
     return Document(path, value, lines)
+
+
+def _weight(path: str, node: yaml.Node, known: dict[int, int | None]) -> int:
+    """How many values a node stands for; ProjectError at the line of one that holds itself."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = None  # under way
+        inner = (each for item in node.value for each in (item if isinstance(item, tuple) else (item,)))
+        known[id(node)] = 1 + sum(_weight(path, each, known) for each in inner)
+    found = known[id(node)]
+    if found is None:
+        place = Place(path, node.start_mark.line + 1)
+        raise ProjectError("This is not YAML that can be read: it holds itself by an alias.", place=place)
+    return found
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The names of the environment variables that a text asks for."""
+    return frozenset(match[2] for match in _ENV.finditer(text))
 
 
 def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, int], values: list[str]) -> Any:

@@ -202,6 +202,15 @@ def _expression(given: Property, part: Tokens) -> str:
     return spark_sql(given.source, part)
 
 
+def table_properties(given: Property) -> tuple[tuple[str, str], ...]:
+    """The properties of a model's table; ProjectError for those that say where it lies, or that are Spark's own."""
+    for each in properties(given.source, inside(given)):
+        key = each.key.lower()
+        if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
+            raise each.error(f"`{each.key}` as a property of a table is not supported.")
+    return literals(given)
+
+
 def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
     """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
     found = literals(given)

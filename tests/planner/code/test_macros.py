@@ -207,6 +207,22 @@ def test_a_macro_cannot_read_the_environment_of_the_process_that_started_it(code
         called(code, "parent")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_planner_that_holds_an_address_is_hidden_before_it_reads_it() -> None:
+    """Another run's project code, as the same user, reads neither its memory nor its standard input."""
+    asks = (
+        "import ctypes, io, os, pathlib, sys\n"
+        "from planner.cli.workspace import Workspace\n"
+        "class Input(io.StringIO):\n"
+        "    def readline(self): print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)); return 'sqlite://'\n"
+        "sys.stdin = Input(); os.environ['MERGEPLAN_STATE_URL'] = '-'\n"
+        "Workspace(pathlib.Path('.'), None, 'metadata')"
+    )
+    said = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=60, check=True)
+
+    assert said.stdout == "0\n"
+
+
 def test_what_a_macro_prints_is_told_and_is_no_answer(code: ProjectCode, capsys: pytest.CaptureFixture[str]) -> None:
     assert called(code, "prints") == "1"
 

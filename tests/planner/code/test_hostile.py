@@ -1,0 +1,48 @@
+"""Project code that does not behave: it is told with its file and line, in one sentence, and soon."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.errors import ProjectError
+from planner.project import load_project
+from tests.planner.test_project import NOW, project_of
+
+BAD = {
+    "leaves at once": ("import os\nos._exit(3)\n", "Python ended with exit code 3, and with it this run"),
+    "leaves": ("raise SystemExit(0)\n", "It ended Python: SystemExit: 0"),
+    "kills itself": ("import os\nos.kill(os.getpid(), 9)\n", "Python ended by signal 9"),
+    "never returns": ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded"),
+    "half a character": ("raise Exception('\\ud800 \\x1b[31m')\n", "Exception: ? [31m."),
+    "no text": ("class E(Exception):\n  def __str__(self): raise ValueError('no')\nraise E()\n", "ValueError: no"),
+    "a long name": ("class E(Exception): pass\nE.__name__ = 'a\\n' * 2000\nraise E()\n", "a a a"),
+    "answers by itself": (
+        "import os\nfor each in range(3, 20):\n  try: os.write(each, b'{}\\n')\n  except OSError: pass\n",
+        "failed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), BAD.values(), ids=BAD)
+def test_code_that_misbehaves_is_told_in_a_sentence(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ProjectError) as error:
+        load_project(project_of(tmp_path, {"macros/m.py": text}), NOW)
+
+    said = str(error.value)
+    assert said.startswith("macros/m.py:")
+    assert told in said
+    assert said.isprintable()
+    assert len(said) < 800
+
+
+def test_a_process_that_left_the_group_is_not_waited_for(tmp_path: Path) -> None:
+    text = "import os, time\nif os.fork() == 0:\n  os.setsid()\n  time.sleep(25)\n  os._exit(0)\nraise Exception('x')\n"
+    began = time.monotonic()
+
+    with pytest.raises(ProjectError, match="Exception: x"):
+        load_project(project_of(tmp_path, {"macros/m.py": text}), NOW)
+
+    assert time.monotonic() - began < 20
