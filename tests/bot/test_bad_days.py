@@ -1,8 +1,13 @@
-"""GitHub on a bad day: each call fails once, each answer is lost once, and the end is the same."""
+"""GitHub on a bad day: each call fails once, each answer is lost once, and the end is the same.
+
+`make test` has them all fail in one life, sort by sort; `make prove` gives each failure a life of its own as well.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from typing import TypeVar
 
 import pytest
 
@@ -26,6 +31,15 @@ WRITES = (
     ("POST", r"/check-runs$"),
     ("PATCH", r"/check-runs/\d+$"),
 )
+APART = "MERGEPLAN_CASES" in os.environ
+
+
+T = TypeVar("T")
+
+
+def lives(failures: tuple[T, ...]) -> list[tuple[T, ...]]:
+    """Which calls fail in one life."""
+    return [failures, *((each,) for each in failures if APART)]
 
 
 def lived(bench: Bench) -> int:
@@ -66,22 +80,25 @@ def test_the_calls_below_are_all_that_are_made(bench: Bench) -> None:
     }
 
 
-@pytest.mark.parametrize("path", READS)
-def test_a_read_that_fails_once_changes_no_end(bench: Bench, path: str) -> None:
+@pytest.mark.parametrize("paths", lives(READS))
+def test_a_read_that_fails_once_changes_no_end(bench: Bench, paths: tuple[str, ...]) -> None:
     """Behaviour 24."""
-    bench.github.faults.fail("GET", path, status=502, times=1)
+    for path in paths:
+        bench.github.faults.fail("GET", path, status=502, times=1)
 
     assert_the_usual_end(bench, lived(bench))
     assert bench.github.faults.armed() == []
 
 
 @pytest.mark.parametrize("fault", ["fail", "lose_answer", "rate_limit"])
-@pytest.mark.parametrize(("method", "path"), WRITES)
+@pytest.mark.parametrize("calls", lives(WRITES))
 def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
-    bench: Bench, method: str, path: str, fault: str
+    bench: Bench, calls: tuple[tuple[str, str], ...], fault: str
 ) -> None:
     """Behaviours 23, 24: refused, done but not told, or put off: each thing stands once."""
     more = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"retry_after": 1}}
-    getattr(bench.github.faults, fault)(method, path, times=1, **more[fault])
+    for method, path in calls:
+        getattr(bench.github.faults, fault)(method, path, times=1, **more[fault])
 
     assert_the_usual_end(bench, lived(bench))
+    assert bench.github.faults.armed() == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +32,8 @@ from tests.planner.builders import days
 from tests.planner.shop import ALONE, FILES, NOW, applied, planned, rows, written
 
 BAD = FILES["models/daily.sql"].replace("SELECT id,", "SELECT nullif(id, 3) AS id,")
+DAILY = dict.fromkeys(("total", "shown", "apart"), "")  # leaves `items` and `daily`
+APART = dict.fromkeys(("items", "daily", "total", "shown"), "")  # leaves `apart`
 
 
 @pytest.fixture
@@ -56,7 +56,9 @@ def kinds(events: list[Event]) -> list[type]:
     return [type(event) for event in events]
 
 
-def test_a_first_plan_builds_fills_and_shows_everything(root: Path, engine: SparkEngine, store: StateStore) -> None:
+def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_children(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
     events: list[Event] = []
 
     outcome = applied(written(root), engine, store, emit=events.append)
@@ -67,15 +69,6 @@ def test_a_first_plan_builds_fills_and_shows_everything(root: Path, engine: Spar
     assert outcome.promoted == Promoted("prod", 1, added=5, swapped=0, dropped=0, unchanged=0)
     assert (outcome.promotion_jobs, outcome.failures, len(outcome.created)) == (0, (), 5)
     assert (outcome.filled.batches, outcome.filled.rows) == (8, 8)
-
-
-def test_parents_are_created_and_filled_before_their_children(
-    root: Path, engine: SparkEngine, store: StateStore
-) -> None:
-    events: list[Event] = []
-
-    applied(written(root), engine, store, emit=events.append)
-
     line = ["shop.items", "shop.daily", "shop.total", "shop.shown"]
     created = [event.model for event in events if isinstance(event, TableCreated)]
     filled = list(dict.fromkeys(event.model for event in events if isinstance(event, BatchDone)))
@@ -85,15 +78,22 @@ def test_parents_are_created_and_filled_before_their_children(
 
 def test_what_prod_shows_already_is_not_done_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
     project = written(root)
-    applied(project, engine, store)
+    first = planned(project, store)
+    applied(project, engine, store, plan=first)
     before, events = engine.jobs(), list[Event]()
 
     outcome = applied(project, engine, store, emit=events.append)
-
     assert set(kinds(events)) == {StageSkipped}
     assert outcome.promoted is None
     assert store.environment("prod").revision == 1
     assert rows(engine, "SELECT 1") and engine.jobs() - before <= 1
+
+    shown, events = store.environment("prod").snapshots, []
+    view = store.physical_table(shown["shop.shown"].table)
+    assert view is not None and view.reads == (shown["shop.total"].table,)
+    with pytest.raises(PlanMoved, match="at revision 1"):
+        applied(project, engine, store, emit=events.append, plan=first)
+    assert events == []
 
 
 def test_a_merge_promotes_the_pull_requests_own_tables_and_computes_nothing(
@@ -136,7 +136,7 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
 
 
 def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root, daily=BAD)
+    project = written(root, **DAILY, daily=BAD)
     applied(project, engine, store)
     events: list[Event] = []
 
@@ -148,7 +148,7 @@ def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngin
 
 
 def test_a_warning_forbids_nothing(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    outcome = applied(written(root, daily=BAD.replace("not_null", "not_null_non_blocking")), engine, store)
+    outcome = applied(written(root, **DAILY, daily=BAD.replace("not_null", "not_null_non_blocking")), engine, store)
 
     assert [(result.name, result.count) for result in outcome.filled.warnings] == [("not_null_non_blocking", 1)]
     assert outcome.promoted is not None
@@ -158,8 +158,9 @@ def test_the_audit_of_a_new_view_runs_once(root: Path, engine: SparkEngine, stor
     view = (
         "MODEL (name shop.shown, kind VIEW, audits (forall(criteria := (total > {}))));\nSELECT total FROM shop.total"
     )
-    failed = applied(written(root, shown=view.format(100)), engine, store)
-    passed, again = written(root, shown=view.format(1)), list[Event]()
+    others = ALONE | {"total": "MODEL (name shop.total, kind FULL);\nSELECT 60 AS total"}
+    failed = applied(written(root, **others | {"shown": view.format(100)}), engine, store)
+    passed, again = written(root, **others | {"shown": view.format(1)}), list[Event]()
 
     assert [failure.model for failure in failed.failures] == ["shop.shown"]
     assert applied(passed, engine, store).promoted is not None
@@ -212,7 +213,7 @@ def test_a_query_that_fails_while_it_runs_is_that_models_failure(
 def test_a_table_that_vanished_from_the_catalog_is_built_again(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    project = written(root)
+    project = written(root, **APART)
     plan = planned(project, store)
     applied(project, engine, store, plan=replace(plan, changes=plan.changes))
     store.forget_interval(plan.new.snapshots["shop.apart"].table, days(1, 5))
@@ -223,18 +224,6 @@ def test_a_table_that_vanished_from_the_catalog_is_built_again(
         applied(project, engine, store, plan=again)
 
     assert plan.new.snapshots["shop.apart"].table not in store.physical_tables()
-
-
-def test_a_plan_for_an_older_revision_computes_nothing(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root)
-    plan = planned(project, store)
-    applied(project, engine, store, plan=plan)
-    events: list[Event] = []
-
-    with pytest.raises(PlanMoved, match="at revision 1"):
-        applied(project, engine, store, emit=events.append, plan=plan)
-
-    assert events == []
 
 
 def test_a_plan_with_blockers_is_refused(root: Path, engine: SparkEngine, store: StateStore) -> None:
@@ -280,7 +269,7 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
-    project, events = written(root, daily=daily), list[Event]()
+    project, events = written(root, **DAILY, daily=daily), list[Event]()
     table = planned(project, store).new.snapshots["shop.daily"].table
     store.record_interval(table, days(1, 3))
 
@@ -288,14 +277,6 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
 
     assert sorted(batches(events, "shop.daily")) == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
     assert store.loaded([table])[table] == (days(1, 5),)
-
-
-def test_a_physical_view_is_known_with_what_it_reads(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    applied(written(root), engine, store)
-
-    shown = store.environment("prod").snapshots
-    view = store.physical_table(shown["shop.shown"].table)
-    assert view is not None and view.reads == (shown["shop.total"].table,)
 
 
 def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEngine, store: StateStore) -> None:
@@ -324,7 +305,7 @@ def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEng
 
 
 def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project, events, awaited = written(root), list[Event](), threading.Event()
+    project, events, awaited = written(root, **APART), list[Event](), threading.Event()
     plan = planned(project, store)
     table = plan.new.snapshots["shop.apart"].table
 
@@ -356,7 +337,7 @@ def test_cancelling_the_engine_ends_the_run_and_keeps_what_was_recorded(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     slow = "MODEL (name shop.apart, kind FULL);\nSELECT count(*) AS seven FROM range(0, 100000000000, 1, 1)"
-    project, events = written(root, apart=slow), list[Event]()
+    project, events = written(root, total="", shown="", apart=slow), list[Event]()
 
     def hear(event: Event) -> None:
         events.append(event)
@@ -377,43 +358,9 @@ def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
 ) -> None:
     engine.swap_view("ext.raw", "SELECT 1 AS a, 2 AS b")
 
-    applied(written(root, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store)
+    applied(written(root, **APART, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store)
 
     assert rows(engine, "SELECT * FROM shop.apart") == [(1, 2)]
-
-
-RUN = """
-import os, signal, sys
-from pathlib import Path
-from planner.events import BatchDone
-from planner.spark.engine import open_engine
-from planner.state import StateStore
-from tests.conftest import SMALL
-from tests.planner.shop import applied, rows, written
-
-home, die_at = Path(sys.argv[1]), int(sys.argv[2])
-store, engine, done = StateStore(f"sqlite:///{home}/state.db"), open_engine(SMALL, home / ".mergeplan"), []
-def hear(event):
-    if isinstance(event, BatchDone) and event.model == "shop.daily":
-        done.append(event.interval.start.day)
-        print(event.interval.start.day, flush=True)
-        if len(done) == die_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-outcome = applied(written(home / "shop"), engine, store, emit=hear)
-print(outcome.promoted.revision, rows(engine, "SELECT total FROM shop.shown"))
-engine.close()
-"""
-
-
-def test_kill_9_in_the_middle_of_a_backfill_and_the_next_process_goes_on(tmp_path: Path) -> None:
-    def run(die_at: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", RUN, str(tmp_path), str(die_at)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=180)
-
-    killed, finished = run(2), run(0)
-
-    assert (killed.returncode, killed.stdout.split()) == (-9, ["1", "2"])
-    assert finished.stdout.splitlines() == ["3", "4", "5", "1 [(60,)]"]
 
 
 def test_views_bear_the_words_of_their_models_and_follow_them_without_being_computed(

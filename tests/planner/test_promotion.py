@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -291,59 +289,3 @@ def test_prod_and_what_is_not_there_cannot_be_dropped(store: StateStore, engine:
     for name, told in (("prod", "prod cannot be dropped"), ("dev", "There is no environment `dev`")):
         with store.lease(name, "ann") as lease, pytest.raises(RequestError, match=told):
             drop_environment(store, engine, lease, emit=silent)
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from planner.events import ViewSwapped
-from planner.promotion import promote
-from planner.spark.engine import open_engine
-from planner.state import StateStore
-from tests.conftest import SMALL
-from tests.planner.builders import environment, snapshot
-from planner.engine import Table
-from planner.model import Column
-
-home = Path(sys.argv[1])
-store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(SMALL, home / ".mergeplan")
-ID = (Column("id", "int"),)
-def built(number):
-    made = [snapshot(f"s.{name}", f"v{number}") for name in "abcdef"]
-    for each in made:
-        engine.create_table(Table(each.table, ID))
-        engine.replace_table(Table(each.table, ID), f"SELECT {number} AS id")
-        store.register_table(each.table, ID)
-    return environment("prod", *made)
-def die(event):
-    if isinstance(event, ViewSwapped) and event.view == "s.c":
-        os.kill(os.getpid(), signal.SIGKILL)
-first, second = built(1), built(2)
-with store.lease("prod", "the one that dies") as lease:
-    promote(store, engine, lease, store.environment("prod"), first, emit=lambda event: None)
-    promote(store, engine, lease, store.environment("prod"), second, emit=die)
-"""
-
-RECOVERED = """
-import sys
-from pathlib import Path
-from planner.promotion import recover
-from planner.spark.engine import open_engine
-from planner.state import StateStore
-from tests.conftest import SMALL
-
-home = Path(sys.argv[1])
-store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(SMALL, home / ".mergeplan")
-print(len(store.pending_promotions()), recover(store, engine, lambda event: None), len(store.pending_promotions()))
-print([engine.fetch(f"SELECT * FROM s.{name}").rows[0][0] for name in "abcdef"])
-engine.close()
-"""
-
-
-def test_kill_9_between_two_views_and_the_next_process_finishes(tmp_path: Path) -> None:
-    def run(code: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=120)
-
-    assert run(KILLED).returncode == -9
-
-    assert run(RECOVERED).stdout.splitlines() == ["1 ('prod',) 0", "[2, 2, 2, 2, 2, 2]"]

@@ -1,4 +1,4 @@
-"""A warm Spark: several processes share one embedded catalog, and each counts its own jobs."""
+"""A warm Spark: several processes share one embedded catalog, each counts its own jobs, one may be killed."""
 
 from __future__ import annotations
 
@@ -51,6 +51,73 @@ print(engine.fetch(f"SELECT count(*) FROM shop.{name}").rows, wrote > 0, engine.
 engine.close()
 """
 
+BACKFILL = """
+import os, signal, sys
+from pathlib import Path
+from planner.events import BatchDone
+from planner.engine import Connection
+from planner.spark.engine import open_engine
+from planner.state import StateStore
+from tests.planner.shop import applied, rows, written
+
+warm, home, die_at = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+store, engine, done = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0), []
+def hear(event):
+    if isinstance(event, BatchDone) and event.model == "shop.daily":
+        done.append(event.interval.start.day)
+        print(event.interval.start.day, flush=True)
+        if len(done) == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+outcome = applied(written(home / "shop"), engine, store, emit=hear)
+print(outcome.promoted.revision, rows(engine, "SELECT total FROM shop.shown"))
+engine.close()
+"""
+
+PROMOTION = """
+import os, signal, sys
+from pathlib import Path
+from planner.events import ViewSwapped
+from planner.engine import Connection, Table
+from planner.promotion import promote
+from planner.spark.engine import open_engine
+from planner.state import StateStore
+from tests.planner.builders import environment, snapshot
+from planner.model import Column
+
+warm, home = map(Path, sys.argv[1:])
+store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
+ID = (Column("id", "int"),)
+def built(number):
+    made = [snapshot(f"s.{name}", f"v{number}") for name in "abcdef"]
+    for each in made:
+        engine.create_table(Table(each.table, ID))
+        engine.replace_table(Table(each.table, ID), f"SELECT {number} AS id")
+        store.register_table(each.table, ID)
+    return environment("prod", *made)
+def die(event):
+    if isinstance(event, ViewSwapped) and event.view == "s.c":
+        os.kill(os.getpid(), signal.SIGKILL)
+first, second = built(1), built(2)
+with store.lease("prod", "the one that dies") as lease:
+    promote(store, engine, lease, store.environment("prod"), first, emit=lambda event: None)
+    promote(store, engine, lease, store.environment("prod"), second, emit=die)
+"""
+
+RECOVERY = """
+import sys
+from pathlib import Path
+from planner.engine import Connection
+from planner.promotion import recover
+from planner.spark.engine import open_engine
+from planner.state import StateStore
+
+warm, home = map(Path, sys.argv[1:])
+store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
+print(len(store.pending_promotions()), recover(store, engine, lambda event: None), len(store.pending_promotions()))
+print([engine.fetch(f"SELECT * FROM s.{name}").rows[0][0] for name in "abcdef"])
+engine.close()
+"""
+
 
 def run(script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
@@ -95,6 +162,24 @@ def test_two_processes_work_on_one_catalog_at_once_and_say_nothing_else(warm_hom
 
     assert answers == [("((3,),) True True\n", ""), ("((5,),) True True\n", "")]
     assert {"a", "b"} <= attached.objects("shop")
+
+
+def test_kill_9_in_the_middle_of_a_backfill_and_the_next_process_goes_on(warm_home: Path, tmp_path: Path) -> None:
+    killed = run(BACKFILL, warm_home, tmp_path, 2)
+    before, _ = killed.communicate(timeout=180)
+    finished, _ = run(BACKFILL, warm_home, tmp_path, 0).communicate(timeout=180)
+
+    assert (killed.returncode, before.split()) == (-9, ["1", "2"])
+    assert finished.splitlines() == ["3", "4", "5", "1 [(60,)]"]
+
+
+def test_kill_9_between_two_views_and_the_next_process_finishes(warm_home: Path, tmp_path: Path) -> None:
+    killed = run(PROMOTION, warm_home, tmp_path)
+    killed.communicate(timeout=120)
+    finished, _ = run(RECOVERY, warm_home, tmp_path).communicate(timeout=120)
+
+    assert killed.returncode == -9
+    assert finished.splitlines() == ["1 ('prod',) 0", "[2, 2, 2, 2, 2, 2]"]
 
 
 def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path, attached: SparkEngine) -> None:
