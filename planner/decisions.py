@@ -250,7 +250,20 @@ def _is_as_before(graph: Graph, model: Model, old: Snapshot, base: Mapping[str, 
     takes as long as its change is large, not as its project."""
     read = {p for p in old.model.depends_on if p in base}
     same = read == set(graph.parents[model.name]) and all(decided.snapshots[p] is base[p] for p in read)
-    return same and not is_edited(old.model, model)
+    return same and not is_edited(old.model, model) and (_has_own_start(model) or _starts_stay(graph, model, base))
+
+
+def _has_own_start(model: Model) -> bool:
+    return bool(model.start or model.start_moves or not model.kind.is_incremental)
+
+
+def _starts_stay(graph: Graph, model: Model, base: Mapping[str, Snapshot]) -> bool:
+    """True when nothing above a model starts elsewhere now: it may take its own first day from any of them."""
+    above = graph.upstream([model.name])
+    return all(
+        name in base and (one.start_text or one.start) == (base[name].model.start_text or base[name].model.start)
+        for name, one in ((name, graph.models[name]) for name in above)
+    )
 
 
 def _decide_change(

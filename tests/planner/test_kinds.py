@@ -178,3 +178,18 @@ def test_a_preview_of_more_days_is_another_table() -> None:
     tables = [[plan.new.snapshots[name].table for plan in (few, more)] for name in ("s.t", "s.child")]
     assert tables[0][0] == tables[0][1]
     assert tables[1][0] != tables[1][1]
+
+
+def test_a_first_day_that_comes_from_afar_is_another_one_when_it_moves_there() -> None:
+    def shop(start: str) -> dict[str, Model]:
+        return project(
+            RAW,
+            model("s.far", "SELECT id, at FROM s.raw", start=day(start)),
+            model("s.near", "SELECT id, at FROM s.far", Kind.VIEW),
+            model("s.t", "SELECT id, at FROM s.near", Kind.INCREMENTAL_BY_TIME_RANGE, time_column="at"),
+        )
+
+    changes = change_of(shop("2026-01-05"), shop("2026-01-03"))
+
+    assert changes["s.t"].recomputed
+    assert changes["s.t"].rule == "starts-elsewhere"
