@@ -57,6 +57,7 @@ class Work:
     copies: Timeline = ()  # what of it another table of the model holds already
     copied_from: str = ""
     until: datetime | None = None  # a unit that begins then is not over: it is computed and counts as missing still
+    late: Timeline = ()  # what its signals hold back, as has been told: no failure
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,7 @@ class Backfill:
             if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
                 loaded = self._emptied(snapshot, loaded, lease)
             cut, late = self.layout.awaited(snapshot.model, _batches(work, loaded), work.copies)
+            late = subtract(late, work.late)
             if not cut and not late:
                 self.emit(ModelUpToDate(snapshot.name))
                 return

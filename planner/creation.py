@@ -222,7 +222,7 @@ def _create(
                 engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
             else:
                 engine.create_table(physical_table(snapshot, columns))
-                _dry_run_merge(layout, engine, snapshot, columns)
+                _dry_run_merge(layout, own, snapshot, columns)
         reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
         store.register_table(name, columns, reads, lease=lease)
 
@@ -295,7 +295,9 @@ def _take_over(
         rows = intersection(forward.rows, held)
         as_recorded(engine, before, old.model, held)
         engine.take_over(table, old.table, rows)
-        _dry_run_merge(layout, engine, new, columns)
+        own = engine_of(engine, new.model.gateway)
+        with own.beside(*layout.beside(new, CREATING, None)):
+            _dry_run_merge(layout, own, new, columns)
         store.register_table(new.table, columns, [old.table], lease=lease)
         for interval in rows:
             store.record_interval(new.table, interval, lease=lease)

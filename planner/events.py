@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from planner.checks.audits import AuditResult
-from planner.intervals import Interval
+from planner.intervals import Interval, Timeline
 
 
 class Stage(StrEnum):
@@ -133,6 +133,15 @@ class ModelSkipped:
 
 
 @dataclass(frozen=True)
+class ModelLate:
+    """What a model's signals hold back is left for a later run."""
+
+    model: str
+    signals: tuple[str, ...]
+    late: Timeline
+
+
+@dataclass(frozen=True)
 class ViewSwapped:
     """A view shows its new table."""
 
@@ -193,6 +202,7 @@ Event = (
     | BatchDone
     | AuditRan
     | Compared
+    | ModelLate
     | ModelUpToDate
     | ModelFailed
     | ModelSkipped

@@ -236,6 +236,7 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
             change.copies,
             change.old.table if change.old else "",
             change.new.model.cron.cut(now) if change.new.model.allow_partials else None,
+            plan.late.get(change.name, ()),
         )
         for change in plan.backfills
         if change.new

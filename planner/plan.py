@@ -22,7 +22,7 @@ from planner.filling import gaps, left_empty, only
 from planner.fingerprint import digest
 from planner.forward import NOT_ASKED, ForwardOnly, checked, taken_over
 from planner.graph import Graph, graph_of
-from planner.intervals import Timeline, intersection, merge
+from planner.intervals import Timeline, intersection, merge, subtract
 from planner.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.preview import Stage, previewed
@@ -53,6 +53,7 @@ class Plan:
     spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
     restatement: Restatement | None = None  # of a plan that computes anew what did not change
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
+    late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
 
     @property
     def backfills(self) -> tuple[Change, ...]:
@@ -215,13 +216,22 @@ def build_run(
     """The plan that fills an environment's tables up to their last beats and changes nothing else.
 
     A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
-    With `only`, all others are left as they are, and none of these is filled past what it reads.
+    With `only`, all others are left as they are, and none of these is filled past what it reads. Time that is not
+    `ready` is `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
     spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
     if only is not None:
         spared |= graph.models.keys() - only
-    behind = caught_up(graph, environment.snapshots, loaded, window, spared, ready)
+    late: dict[str, Timeline] = {}
+
+    def asked(model: Model, missing: Timeline) -> Timeline:
+        found = ready(model, missing) if ready else missing
+        if waits := subtract(missing, found):
+            late[model.name] = waits
+        return found
+
+    behind = caught_up(graph, environment.snapshots, loaded, window, spared, asked)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     promise = promise_of(changes)
     return Plan(
@@ -235,6 +245,7 @@ def build_run(
         views=ViewChanges(),
         parents=graph.parents,
         relies=relied_on(graph, environment.snapshots, changes, loaded),
+        late=late,
     )
 
 

@@ -123,13 +123,14 @@ def caught_up(
         if snapshot.is_preview:  # it goes on from where it began
             begun = loaded.of(snapshot)
             needed = intersection(needed, between(begun[0].start, end)) if begun else ()
-        missing = _missing(snapshot.model, needed, loaded.of(snapshot))
-        if missing and ready is not None:
-            late = subtract(missing, ready(snapshot.model, missing))
-            missing, needed = subtract(missing, late), subtract(needed, late)
-            end = min(end, late[0].start) if late else end
+        missing = merge((*_missing(snapshot.model, needed, loaded.of(snapshot)), *_partial(snapshot.model, window)))
+        late = subtract(missing, ready(snapshot.model, missing)) if missing and ready else ()
+        missing = subtract(missing, late)
+        if late := intersection(late, needed):
+            needed = subtract(needed, late)
+            held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            end = min(end, late[0].start if snapshot.kind.is_incremental else held)
         frontier[name] = end if end < window.due(snapshot.model) else None
-        missing = merge((*missing, *_partial(snapshot.model, window)))
         if missing:
             behind[name] = (needed, missing)
     return behind

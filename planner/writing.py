@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from planner.creation import Layout, shaped
 from planner.engine import Engine, Table, Written
+from planner.gateways import engine_of
 from planner.intervals import Interval, Timeline
 from planner.marks import batch_mark
 from planner.merging.merge import merged
@@ -29,13 +30,13 @@ def write_batch(
 def _write(
     layout: Layout, engine: Engine, table: Table, model: Model, given: str, interval: Interval, held: Timeline
 ) -> Written:
-    mark = batch_mark(interval, held)
+    mark, own_engine = batch_mark(interval, held), engine_of(engine, table.gateway)
 
     def query(own: str) -> str:
         found = layout.query(model, interval, own) if own else given
         if "ignore" not in (model.on_destructive_change, model.on_additive_change):
             return found
-        return shaped(found, engine.schema(found), tuple(c for c in table.columns if c not in model.kept_columns))
+        return shaped(found, own_engine.schema(found), tuple(c for c in table.columns if c not in model.kept_columns))
 
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
         return engine.replace_interval(table, query(before(model, table, interval, held)), interval)

@@ -20,6 +20,7 @@ from planner.events import (
     EnvironmentTouched,
     Event,
     ModelFailed,
+    ModelLate,
     ModelSkipped,
     PromotionFound,
     PromotionUndone,
@@ -122,6 +123,9 @@ class JsonLines:
                 line({"event": "failed", "model": model, "message": message})
             case ModelSkipped(model, because):
                 line({"event": "skipped", "model": model, "because": because})
+            case ModelLate(model, signals, late):
+                waits = [interval_json(each) for each in late]
+                line({"event": "late", "model": model, "signals": list(signals), "intervals": waits})
             case PromotionFound(environment, revision):
                 line({"event": "recovered", "environment": environment, "revision": revision})
             case PromotionUndone(environment, message):

@@ -13,16 +13,21 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.openlineage import openlineage
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace
+from planner.code.running import running
 from planner.costs import Estimate
+from planner.creation import Layout
 from planner.environment import PROD, Environment
-from planner.errors import Refused
+from planner.errors import ProjectError, Refused
+from planner.events import ModelLate
 from planner.executor import Outcome
 from planner.executor import apply as apply_plan
 from planner.forecast import forecast
 from planner.graph import graph_of
+from planner.intervals import Timeline, subtract
+from planner.model import Model
 from planner.plan import Plan, build_run
 from planner.promotion import recover
-from planner.schedule import Window
+from planner.schedule import Readiness, Window
 from planner.selection import select
 from planner.state import Lease
 
@@ -45,9 +50,28 @@ def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lea
     recover(work.store, work.engine, out.event, lease)
     environment, prod = work.environment(name), work.store.environment(PROD)
     restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
-    due = build_run(environment, work.loaded()[0], wanted.window, prod, _chosen(work, environment, wanted))
+    loaded, chosen = work.loaded()[0], _chosen(work, environment, wanted)
+    with running(work.project.code, work.engine) as python:
+        ready = readiness(Layout(environment.snapshots, {}, work.now, python))
+        due = build_run(environment, loaded, wanted.window, prod, chosen, ready)
     out.due(due, estimates(work, due))
+    for model, late in due.late.items():
+        signals = tuple(call.name for call in environment.snapshots[model].model.signals)
+        out.event(ModelLate(model, signals, late))
     return due, None if due.is_empty else carried_out(work, out, due, lease, note=wanted.note)
+
+
+def readiness(layout: Layout) -> Readiness:
+    """What of a model's missing time its signals say is ready. A signal that fails holds nothing back: it is asked
+    again when the model is computed, and fails that model alone."""
+
+    def ready(model: Model, missing: Timeline) -> Timeline:
+        try:
+            return subtract(missing, layout.awaited(model, missing, ())[1])
+        except ProjectError:
+            return missing
+
+    return ready
 
 
 def then_run(work: Workspace, name: str, out: Output) -> Outcome:

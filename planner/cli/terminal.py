@@ -27,6 +27,7 @@ from planner.events import (
     EnvironmentTouched,
     Event,
     ModelFailed,
+    ModelLate,
     ModelSkipped,
     ModelStarted,
     ModelUpToDate,
@@ -162,6 +163,9 @@ class Terminal:
                 self._failed = True
             case ModelSkipped(model, because):
                 self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
+            case ModelLate(model, signals, late):
+                waits = ", ".join(str(each) for each in late)
+                self._line(Text(f"- {model}: {waits} waits for {' and '.join(f'`{name}`' for name in signals)}"))
             case ModelUpToDate(model):
                 self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
                 self._advance()

@@ -52,7 +52,8 @@ class Evaluator:
         name = table if isinstance(table, str) else table.sql(dialect=self.dialect)
         key = name.replace("`", "").replace('"', "").lower()
         if key not in self._columns:
-            raise ValueError(f"the columns of `{key}` are not known here")
+            how = "hand the table to the macro as an argument, and declare its columns"
+            raise ValueError(f"the columns of `{key}` are not known here: {how}")
         return {column: exp.DataType.build(kind, dialect="spark") for column, kind in self._columns[key]}
 
     def parse_one(self, sql: Any, **options: Any) -> Any:

@@ -110,7 +110,7 @@ def _model(
     tables = _tables(found, model, code)
     variables = _variables(code, files, {**defaults.variables, **blueprint})
     told = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
-    gateway = defaults.gateway if any("gateway" in files[path] for path in code.files) else ""
+    gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
     queried(model.name, code)
     python = PythonCode(found.path, found.name, digest(code.digest, repr(told), gateway)[:32], told)
     kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns

@@ -18,6 +18,7 @@ from planner.code.messages import Executed
 from planner.code.project import CALLING, ProjectCode, checked, failure
 from planner.engine import Door, Engine
 from planner.errors import MergeplanError, PlanMoved, ProjectError
+from planner.gateways import engine_of
 from planner.intervals import Interval, Timeline, batches, merge, subtract
 from planner.model import Model, SignalCall
 from planner.render import no_rows
@@ -73,7 +74,7 @@ class Running:
                 place=model.place,
                 hint=hint,
             )
-        prefix = f"mergeplan_{uuid4().hex}"
+        prefix, engine = f"mergeplan_{uuid4().hex}", engine_of(self.engine, model.gateway)
         context = self._context(model, tables)
         request = {
             **context,
@@ -87,7 +88,7 @@ class Running:
             "columns": [[column.name, column.type] for column in model.columns],
             "inputs": dict(inputs or {}),
             "prefix": prefix,
-            "spark": _door(self.engine.door()),
+            "spark": _door(engine.door()),
         }
         views = 0
         child = self._take(model)
@@ -97,7 +98,7 @@ class Running:
         finally:
             for index in range(views):
                 with suppress(MergeplanError):  # it ends with Spark, and what went wrong before says more
-                    self.engine.drop_view(f"global_temp.{prefix}_{index}")
+                    engine.drop_view(f"global_temp.{prefix}_{index}")
             self._give_back(model, child)
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
@@ -119,7 +120,7 @@ class Running:
                 "name": call.name,
                 "intervals": [[each.start.isoformat(), each.end.isoformat()] for each in batch],
                 "kwargs": {name: json.loads(text) for name, text in call.arguments},
-                "spark": _door(self.engine.door()),
+                "spark": _door(engine_of(self.engine, model.gateway).door()),
             }
             child = self._take(model, signals=True)
             try:
@@ -148,7 +149,7 @@ class Running:
             "tables": {name: tables.get(name, name) for name in model.depends_on},
             "variables": variables,
             "hidden": sorted(known - variables.keys()),
-            "gateway": self.code.gateway,
+            "gateway": model.gateway or self.code.gateway,
         }
 
     def _asked(self, child: Child, request: Mapping[str, Any], model: Model) -> Any:

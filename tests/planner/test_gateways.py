@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.cli.main import VERBS, run
-from planner.engine import Connection, Engine, Table, Written
+from planner.engine import Connection, Door, Engine, Table, Written
 from planner.project import load_project, with_variables
 from planner.spark.engine import SparkEngine
 from planner.state import StateStore
@@ -27,6 +27,14 @@ variables: {least: 1}
 model_defaults: {dialect: spark, start: 2026-01-01}
 """
 BIG = "MODEL (name shop.big, kind FULL, gateway big, audits (not_null(columns := least)));"
+CODED = """
+from sqlmesh import model
+
+@model("shop.coded", kind="FULL", gateway="big", columns={"least": "int", "at": "string"})
+def execute(context, **kwargs):
+    rows = context.fetchdf(f"SELECT least FROM {context.table('shop.last')}")
+    return rows.assign(at=context.gateway)
+"""
 FILES = {
     "config": CONFIG,
     "apart": "MODEL (name shop.apart, kind FULL);\nSELECT @least AS least, @gateway AS at",
@@ -52,6 +60,10 @@ class Watched(Lent):
         self.seen.append((self.name, "asked", ""))
         return self._engine.fetch(sql, limit)
 
+    def door(self) -> Door:
+        self.seen.append((self.name, "let in", ""))
+        return self._engine.door()  # type: ignore[no-any-return]
+
     def refresh(self, name: str) -> None:
         self.seen.append((self.name, "forgot", name.split("__")[2]))
         self._engine.refresh(name)
@@ -59,6 +71,7 @@ class Watched(Lent):
 
 def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engine: SparkEngine) -> None:
     written(tmp_path, **FILES)
+    (tmp_path / "models/coded.py").write_text(CODED)
     seen: list[tuple[str, str, str]] = []
 
     def opened(connection: Connection, _home: Path, _profile: str) -> Engine:
@@ -75,7 +88,11 @@ def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engi
         ("sc://big:15002", "asked", ""),
         ("own", "wrote", "last"),
         ("sc://big:15002", "forgot", "last"),
+        ("sc://big:15002", "let in", ""),
+        ("sc://big:15002", "wrote", "coded"),
+        ("own", "forgot", "coded"),
     ]
+    assert rows(engine, "SELECT * FROM shop.coded") == [(3, "big")]
     assert rows(engine, "SELECT * FROM shop.big") == [(3, "big")]
     assert rows(engine, "SELECT * FROM shop.last") == [(3,)]
 

@@ -12,7 +12,7 @@ from planner.intervals import Cron, Interval, Timeline, between, intersection
 from planner.model import Kind, Model
 from planner.plan import Plan, build_run
 from planner.reading.parse import Defaults, parse_model
-from planner.schedule import Loaded, Window
+from planner.schedule import EPOCH, Loaded, Window
 
 from .building import NOW, day, external, model, planned, project, promoted
 
@@ -54,6 +54,29 @@ def test_what_is_not_ready_waits_and_so_does_what_reads_it() -> None:
     assert found["s.days"] == (Interval(day("2026-01-10"), day("2026-01-12")),)
     assert found["s.total"][0].end == day("2026-01-12")
     assert found["s.apart"][0].end == day("2026-01-13")
+
+
+def test_what_reads_a_table_that_is_not_ready_goes_no_further_than_it() -> None:
+    prod, loaded = promoted(SHOP)
+
+    found = build_run(
+        prod, loaded, Window(LATER), prod, ready=lambda each, time: () if each.name == "s.apart" else time
+    )
+
+    assert {change.name for change in found.changes} == {"s.days", "s.total"}
+    assert found.late == {"s.apart": (Interval(EPOCH, day("2026-01-13")),)}
+
+
+def test_a_unit_that_is_not_over_waits_for_its_signals_too() -> None:
+    models = {**SHOP, "s.days": replace(SHOP["s.days"], allow_partials=True)}
+    prod, loaded = promoted(models)
+    whole = (Interval(EPOCH, day("2026-01-13")),)
+
+    now = datetime(2026, 1, 13, 7, tzinfo=UTC)
+    plan = build_run(prod, loaded, Window(now), prod, {"s.days"}, lambda _, time: intersection(time, whole))
+
+    assert plan.changes[0].missing == (Interval(day("2026-01-10"), day("2026-01-13")),)
+    assert plan.late == {"s.days": (Interval(day("2026-01-13"), day("2026-01-14")),)}
 
 
 def test_a_start_leaves_older_days_missing() -> None:

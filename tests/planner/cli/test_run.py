@@ -19,6 +19,13 @@ SELECT day, n FROM (SELECT EXPLODE(SEQUENCE(DATE '2026-01-01', DATE '2026-01-31'
 WHERE day BETWEEN @start_date AND @end_date
 """
 COPY = "MODEL (name shop.copy, kind INCREMENTAL_BY_TIME_RANGE (time_column day));\nSELECT day, n FROM shop.daily WHERE day BETWEEN @start_date AND @end_date"  # noqa: E501
+UNTIL = """
+from sqlmesh import signal
+
+@signal()
+def until(batch):
+    return [(start, end) for start, end in batch if start.date().isoformat() <= "2026-01-07"]
+"""
 FILES = {**ALONE, "total": "", "daily": DAILY, "copy": COPY}
 
 
@@ -48,6 +55,24 @@ def test_a_unit_that_is_not_over_is_computed_at_each_run_and_its_readers_wait(
     assert rows(engine, "SELECT max(day(day)) FROM shop.copy") == [(5,)]
     upstream = at(mergeplan, "2026-01-07 00:00:00", "--select-model", "shop.copy", "--no-auto-upstream")
     assert batches(upstream) == []
+
+
+def test_a_run_leaves_what_signals_hold_back_for_a_later_one_and_says_so(
+    mergeplan: CommandLine, engine: SparkEngine
+) -> None:
+    night, late = "2026-01-09 00:00:00", ["2026-01-08", "2026-01-09"]
+    mergeplan.write("signals/until.py", UNTIL)
+    mergeplan.edit("models/daily.sql", "name shop.daily", "name shop.daily, signals (until())")
+    mergeplan("plan", "--auto-apply", "--execution-time", "2026-01-06 05:00:00")
+
+    told, again = mergeplan("run", "--execution-time", night), at(mergeplan, night)
+    mergeplan.edit("signals/until.py", "01-07", "01-08")
+
+    assert (told.code, batches(again)) == (0, [])
+    assert "- shop.daily: 2026-01-08 - 2026-01-08 waits for `until`" in told.out
+    assert {"event": "late", "model": "shop.daily", "signals": ["until"], "intervals": [late]} in again.lines
+    assert rows(engine, "SELECT max(day(day)) FROM shop.copy") == [(7,)]
+    assert batches(at(mergeplan, night)) == [("shop.daily", late), ("shop.copy", late)]
 
 
 def test_models_restate_themselves_when_their_cron_has_struck_and_once(mergeplan: CommandLine) -> None:
