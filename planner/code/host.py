@@ -120,7 +120,7 @@ class Child:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with suppress(ValueError, OSError):  # closed under us: it was stopped
+        with suppress(ValueError, OSError), self._process.stdout:  # closed under us: it was stopped
             while line := self._process.stdout.readline(LONGEST):
                 self._answers.put(line.decode("utf-8", "replace"))
         self._answers.put(None)
@@ -128,7 +128,7 @@ class Child:
     def _hear(self) -> None:
         """What the project prints goes to our standard error, as plain text."""
         assert self._process.stderr is not None
-        with suppress(ValueError, OSError):
+        with suppress(ValueError, OSError), self._process.stderr:
             for line in self._process.stderr:
                 text = CONTROL.sub("", line.decode("utf-8", "replace").rstrip())[:2000]
                 if text:
