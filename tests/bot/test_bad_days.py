@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 
 from bot.records import State
+from bot.sandbox.faults import ApiFault
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 
@@ -101,4 +102,5 @@ def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
         getattr(bench.github.faults, fault)(method, path, times=1, **more[fault])
 
     assert_the_usual_end(bench, lived(bench))
-    assert bench.github.faults.armed() == []
+    left = {fault.path for fault in bench.github.faults.armed() if isinstance(fault, ApiFault)}
+    assert left <= {r"/app/installations/\d+/access_tokens$"}  # a token may be in hand already
