@@ -38,7 +38,8 @@ unit: $(READY)
 	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_cases.py tests/bot/test_bad_days.py $(LONG)
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
+		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/bot/test_bad_days.py $(LONG)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py
