@@ -125,7 +125,9 @@ def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
         return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
     shape = model_shape(model, parents)
     cast = types if types and model.kind is not Kind.VIEW else shape.types
-    table = Parent(shape.columns or declared, types=cast)
+    names = shape.columns or declared
+    kept = tuple(column.name for column in model.kept_columns)
+    table = Parent(names and (*names, *kept), types=(*cast, *((c.name, spelled(c.type)) for c in model.kept_columns)))
     if shape.relation is not None:
         return Followed(table, tuple(_edges(model, shape, shape.relation)))
     every = (Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in sorted(shape.reads))
@@ -144,6 +146,9 @@ def _edges(model: Model, shape: Shape, relation: Relation) -> Iterator[Edge]:
             rows = [ROWS] if parent in looked_up - deciding else []
             for each in (*sorted(read), *rows):
                 yield Edge(Node(parent, each), Node(name, column), How.MADE_FROM)
+    # Which rows a query finds at a run, and how they differ from those of the last, says when a version is in force.
+    for kept in model.kept_columns:
+        yield from (Edge(Node(parent, ROWS), Node(name, kept.name), How.MADE_FROM) for parent in sorted(shape.reads))
     for parent in sorted(shape.reads):
         # A table that is filled by time keeps the rows of its days, so its time column decides too.
         of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())

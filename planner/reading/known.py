@@ -37,7 +37,9 @@ class KnownColumns:
     def _columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         known = self._found.get(model.name)
         if known is None or known[0] is not model:
-            known = self._found[model.name] = (model, self._told(model, above))
+            told = self._told(model, above)
+            kept = {column.name: column.type for column in model.kept_columns}
+            known = self._found[model.name] = (model, told and {**told, **kept})
         return known[1]
 
     def _told(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:

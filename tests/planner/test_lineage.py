@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import RequestError
 from planner.lineage import Lineage, lineage_of
-from planner.model import Kind, Seed
+from planner.model import History, Kind, Seed
 from tests.planner.building import external, model, project
 from tests.planner.casebook import EDITED, Case, cases
 
@@ -40,6 +40,18 @@ def test_a_column_is_followed_through_models_to_the_outer_table() -> None:
         "raw.orders.amount -> s.clean.price",
         "raw.orders.day -> s.clean.day",
         "s.clean.price -> s.sums.total",
+    ]
+
+
+def test_the_columns_that_a_history_adds_are_followed_too() -> None:
+    history = {"unique_key": ("id",), "history": History(columns=("status",))}
+    past = model("s.past", "SELECT id, status FROM raw.orders", Kind.SCD_TYPE_2_BY_COLUMN, **history)
+    now = model("s.now", "SELECT id, valid_from AS since FROM s.past WHERE valid_to IS NULL")
+
+    assert [edge for edge in up("s.now.since", RAW, past, now) if "->" in edge] == [
+        "raw.orders.ROWS -> s.past.valid_from",
+        "raw.orders.ROWS -> s.past.valid_to",
+        "s.past.valid_from -> s.now.since",
     ]
 
 

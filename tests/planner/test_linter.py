@@ -21,6 +21,9 @@ BASE = {
 }
 
 
+PAST = "MODEL (name shop.past, kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns *));\nSELECT id, n FROM shop.a"
+
+
 def linted(root: Path, rules: str, sql: str, head: str = "kind FULL", **more: str) -> tuple[Violation, ...]:
     """What `shop.x` breaks of these rules."""
     files = {**BASE, "config.yaml": LINTER.format(rules=rules), "models/x.sql": f"MODEL (name shop.x, {head});\n{sql}"}
@@ -130,3 +133,9 @@ def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() 
 
     assert len(seen) > 100
     assert told == []
+
+
+def test_the_columns_that_a_history_adds_are_columns(tmp_path: Path) -> None:
+    sql = "SELECT id, valid_from FROM shop.past WHERE valid_to IS NULL"
+
+    assert not linted(tmp_path, "ambiguousorinvalidcolumn", sql, **{"models/past.sql": PAST})

@@ -217,3 +217,16 @@ def test_macros_that_call_each_other_too_often_are_ended() -> None:
 
     with pytest.raises(ProjectError, match=r"^models/a.sql:1: The macros of this file call each other more than 50000"):
         room.run(tokenize(source))
+
+
+def test_star_over_a_history_has_the_columns_that_the_history_adds(tmp_path: Path) -> None:
+    files = {
+        "models/a.sql": "MODEL (name s.a, kind FULL);\nSELECT 1 AS id, 2 AS n",
+        "models/past.sql": "MODEL (name s.past, kind SCD_TYPE_2 (unique_key id));\nSELECT id, n AS updated_at FROM s.a",
+        "models/t.sql": "MODEL (name s.t, kind FULL);\nSELECT @STAR(s.past) FROM s.past",
+    }
+
+    sql = load_project(project_of(tmp_path, files), NOW).models["s.t"].sql
+
+    assert "`valid_from`" in sql
+    assert "`valid_to`" in sql
