@@ -79,7 +79,7 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
         audits=_audits(document, (index, "audits"), given.get("audits")),
         column_descriptions=_descriptions(document, index, given.get("column_descriptions") or {}),
         description=str(given.get("description") or ""),
-        owner=str(given.get("owner") or ""),
+        owner=str(given.get("owner") or defaults.owner),
         tags=_texts(document, (index, "tags"), given.get("tags")),
         grain=(
             *_texts(document, (index, "grain"), given.get("grain")),

@@ -139,3 +139,10 @@ def test_the_columns_that_a_history_adds_are_columns(tmp_path: Path) -> None:
     sql = "SELECT id, valid_from FROM shop.past WHERE valid_to IS NULL"
 
     assert not linted(tmp_path, "ambiguousorinvalidcolumn", sql, **{"models/past.sql": PAST})
+
+
+def test_an_outer_tables_owner_is_the_defaults_one(tmp_path: Path) -> None:
+    config = CONFIG + "model_defaults: {owner: ann}\n"
+    files = {"config.yaml": config, "external_models.yaml": "- name: raw.t\n"}
+
+    assert load_project(project_of(tmp_path, files), NOW).models["raw.t"].owner == "ann"
