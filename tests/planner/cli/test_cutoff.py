@@ -121,9 +121,9 @@ def test_without_cut_off_nothing_waits(edited: CommandLine) -> None:
 
 
 def test_days_that_are_copied_are_told_apart_from_those_that_are_computed(shop: Callable[..., CommandLine]) -> None:
-    daily = DAILY_FILES["models/daily.sql"]
+    daily = DAILY_FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
     later = daily.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")
-    mergeplan = shop(later=later)
+    mergeplan = shop(later=later, daily=daily, total="", shown="", apart="")
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
     dearer = daily.replace("day, price", "day, price + CASE WHEN id = 3 THEN 1 ELSE 0 END AS price")
     mergeplan.write("models/daily.sql", dearer)

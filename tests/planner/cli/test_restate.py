@@ -14,7 +14,7 @@ from tests.planner.shop import rows
 Shop = Callable[..., CommandLine]
 AT = ("--execution-time", TODAY)
 DAILY = """
-MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1));
+MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 7));
 SELECT id, day FROM default.raw WHERE day BETWEEN @start_date AND @end_date
 """
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT count(*) AS n FROM shop.daily"
@@ -122,9 +122,8 @@ def test_what_a_failure_leaves_is_missing_and_the_next_run_fills_it(
     assert failed.code == 1
     assert mergeplan.state.loaded([daily])[daily] == (days(1, 1), days(4, 5))
     raw(engine, "01", "02", "02")
-    assert [interval for _, interval in batches(mergeplan("run", "-o", "json", *AT))][:2] == [
-        ["2026-01-02", "2026-01-03"],
-        ["2026-01-03", "2026-01-04"],
+    assert [interval for _, interval in batches(mergeplan("run", "-o", "json", *AT))][:1] == [
+        ["2026-01-02", "2026-01-04"]
     ]
     assert rows(engine, "SELECT n FROM shop.total") == [(3,)]
 
@@ -134,7 +133,7 @@ def test_a_table_by_unique_key_is_restated_whole_and_forgets_rows_that_are_gone(
 ) -> None:
     raw(engine, "01", "02", "03")
     latest = DAILY.replace("shop.daily", "shop.latest").replace(
-        "INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1)", "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
+        "INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 7)", "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
     )
     mergeplan = shop(items="", apart="", shown="", daily="", total="", latest=latest)
     restated(mergeplan)
