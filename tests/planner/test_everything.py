@@ -88,9 +88,14 @@ def journey(tmp_path: Path, engine: SparkEngine) -> Journey:
     return Journey(CommandLine(tmp_path, engine), engine, dict(BY_HAND), facts)
 
 
-def test_every_table_holds_the_rows_computed_by_hand_after_the_first_plan_and_a_run(journey: Journey) -> None:
+def test_a_shop_goes_from_its_first_plan_to_the_janitor(journey: Journey) -> None:
     _first_plan(journey)
     _days_pass(journey)
+    _a_change_is_reviewed_and_merged(journey)
+    _prod_goes_back_and_forth(journey)
+    _a_rule_changes_from_now_on(journey)
+    _an_outer_table_is_mended(journey)
+    _what_nobody_shows_is_swept(journey)
 
 
 def _first_plan(shop: Journey) -> None:
@@ -106,4 +111,75 @@ def _days_pass(shop: Journey) -> None:
     shop.does("run", at="2026-01-08")
     shop.facts |= {"end": "2026-01-08", "bern": "NULL", "rome": "1, 2"}
     shop.by_hand["customers"] = HISTORY
+    shop.shows()
+
+
+def _a_change_is_reviewed_and_merged(shop: Journey) -> None:
+    """What reads only the columns that stay keeps its table; code may read any; the merge computes nothing."""
+    shop.mergeplan.edit("models/daily_sales.sql", "SUM(cents) AS cents", "SUM(cents) AS cents, MAX(cents) AS most")
+    shop.mergeplan.edit("models/monthly_items.sql", "SUM(quantity) AS sold", "SUM(quantity) AS sold -- pieces")
+    (shop.mergeplan.root / "tests" / "test_daily_sales.yaml").unlink()
+    shop.by_hand["daily_sales"] = DAILY.replace("sum(cents)", "sum(cents), max(cents)")
+    plan = shop.does("plan", "dev", "--auto-apply", at="2026-01-08").result["plan"]
+    assert [m["name"] for m in plan["models"] if m["recomputed"]] == ["shop.daily_sales", "shop.forecast"]
+    shop.shows("shop__dev")
+    shop.shows(daily_sales=DAILY)
+    shop.does("table_diff", "prod:dev", "shop.daily_sales", code=5)
+    _merged(shop)
+    shop.shows()
+
+
+def _merged(shop: Journey) -> None:
+    merged = shop.does("plan", "--auto-apply", at="2026-01-08").result
+    assert (merged["plan"]["virtual"], merged["promotion"]["spark_jobs"]) == (True, 0)
+
+
+def _prod_goes_back_and_forth(shop: Journey) -> None:
+    shop.does("rollback", "prod")
+    shop.shows(daily_sales=DAILY)
+    shop.does("rollback", "prod")
+    shop.shows()
+
+
+def _a_rule_changes_from_now_on(shop: Journey) -> None:
+    """The rows that are there stay; the next day is computed by the new rule."""
+    shop.mergeplan.edit("models/daily_sales.sql", "SUM(cents) AS cents", "SUM(cents) * 2 AS cents")
+    looked = ("--forward-only", "--start", "2026-01-04")
+    plan = shop.does("plan", "dev", *looked, "--auto-apply", at="2026-01-08").result["plan"]
+    (daily,) = (m for m in plan["models"] if m["name"] == "shop.daily_sales")
+    assert (daily["category"], daily["preview"]) == ("forward_only", True)
+    shop.shows()
+    merged = shop.does("plan", "--forward-only", "--auto-apply", at="2026-01-08").result
+    assert (merged["plan"]["virtual"], merged["promotion"]["spark_jobs"]) == (True, 0)
+    shop.shows()
+    shop.does("run", at="2026-01-09")
+    shop.facts["end"] = "2026-01-09"
+    doubled = DAILY.replace("sum(cents)", "sum(cents * IF(order_date < DATE '2026-01-08', 1, 2)), max(cents)")
+    shop.by_hand |= {
+        "daily_sales": doubled,
+        "sales_summary": BY_HAND["sales_summary"].replace(
+            f"({DAILY}) AS d(day, n, c)", f"({doubled}) AS d(day, n, c, m)"
+        ),
+        "forecast": BY_HAND["forecast"].replace(f"({DAILY}) AS d(day, n, c)", f"({doubled}) AS d(day, n, c, m)"),
+        "order_log": f"""SELECT order_id, CASE WHEN order_date < DATE '2026-01-06' THEN '2026-01-05'
+            WHEN order_date < DATE '2026-01-08' THEN '2026-01-07' ELSE '2026-01-08' END FROM ({ORDERS})""",
+    }
+    shop.shows()
+
+
+def _an_outer_table_is_mended(shop: Journey) -> None:
+    """Restated days are computed by today's rule, and what reads them follows; a log keeps what it said."""
+    shop.engine.fetch("INSERT INTO raw.orders VALUES (7, DATE '2026-01-02', 2, 1, 5)")
+    days = ("--start", "2026-01-02", "--end", "2026-01-08")
+    shop.does("plan", "--restate-model", "raw.orders", *days, "--auto-apply", at="2026-01-09")
+    for name in ("daily_sales", "sales_summary", "forecast"):
+        shop.by_hand[name] = shop.by_hand[name].replace("DATE '2026-01-08', 1, 2", "DATE '2026-01-02', 1, 2")
+    shop.by_hand["order_log"] += " WHERE order_id < 7"
+    shop.shows()
+
+
+def _what_nobody_shows_is_swept(shop: Journey) -> None:
+    shop.does("invalidate", "dev")
+    shop.does("janitor")
+    assert not shop.engine.objects("shop__dev")
     shop.shows()

@@ -279,3 +279,11 @@ def test_an_external_model_is_the_one_of_the_projects_gateway(tmp_path: Path) ->
         "raw.orders": (Column("x", "int"),),
         "raw.elsewhere": (),
     }
+
+
+def test_a_project_that_uses_everything_is_read_whole() -> None:
+    project = load_project(Path(__file__).parent.parent / "projects" / "everything", NOW)
+
+    kinds = {model.kind for model in project.models.values()}
+    assert kinds == {*Kind}
+    assert {"shop.sales_bern", "shop.sales_rome", "shop.forecast", "raw.orders"} <= project.models.keys()
