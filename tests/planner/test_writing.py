@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,8 +68,7 @@ SELECT id, 1 AS n, name FROM raw.items WHERE at BETWEEN @start_date AND @end_dat
         (COUNTED, COUNTED.replace("batch_size 1", "batch_size 1, lookback 1"), [(1, 3, "a"), (2, 1, "c")]),
         (LOG, LOG.replace("audits", "clustered_by (id), audits"), [(1, 1, "a"), (1, 1, "b"), (2, 1, "c")]),
         (LOG, LOG.replace("name FROM", "concat(name, '!') AS name FROM"), [(1, 1, "a"), (1, 1, "b!"), (2, 1, "c!")]),
-    ],
-    ids=["copied", "taken over", "reaching back", "added copied", "added taken over"],
+    ][: None if "MERGEPLAN_CASES" in os.environ else 2],  # all of them by `make prove`
 )
 def test_what_a_crash_left_unrecorded_does_not_come_along_when_the_model_is_edited(
     before: str, after: str, rows: list[tuple[object, ...]], daily: Daily
