@@ -115,26 +115,10 @@ def build_plan(
     if target.name == PROD and request.window.start:
         raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
     graph = graph_of(models)
-    said = tuple(words)
     if target.name == PROD and request.backfill is not None:
         raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
     forward = checked(request.forward, graph, request.window.now)
-    limited, since = limited_by(graph, request.window), str(request.window.start or "")
-    if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
-        since += f" {request.window.min_intervals}"
-
-    def decided_by(words: tuple[Word, ...], known: Loaded) -> Decisions:
-        how = (limited, since, request.naming, forward, request.empty_backfill)
-        return decide(graph, base.snapshots, words, base.name, known, *how)
-
-    decided = decided_by(said, loaded)
-    if request.categories:
-        fresh = words_for(decided.changes, request.categories, request.who)
-        said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = decided_by(said, loaded)
-    blind = decided
-    if any(change.rule == "same-data" for change in decided.changes):
-        blind = decided_by(said, replace(loaded, contents=None))
+    decided, blind, said = _decided(graph, base, loaded, request, tuple(words), forward)
     loaded, snapshots = taken_over(loaded, decided.changes), dict(decided.snapshots)
     changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
     lost = history_lost(changes)
@@ -186,6 +170,27 @@ def relied_on(
     }
     copied = {each.old.table: loaded.of(each.old) for each in changes if each.copies and each.missing and each.old}
     return {table: timeline for table, timeline in (*found.items(), *copied.items()) if timeline}
+
+
+def _decided(
+    graph: Graph, base: Environment, loaded: Loaded, request: Request, said: tuple[Word, ...], forward: ForwardOnly
+) -> tuple[Decisions, Decisions, tuple[Word, ...]]:
+    """What is decided, what would be if no table had been compared, and all words: those said before and these."""
+    limited, since = limited_by(graph, request.window), str(request.window.start or "")
+    if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
+        since += f" {request.window.min_intervals}"
+
+    def by(words: tuple[Word, ...], known: Loaded) -> Decisions:
+        how = (limited, since, request.naming, forward, request.empty_backfill)
+        return decide(graph, base.snapshots, words, base.name, known, *how)
+
+    decided = by(said, loaded)
+    if request.categories:
+        fresh = words_for(decided.changes, request.categories, request.who)
+        said = (*(word for word in said if word.model not in request.categories), *fresh)
+        decided = by(said, loaded)
+    compared = any(change.rule == "same-data" for change in decided.changes)
+    return decided, by(said, replace(loaded, contents=None)) if compared else decided, said
 
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
