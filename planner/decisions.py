@@ -305,19 +305,22 @@ def _decide_change(
         # what a reader does not feel of the edit it does not feel of the empty table either: it keeps its rows
         decided.told[name] = _as_told(whole, sides[1].seen) if differs and word is None else whole.seen
     decided.effects[name] = difference(old.seen, decided.seen(name))
+    change = _changed(old, snapshot, found, edited, recomputed=rebuilt and model.kind.is_stored)
+    return replace(change, shares=base_name if keeps else None, word=word)
+
+
+def _changed(old: Snapshot, new: Snapshot, found: Verdict, edited: bool, *, recomputed: bool) -> Change:
     return Change(
-        name=name,
+        name=new.name,
         change=_change_kind(found, edited),
         category=found.category,
         rule=found.rule,
         reason=found.reason,
         columns=found.columns,
         old=old,
-        new=snapshot,
-        recomputed=rebuilt and model.kind.is_stored,
-        shares=base_name if keeps else None,
-        word=word,
-        diff=_diff(old.model, model) if edited else "",
+        new=new,
+        recomputed=recomputed,
+        diff=_diff(old.model, new.model) if edited else "",
     )
 
 
@@ -367,20 +370,9 @@ def _go_forward(
     decided.going.add(name)
     decided.snapshots[name] = snapshot
     decided.effects[name] = difference(old.seen, snapshot.seen)
-    return Change(
-        name=name,
-        change=_change_kind(found, edited),
-        category=found.category,
-        rule=found.rule,
-        reason=found.reason,
-        columns=found.columns,
-        old=old,
-        new=snapshot,
-        recomputed=model.kind.is_stored and (not is_kept or asked.since is not None),
-        shares=base_name if is_kept and asked.since is None else None,
-        forward=forward,
-        diff=_diff(old.model, model) if edited else "",
-    )
+    anew = not is_kept or asked.since is not None
+    change = _changed(old, snapshot, found, edited, recomputed=model.kind.is_stored and anew)
+    return replace(change, shares=None if anew else base_name, forward=forward)
 
 
 def _look_at_columns(old: Snapshot, new: Snapshot, forward: Forward, decided: Decisions) -> None:

@@ -44,11 +44,6 @@ class Kind(StrEnum):
         return self in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_PARTITION) or self.keeps_history
 
     @property
-    def restates_whole(self) -> bool:
-        """True when a table of this kind is computed again as a whole or not at all."""
-        return self.is_stored and self is not Kind.INCREMENTAL_BY_TIME_RANGE
-
-    @property
     def keeps_history(self) -> bool:
         """True when the table holds what its query would not return any more: to build it anew loses that."""
         return self is Kind.INCREMENTAL_UNMANAGED or self.is_scd

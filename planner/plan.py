@@ -238,6 +238,13 @@ def build_run(
 
     behind = caught_up(graph, environment.snapshots, loaded, window, spared, asked)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
+    return replace(in_place(environment, graph, changes, loaded, window), late=late)
+
+
+def in_place(
+    environment: Environment, graph: Graph, changes: tuple[Change, ...], loaded: Loaded, window: Window
+) -> Plan:
+    """The plan that fills tables of an environment with these changes, and shows nothing anew."""
     promise = promise_of(changes)
     return Plan(
         id=identity(promise, environment.name, environment.name, changes, Request(window)),
@@ -250,7 +257,6 @@ def build_run(
         views=ViewChanges(),
         parents=graph.parents,
         relies=relied_on(graph, environment.snapshots, changes, loaded),
-        late=late,
     )
 
 

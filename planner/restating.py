@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from planner.change import Change, ChangeKind, Columns
-from planner.environment import PROD, Environment, ViewChanges
+from planner.environment import PROD, Environment
 from planner.errors import RequestError
 from planner.graph import graph_of
 from planner.intervals import Timeline, subtract
-from planner.plan import Plan, Request, identity, promise_of, relied_on
+from planner.plan import Plan, in_place
 from planner.restatement import LeftOut, Past, Restatement, cascade, outdated, restated_time, with_outer_tables
 from planner.schedule import Loaded, Window
 from planner.selection import Changed, select
@@ -41,20 +42,8 @@ def build_restatement(
         raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
     forgets, touched = outdated(environment, past, restated, chosen, window)
     changes = tuple(_restated(shown[name], restated[name], name in chosen) for name in inner.order if name in restated)
-    promise = promise_of(changes)
-    return Plan(
-        id=identity(promise, environment.name, environment.name, changes, Request(window)),
-        promise=promise,
-        environment=environment.name,
-        base=environment.name,
-        old=environment,
-        new=environment,
-        changes=changes,
-        views=ViewChanges(),
-        parents=inner.parents,
-        restatement=Restatement(forgets, left_out, touched),
-        relies=relied_on(inner, shown, changes, Loaded(_less(loaded, forgets))),
-    )
+    plan = in_place(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
+    return replace(plan, restatement=Restatement(forgets, left_out, touched))
 
 
 def _less(loaded: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:

@@ -88,7 +88,6 @@ class _Reader:
         }
         self.source, self.scope = source, scope
         self.query: Part | None = None
-        self.query_at: Token | None = None
         self.after_query = False
         self.before: list[Statement] = []
         self.after: list[Statement] = []
