@@ -61,6 +61,11 @@ class ViewChanges:
     swapped: tuple[View, ...] = ()
     dropped: tuple[View, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every view that it touches."""
+        return tuple(view.name for view in (*self.added, *self.swapped, *self.dropped))
+
 
 def checked_name(name: str) -> str:
     """The environment's name in lower case; RequestError unless it is 1 to 64 of a-z, 0-9 and _."""

@@ -19,6 +19,14 @@ class Stage(StrEnum):
     PROMOTE = "promote"
 
 
+class Recovery(StrEnum):
+    """How an unfinished promotion ended when it was taken up again."""
+
+    FINISHED = "finished"
+    UNDONE = "undone"  # every view shows again what it showed before
+    STUCK = "stuck"  # neither can be done now: it stays pending
+
+
 @dataclass(frozen=True)
 class StageStarted:
     """A stage begins; `total` counts its tables, batches or views."""
@@ -185,6 +193,37 @@ class PromotionFound:
 
 
 @dataclass(frozen=True)
+class PromotionRecovered:
+    """What became of a promotion that a crash left unfinished: `views` are those that came, moved or went with it."""
+
+    environment: str
+    revision: int
+    plan_id: str
+    action: str  # what it was: promoted, rolled_back, dropped
+    views: tuple[str, ...]
+    ended: Recovery
+    message: str = ""  # why it was not finished
+
+
+@dataclass(frozen=True)
+class PromotionPending:
+    """A promotion is unfinished, and whoever found it only looks; `holder` is at work on it, '' when nobody is."""
+
+    environment: str
+    revision: int
+    views: tuple[str, ...]
+    holder: str
+
+
+@dataclass(frozen=True)
+class EnvironmentAwaited:
+    """A promotion of an environment is under way elsewhere, and is waited for."""
+
+    environment: str
+    holder: str
+
+
+@dataclass(frozen=True)
 class TableDropped:
     """The janitor dropped a physical table."""
 
@@ -211,6 +250,9 @@ Event = (
     | Promoted
     | PromotionUndone
     | PromotionFound
+    | PromotionRecovered
+    | PromotionPending
+    | EnvironmentAwaited
     | TableDropped
 )
 Emit = Callable[[Event], None]

@@ -25,7 +25,7 @@ from planner.model import Kind
 from planner.outside import ask_outside
 from planner.plan import Plan
 from planner.project import Project
-from planner.promotion import promote, recover
+from planner.promotion import check_not_stuck, promote, recover
 from planner.reaudit import ask_new_audits
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
@@ -82,7 +82,7 @@ def apply(
     emit = _one_at_a_time(emit)
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
-    recover(store, engine, emit, lease)
+    check_not_stuck(recover(store, engine, emit, lease), {plan.environment})
     _check_unmoved(plan, store)
     if plan.restatement is not None:
         forget_restated(plan, store, lease, emit)

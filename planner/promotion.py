@@ -7,8 +7,9 @@ finds it pending therefore simply does it all again, from wherever it stopped.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,9 +18,12 @@ from planner.environment import PROD, Environment, View, ViewChanges, view_chang
 from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
 from planner.events import (
     Emit,
+    EnvironmentAwaited,
     Promoted,
     PromotionFound,
+    PromotionRecovered,
     PromotionUndone,
+    Recovery,
     Stage,
     StageStarted,
     ViewDropped,
@@ -33,6 +37,9 @@ from planner.state import Action, Lease, Promotion, Revision, StateStore
 THREADS = 2  # the catalog has one lock: more of them gain nothing
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.2
+IN_ITS_PLACE = ("EXPECT_VIEW_NOT_TABLE", "WRONG_COMMAND_FOR_OBJECT_TYPE")  # a table stands where a view should
+Spared = Callable[[View], bool]
+RECOVERY = "recovery"  # how it calls itself while it holds an environment
 
 
 def promote(
@@ -57,22 +64,58 @@ def promote(
     return _carry_out(store, engine, lease, promotion, emit)
 
 
-def recover(store: StateStore, engine: Engine, emit: Emit, lease: Lease | None = None) -> tuple[str, ...]:
-    """Finish every promotion that a crash left pending, or undo it where it cannot be finished; their environments.
+def recover(
+    store: StateStore,
+    engine: Engine,
+    emit: Emit,
+    lease: Lease | None = None,
+    *,
+    await_: Collection[str] = (),
+    wait: float = 0.0,
+) -> tuple[PromotionRecovered, ...]:
+    """Finish every promotion that a crash left pending, or undo it where it cannot be finished; what became of each.
 
-    One whose environment another living process holds is that process's own business; `lease` is the one we hold.
+    One whose environment another living process holds is that process's own business, and is waited for `wait` seconds
+    when it is among `await_`: LeaseHeld when that is not enough. `lease` is the one we hold.
     """
-    recovered: list[str] = []
+    recovered: list[PromotionRecovered] = []
     for name in dict.fromkeys(promotion.environment for promotion in store.pending_promotions()):
         if lease and lease.name == name:
             recovered += _recover_one(store, engine, lease, emit)
             continue
         try:
-            with store.lease(name, "recovery") as taken:
+            with _turn(store, name, emit, wait if name in await_ else 0.0) as taken:
                 recovered += _recover_one(store, engine, taken, emit)
         except LeaseHeld:
-            continue
+            if name in await_:
+                raise
     return tuple(recovered)
+
+
+def check_not_stuck(recovered: Iterable[PromotionRecovered], names: Collection[str]) -> None:
+    """Refused when the promotion of one of these environments could be neither finished nor undone."""
+    for each in recovered:
+        if each.ended is Recovery.STUCK and each.environment in names:
+            raise Refused(
+                f"The promotion of `{each.environment}` to revision {each.revision} was interrupted, and can be "
+                f"neither finished nor undone now: {each.message}",
+                hint="Mend that and run this again: until then its views may be of two revisions.",
+            )
+
+
+@contextmanager
+def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lease]:
+    """The lease of an environment, waited for after saying for whom."""
+    with ExitStack() as held:
+        try:
+            lease = held.enter_context(store.lease(name, RECOVERY))
+        except LeaseHeld:
+            if not wait:
+                raise
+            holder = store.holder(name)
+            emit(EnvironmentAwaited(name, holder.holder if holder else ""))
+            lease = held.enter_context(store.lease(name, RECOVERY, wait=wait))
+        yield lease
 
 
 def rollback(
@@ -109,27 +152,36 @@ def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: E
     return promote(store, engine, lease, old, Environment(lease.name), emit=emit, who=who, action=Action.DROPPED)
 
 
-def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[str]:
+def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[PromotionRecovered]:
     # Read again under the lease: in the meantime somebody may have finished it.
     mine = [promotion for promotion in store.pending_promotions() if promotion.environment == lease.name]
+    done = []
     for promotion in mine:
         emit(PromotionFound(promotion.environment, promotion.new.revision))
+        ended, message = Recovery.FINISHED, ""
         try:
             _carry_out(store, engine, lease, promotion, emit)
-        except QueryError:
-            continue  # it is undone, and was told
-    return [promotion.environment for promotion in mine]
+        except QueryError as error:
+            left = {each.id for each in store.pending_promotions()}
+            ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message
+        new, views = promotion.new, promotion.changes.names
+        told = PromotionRecovered(
+            new.name, new.revision, new.plan_id, str(promotion.action), views, ended, message
+        )  # fmt: skip
+        emit(told)
+        done.append(told)
+    return done
 
 
 def _carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
     changes = promotion.changes
-    emit(StageStarted(Stage.PROMOTE, len(changes.added) + len(changes.swapped) + len(changes.dropped)))
+    emit(StageStarted(Stage.PROMOTE, len(changes.names)))
     swapping = _Swapping(store, engine, lease, promotion, emit)
     try:
         swapping.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
         raise  # another process is at it, or the journal cannot be written: the next one finishes it
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         _undo(swapping, error)
         raise
     store.finish_promotion(lease, promotion)
@@ -146,15 +198,15 @@ def _carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promo
     return done
 
 
-def _undo(swapping: _Swapping, error: Exception) -> None:
+def _undo(swapping: _Swapping, error: BaseException) -> None:
     """Every view back to the old map; what cannot be put back stays pending, for the next process to finish."""
-    promotion = swapping.promotion
+    promotion, swapping.goes_back = swapping.promotion, True
     try:
         swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
+        swapping.store.roll_back_promotion(swapping.lease, promotion)
     except Exception:
         return
-    swapping.store.roll_back_promotion(swapping.lease, promotion)
-    swapping.emit(PromotionUndone(promotion.environment, str(error)))
+    swapping.emit(PromotionUndone(promotion.environment, str(error) or "it was interrupted."))
 
 
 class _Swapping:
@@ -162,7 +214,8 @@ class _Swapping:
 
     def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
-        self._refused: set[str] = set()  # views that Spark would not swap: they are as they were
+        self.goes_back = False
+        self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
         self._columns: Mapping[str, tuple[Column, ...]] = {
             name: table.columns for name, table in store.physical_tables().items()
@@ -189,10 +242,14 @@ class _Swapping:
                 done.result()
 
     def _swap(self, view: View) -> None:
+        if view.table not in self._columns:
+            gone = QueryError(f"The table `{view.table}`, which `{view.name}` is to show, is gone.")
+            self._give_up(view, gone, self._has_no_table)
+            return
         columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
         table = ".".join(f"`{part}`" for part in view.table.split("."))
         self.store.check(self.lease)
-        self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"))
+        self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
         self._run_statements(view)
         self.store.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
@@ -208,15 +265,16 @@ class _Swapping:
         """What the model says of its view, each time that this is made or moved."""
         statements = beside(view.statements, EVALUATING, view.name, {}, {}, None, datetime.now(UTC))
         if statements:
-            self._attempt(view, lambda: _run(self.engine, statements))
+            self._attempt(view, lambda: _run(self.engine, statements), self._was_refused)
 
     def _drop(self, view: View) -> None:
         self.store.check(self.lease)
-        self._attempt(view, lambda: self.engine.drop_view(view.name))
+        self._attempt(view, lambda: self.engine.drop_view(view.name), _never)
         self.store.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewDropped(view.name))
 
-    def _attempt(self, view: View, step: Callable[[], object]) -> None:
+    def _attempt(self, view: View, step: Callable[[], object], spared: Spared) -> None:
+        """Try a step; given up, on the way back it may be left out where `spared` says that it changes nothing."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 step()
@@ -225,17 +283,35 @@ class _Swapping:
                 raise
             except Exception as error:  # a catalog may be busy for a moment
                 if attempt == ATTEMPTS:
-                    self._give_up(view, error)
+                    self._give_up(view, error, spared)
                     return
                 self._pause.wait(PAUSE_SECONDS * attempt)
 
-    def _give_up(self, view: View, error: Exception) -> None:
-        # On the way back a view that was refused on the way there needs nothing: perhaps a table is in its place.
-        if isinstance(error, QueryError) and view.name in self._refused:
-            return
+    def _give_up(self, view: View, error: Exception, spared: Spared) -> None:
         if isinstance(error, QueryError):
+            # A table in the view's place was there before, and is no view of ours to put back.
+            if self.goes_back and ((error.condition or "").split(".")[0] in IN_ITS_PLACE or spared(view)):
+                return
             self._refused.add(view.name)
         raise error
+
+    def _was_refused(self, view: View) -> bool:
+        return view.name in self._refused
+
+    def _has_no_table(self, view: View) -> bool:
+        """True when the view's table is gone: nothing can show it, and the next plan finds it missing and builds it."""
+        return self._is_gone(view.table)
+
+    def _is_gone(self, table: str) -> bool:
+        schema, _, name = table.rpartition(".")
+        try:
+            return table not in self._columns or name.lower() not in self.engine.objects(schema)
+        except QueryError:
+            return False
+
+
+def _never(_view: View) -> bool:
+    return False
 
 
 def _run(engine: Engine, statements: tuple[str, ...]) -> None:

@@ -52,7 +52,7 @@ def create_test(
     mergeplan create_test shop.daily --var start 2026-01-01 \\
         --query shop.items "select * from shop.items"
     """
-    with opened(root, gateway) as work:
+    with opened(root, gateway, only_looks=True) as work:
         found = work.project.models.get(model.lower())
         if found is None:
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
@@ -60,6 +60,7 @@ def create_test(
         title = name or f"test_{short}"
         file = _file(work, path or f"test_{short}.yaml", overwrite)
         _check_name(work, title, file)
+        work.look()
         inputs = {_table(found, table): _input(work, _table(found, table), sql) for table, sql in queries}
         body: Written = {"model": found.name, "inputs": inputs, "outputs": {"query": []}}
         if variables:

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 from rich.cells import cell_len
 
-from planner.cli.json_lines import line
+from planner.cli.json_lines import JsonLines, line
+from planner.cli.unfinished import on_stderr
 from planner.cli.workspace import opened, workspace
 from planner.engine import Connection, Rows
 from planner.errors import RequestError
@@ -33,11 +34,14 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
     """
     if not sql.strip():
         raise RequestError("The query is empty.")
-    with opened(root, gateway) as work:
+    told = JsonLines()
+    hear = told.event if output == "json" else on_stderr
+    with opened(root, gateway, hear=hear, only_looks=True) as work:
+        work.look()
         rows = work.engine.fetch(sql, limit)
     if output == "json":
         listed = [[plain(value) for value in row] for row in rows.rows]
-        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": listed})
+        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": listed, **told.unfinished})
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.columns)

@@ -33,18 +33,19 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
     mergeplan diff prod
     mergeplan diff prod dev
     """
-    with opened(root, gateway) as work:
+    out = JsonLines() if output == "json" else Terminal()
+    with opened(root, gateway, hear=out.event, only_looks=True) as work:
         shown = work.environment(checked_name(environment))
         models = _models(work.environment(checked_name(other))) if other else _local(work, shown)
         request = Request(Window(work.now), naming=shown.naming)
         plan = build_plan(models, shown, shown, work.loaded()[0], request)
-    if output == "json":
+    if isinstance(out, JsonLines):
         found = [{key: each[key] for key in KEYS} for each in plan_json(plan, {})["models"]]
         about = {"environment": shown.name, "other": other, "different": bool(found), "models": found}
-        JsonLines().result(True, None, about)
+        out.result(True, None, about)
     else:
         what = f"the `{checked_name(other)}` environment" if other else "the project"
-        Terminal().show(difference_text(plan, what))
+        out.show(difference_text(plan, what))
     return 1 if plan.changes else 0
 
 

@@ -11,14 +11,14 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
 from planner.cli.running import LEASE_WAIT, Output
 from planner.cli.terminal import Terminal, counted
-from planner.cli.workspace import opened, workspace
+from planner.cli.workspace import Workspace, opened, workspace
 from planner.environment import PROD, Environment, checked_name
 from planner.errors import RequestError
-from planner.events import Promoted, silent
+from planner.events import Promoted, PromotionRecovered, Recovery, silent
 from planner.janitor import drop_expired, expired, sweep, unneeded
-from planner.promotion import drop_environment, recover
+from planner.promotion import drop_environment
 from planner.promotion import rollback as roll_back
-from planner.state import Revision
+from planner.state import Action, Revision, StateStore
 
 
 @click.command()
@@ -33,14 +33,15 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     mergeplan environments prod
     mergeplan environments --output json
     """
-    with opened(root, gateway) as work:
+    out = _output(output)
+    with opened(root, gateway, hear=out.event, only_looks=True) as work:
         if environment is None:
             rows = [_environment(each) for each in work.store.environments()]
         else:
             name = work.environment(checked_name(environment)).name
             rows = [_revision(each) for each in work.store.history(name)]
-    if output == "json":
-        JsonLines().result(True, None, {"revisions" if environment else "environments": rows})
+    if isinstance(out, JsonLines):
+        out.result(True, None, {"revisions" if environment else "environments": rows})
     elif rows:
         click.echo(_aligned(rows))
     else:
@@ -65,10 +66,12 @@ def rollback(
     mergeplan rollback prod --to 3
     """
     name, out = checked_name(environment), _output(output)
-    with opened(root, gateway) as work:
+    with opened(root, gateway, hear=out.event, about={name}) as work:
         work.environment(name)
-        recover(work.store, work.engine, out.event)
         with work.store.lease(name, f"rollback of {name}", wait=LEASE_WAIT) as lease:
+            work.settle(lease)
+            if (found := _finished(work, name, Action.ROLLED_BACK)) and _went_there(work.store, found, revision):
+                return _again(out, found, f"The interrupted rollback of `{name}` is finished")
             jobs = work.engine.jobs()
             done = roll_back(work.store, work.engine, lease, revision, emit=out.event, who=who, note=note)
             jobs = work.engine.jobs() - jobs
@@ -91,11 +94,15 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     name, out = checked_name(environment), _output(output)
     if name == PROD:
         raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
-    with opened(root, gateway) as work:
-        work.environment(name)
+    with opened(root, gateway, hear=out.event, about={name}) as work:
         with work.store.lease(name, f"invalidation of {name}", wait=LEASE_WAIT) as lease:
-            recover(work.store, work.engine, out.event, lease)
-            done = drop_environment(work.store, work.engine, lease, emit=out.event, who=who)
+            work.settle(lease)
+            found = _finished(work, name, Action.DROPPED)
+            if found is None or work.store.environment(name).exists:
+                work.environment(name)
+                done = drop_environment(work.store, work.engine, lease, emit=out.event, who=who)
+            else:
+                done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
         work.store.forget_words(name)
         tables = sweep(work.store, work.engine, work.now, orphans=True, emit=out.event)
     _told(out, done, 0, f"`{name}` is gone, and with it {counted(len(tables), 'table')}", tables=list(tables))
@@ -119,7 +126,7 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
     mergeplan janitor --days 3 --dry-run
     """
     out = _output(output)
-    with opened(root, gateway) as work:
+    with opened(root, gateway, hear=out.event, only_looks=dry_run) as work:
         retention = work.retention if days is None else timedelta(days=days)
         retention = timedelta(0) if ignore_ttl else retention
         pinned = {name.lower() for name in work.project.config.pinned_environments}
@@ -127,7 +134,6 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
             over = expired(work.store, work.now, pinned)
             tables = tuple(unneeded(work.store, work.now, retention))
         else:
-            recover(work.store, work.engine, out.event)
             over = drop_expired(work.store, work.engine, work.now, pinned, emit=silent)
             tables = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=out.event)
     if isinstance(out, JsonLines):
@@ -151,12 +157,33 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     \b
     mergeplan migrate
     """
-    with opened(root, gateway) as work:
+    out = _output(output)
+    with opened(root, gateway, hear=out.event, only_looks=True) as work:
         work.store.environments()
-    if output == "json":
-        JsonLines().result(True)
+    if isinstance(out, JsonLines):
+        out.result(True)
     else:
         click.echo("The state database is up to date.")
+    return 0
+
+
+def _finished(work: Workspace, name: str, action: Action) -> PromotionRecovered | None:
+    """The promotion of that sort which a crash had left, and which this verb has just finished."""
+    mine = (each for each in work.recovered if each.environment == name and each.ended is Recovery.FINISHED)
+    return next((each for each in mine if each.action == action), None)
+
+
+def _went_there(store: StateStore, found: PromotionRecovered, revision: int | None) -> bool:
+    """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
+    if revision is None:
+        return True
+    rows = {row.revision: row.snapshots for row in store.history(found.environment)}
+    return rows.get(revision) == rows[found.revision]
+
+
+def _again(out: Output, found: PromotionRecovered, sentence: str) -> int:
+    done = Promoted(found.environment, found.revision, 0, len(found.views), 0, 0)
+    _told(out, done, 0, f"{sentence}; this is its revision {found.revision}")
     return 0
 
 

@@ -17,13 +17,17 @@ from planner.events import (
     AuditRan,
     BatchDone,
     Compared,
+    EnvironmentAwaited,
     EnvironmentTouched,
     Event,
     ModelFailed,
     ModelLate,
     ModelSkipped,
     PromotionFound,
+    PromotionPending,
+    PromotionRecovered,
     PromotionUndone,
+    Recovery,
     RestatedThemselves,
     StageStarted,
     TableAwaited,
@@ -48,6 +52,7 @@ class JsonLines:
         self._audits: list[Json] = []
         self._snapshots: Mapping[str, Snapshot] = {}
         self._plan: Json | None = None
+        self.unfinished: Json = {}  # promotions that did not come to their end: "recovered", "pending"
         self._copied: dict[str, list[list[str]]] = {}  # model -> stretches whose rows came from its old table
 
     def lint(self, found: Sequence[Violation]) -> None:
@@ -126,14 +131,28 @@ class JsonLines:
             case ModelLate(model, signals, late):
                 waits = [interval_json(each) for each in late]
                 line({"event": "late", "model": model, "signals": list(signals), "intervals": waits})
-            case PromotionFound(environment, revision):
-                line({"event": "recovered", "environment": environment, "revision": revision})
+            case PromotionFound() | PromotionRecovered() | PromotionPending() | EnvironmentAwaited():
+                self._promotion(event)
             case PromotionUndone(environment, message):
                 line({"event": "undone", "environment": environment, "message": message})
             case TableDropped(table):
                 line({"event": "dropped", "table": table})
             case _:
                 pass
+
+    def _promotion(self, event: PromotionFound | PromotionRecovered | PromotionPending | EnvironmentAwaited) -> None:
+        """What is known of a promotion that did not come to its end."""
+        match event:
+            case PromotionFound(environment, revision):
+                line({"event": "recovered", "environment": environment, "revision": revision})
+            case PromotionRecovered(environment, ended=Recovery.FINISHED, views=views):
+                self.unfinished.setdefault("recovered", {})[environment] = list(views)
+            case PromotionPending(environment, revision, views, holder):
+                self.unfinished.setdefault("pending", {})[environment] = list(views)
+                told = {"environment": environment, "revision": revision, "views": list(views), "for": holder or None}
+                line({"event": "pending", **told})
+            case EnvironmentAwaited(environment, holder):
+                line({"event": "waiting", "environment": environment, "for": holder})
 
     def warn(self, message: str) -> None:
         """Something that went wrong beside the plan."""
@@ -154,7 +173,7 @@ class JsonLines:
             result["backfill"] = {"rows": outcome.filled.rows, "batches": outcome.filled.batches}
         if outcome is not None and outcome.promoted is not None:
             result["promotion"] = promotion_json(outcome)
-        line({**result, **(more or {})})
+        line({**result, **self.unfinished, **(more or {})})
 
     def _audit(self, model: str, result: AuditResult) -> Json:
         snapshot = self._snapshots.get(model)

@@ -28,6 +28,7 @@ from planner.cli.planning import (
 from planner.cli.running import LEASE_WAIT, Output, carried_out, estimates, then_run, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
+from planner.environment import PROD
 from planner.errors import MergeplanError, Refused
 from planner.executor import Outcome
 from planner.plan import Plan
@@ -132,8 +133,10 @@ def plan(
         **{name: flags[name] for name in MORE},
     )
     out: Output = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway, "backfill", flags["execution_time"]) as work:
+    looks = flags["explain"]
+    with opened(root, gateway, "backfill", flags["execution_time"], hear=out.event, only_looks=looks) as work:
         asked = checked_request(work, asked)
+        work.about = frozenset({asked.environment, PROD})
         if isinstance(out, Terminal):  # a program says itself what it wants
             settings = work.project.config.plan
             out.diffs = not (settings.no_diff or flags["no_diff"])
@@ -173,7 +176,7 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
     mergeplan apply 3f9c0a1b2d4e
     """
     out: Output = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway, "backfill") as work:
+    with opened(root, gateway, "backfill", hear=out.event, about={PROD}) as work:
         asked = saved_request(work, plan_id)
         now = unmoved(work, plan_id, asked)
         out.plan(now, estimates(work, now))

@@ -17,7 +17,6 @@ from planner.forward import ForwardOnly
 from planner.graph import graph_of
 from planner.model import Model
 from planner.plan import Category, Plan, Request, build_plan
-from planner.promotion import recover
 from planner.reading.environments import naming_of
 from planner.restating import build_restatement
 from planner.schedule import Window
@@ -213,8 +212,7 @@ def unmoved(work: Workspace, plan_id: str, asked: Asked) -> Plan:
 def current(work: Workspace, planned: Plan, asked: Asked, lease: Lease) -> Plan:
     """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
     promotion half done. The same id means the same decisions."""
-    if work.store.pending_promotions():
-        recover(work.store, work.engine, lambda _event: None, lease)
+    work.settle(lease)
     again = _planned_again(work, asked)
     if again.id != planned.id:
         raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{asked.environment}` again.")

@@ -45,7 +45,7 @@ def audit(
     """
     out: Output = JsonLines() if output == "json" else Terminal()
     results = []
-    with opened(root, gateway) as work:
+    with opened(root, gateway, hear=out.event, only_looks=True) as work:
         shown = work.environment(checked_name(environment))
         if isinstance(out, JsonLines):
             out.knows(shown.snapshots)

@@ -49,7 +49,7 @@ def run(environment: str, root: Path, gateway: str | None, output: str, **flags:
     """
     out: Output = JsonLines() if output == "json" else Terminal()
     name = checked_name(environment)
-    with opened(root, gateway, "backfill", flags["execution_time"]) as work:
+    with opened(root, gateway, "backfill", flags["execution_time"], hear=out.event, about={name}) as work:
         wanted = Wanted(_window(work, flags), flags["select_model"], not flags["no_auto_upstream"], flags["note"])
         before = work.environment(name).revision
         with ExitStack() as turn:

@@ -12,6 +12,7 @@ from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
 from planner.cli.openlineage import openlineage
 from planner.cli.terminal import Terminal
+from planner.cli.unfinished import LEASE_WAIT as LEASE_WAIT  # others import it from here
 from planner.cli.workspace import Workspace
 from planner.code.running import running
 from planner.costs import Estimate
@@ -26,12 +27,10 @@ from planner.graph import graph_of
 from planner.intervals import Timeline, subtract
 from planner.model import Model
 from planner.plan import Plan, build_run
-from planner.promotion import recover
 from planner.schedule import Readiness, Window
 from planner.selection import select
 from planner.state import Lease
 
-LEASE_WAIT = 3600.0  # seconds to stand in line for an environment that somebody else is changing
 Output = Terminal | JsonLines
 
 
@@ -47,7 +46,7 @@ class Wanted:
 
 def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lease) -> tuple[Plan, Outcome | None]:
     """What is due in an environment, told and computed; None when it is nothing."""
-    recover(work.store, work.engine, out.event, lease)
+    work.settle(lease)
     environment, prod = work.environment(name), work.store.environment(PROD)
     restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
     loaded, chosen = work.loaded()[0], _chosen(work, environment, wanted)

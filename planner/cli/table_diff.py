@@ -58,11 +58,12 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
         raise RequestError(f"`{sides}` does not name two tables or environments.", hint=FORM)
     options = _options(flags)
     found = []
-    with opened(root, gateway) as work:
+    out = JsonLines() if output == "json" else Terminal()
+    with opened(root, gateway, hear=out.event, only_looks=True) as work:
         tables = "." in first and "." in second
         if tables and (model or flags["select_model"]):
             raise RequestError("Two tables are no environments in which a model could be compared.", hint=FORM)
-        out = JsonLines() if output == "json" else Terminal()
+        work.look()
         for diff in (
             _of_tables(work, (first, second), options)
             if tables

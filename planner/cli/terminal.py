@@ -19,11 +19,13 @@ from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
 from planner.cli.tests_text import show_tests
+from planner.cli.unfinished import on_stderr, recovered_text
 from planner.costs import Estimate
 from planner.events import (
     AuditRan,
     BatchDone,
     Compared,
+    EnvironmentAwaited,
     EnvironmentTouched,
     Event,
     ModelFailed,
@@ -32,6 +34,8 @@ from planner.events import (
     ModelStarted,
     ModelUpToDate,
     PromotionFound,
+    PromotionPending,
+    PromotionRecovered,
     PromotionUndone,
     RestatedThemselves,
     Stage,
@@ -180,6 +184,14 @@ class Terminal:
                 self._line(Text(f"- {touched_text(event)}", style="dim"))
             case PromotionFound(environment, _):
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
+            case PromotionRecovered():
+                self._end()
+                if text := recovered_text(event):
+                    self.say(f"\n{text}")
+            case PromotionPending():
+                on_stderr(event)
+            case EnvironmentAwaited(environment, holder):
+                self._line(Text(f"- waiting for {holder}, which is changing `{environment}`", style="dim"))
             case PromotionUndone(environment, message):
                 self._failed = True
                 self._line(Text(f"✘ `{environment}` shows again what it showed before: {message}", style="red"))

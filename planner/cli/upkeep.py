@@ -11,6 +11,7 @@ import click
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
 from planner.cli.terminal import counted
+from planner.cli.unfinished import on_stderr
 from planner.cli.workspace import Workspace, opened, workspace
 from planner.errors import MergeplanError
 
@@ -26,7 +27,8 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
     mergeplan info
     mergeplan info --skip-connection
     """
-    with opened(root, gateway) as work:
+    out = JsonLines() if output == "json" else None
+    with opened(root, gateway, hear=out.event if out else on_stderr, only_looks=True) as work:
         project = work.project
         facts: dict[str, object] = {
             "version": version("mergeplan"),
@@ -37,8 +39,8 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
             "tests": len(project.tests),
         }
         reached = skip_connection or _ask(work, facts)
-    if output == "json":
-        JsonLines().result(reached, None, facts)
+    if out:
+        out.result(reached, None, facts)
     else:
         for name, value in facts.items():
             click.echo(f"{name + ':':<14} {value}")

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -16,10 +16,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from planner.cli.unfinished import finish, on_stderr, tell
 from planner.code.host import hide_ourselves
 from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
+from planner.events import Emit, PromotionRecovered
 from planner.gateways import routed
 from planner.graph import graph_of
 from planner.janitor import RETENTION
@@ -31,7 +33,7 @@ from planner.reading.environments import environment_ttl, ttl
 from planner.reading.gateways import gateways_apart
 from planner.schedule import Loaded
 from planner.spark.engine import open_engine
-from planner.state import StateStore
+from planner.state import Lease, StateStore
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +52,10 @@ class Workspace:
     profile: str
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     open_engine: OpenEngine = open_engine
+    hear: Emit = on_stderr
+    only_looks: bool = False  # it tells of what a crash left half promoted, and leaves it so
+    about: frozenset[str] = frozenset()  # the environments on which what is done rests
+    recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and this verb took up
 
     def __post_init__(self) -> None:
         if os.environ.get(STATE_URL) or os.environ.get(OPENLINEAGE_KEY):
@@ -101,10 +107,31 @@ class Workspace:
 
     @property
     def store(self) -> StateStore:
-        """The state database, brought up to date."""
+        """The state database, brought up to date; with its first use whatever a crash left half promoted is finished,
+        or told where the verb only looks. Refused when that is impossible, LeaseHeld while somebody else is at it.
+        """
         if self._store is None:
-            self._store = StateStore(self._url(), os.environ.get("MERGEPLAN_PROJECT") or self.project.config.project)
+            store = StateStore(self._url(), os.environ.get("MERGEPLAN_PROJECT") or self.project.config.project)
+            try:
+                self._settle(store)
+            except BaseException:
+                store.close()
+                raise
+            self._store = store
         return self._store
+
+    def settle(self, lease: Lease) -> None:
+        """Finish once more what is half promoted, now that the lease is ours: whoever held it may have died."""
+        self.recovered += finish(self.store, lambda: self.engine, self.hear, self.about | {lease.name}, lease)
+
+    def look(self) -> None:
+        """Tell of half promoted environments; for verbs that read views, and need nothing else of the state."""
+        file = self._url().partition("?")[0].removeprefix("sqlite:///")
+        if file.startswith("postgres") or Path(file).exists():
+            try:
+                _ = self.store
+            except RequestError as error:
+                click.echo(f"Warning: whether a promotion is unfinished is not known: {error}", err=True)
 
     @property
     def engine(self) -> Engine:
@@ -166,6 +193,12 @@ class Workspace:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return found
 
+    def _settle(self, store: StateStore) -> None:
+        if self.only_looks:
+            tell(store, self.hear)
+        else:
+            self.recovered += finish(store, lambda: self.engine, self.hear, self.about)
+
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         """SIGINT and SIGTERM end what Spark is doing, and with it the verb."""
         if self._engine is not None:
@@ -221,9 +254,20 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
     return where(command)
 
 
-def opened(root: Path, gateway: str | None, profile: str = "metadata", execution_time: str | None = None) -> Workspace:
+def opened(
+    root: Path,
+    gateway: str | None,
+    profile: str = "metadata",
+    execution_time: str | None = None,
+    *,
+    hear: Emit = on_stderr,
+    only_looks: bool = False,
+    about: Collection[str] = (),
+) -> Workspace:
     """The workspace of a folder, now or at another moment; RequestError when it is no folder.
 
+    What a crash left half promoted is finished, and told to `hear`, when the state is first used; a verb that
+    `only_looks` leaves it and tells of it. Where it is `about` some environments, it waits for whoever promotes them.
     How Spark is opened may be given to `planner.cli.main.run`.
     """
     if not root.is_dir():
@@ -231,7 +275,8 @@ def opened(root: Path, gateway: str | None, profile: str = "metadata", execution
     given: OpenEngine | None = click.get_current_context().obj
     now = datetime.now(UTC)
     at = moment(execution_time, now) or now
-    return Workspace(root.resolve(), gateway, profile, at, given or open_engine)
+    names = frozenset(about)
+    return Workspace(root.resolve(), gateway, profile, at, given or open_engine, hear, only_looks, names)
 
 
 def moment(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:

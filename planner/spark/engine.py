@@ -216,7 +216,9 @@ class SparkEngine:
                 return True
             if not known.is_view:
                 raise QueryError(
-                    f"{name} is a table, and a view of that name is wanted.", hint="Rename or drop that table."
+                    f"{name} is a table, and a view of that name is wanted.",
+                    hint="Rename or drop that table.",
+                    condition="EXPECT_VIEW_NOT_TABLE",
                 )
             moved = known.details.get("View Text") != text or (bool(wanted) and known.comments != wanted)
             if moved:

@@ -62,10 +62,12 @@ class Leases(Records):
             self._release(lease)
 
     def holder(self, name: str) -> Holder | None:
-        """Who holds the lease now; None when it is free or expired."""
+        """Who holds the lease now; None when it is free or expired, or the process has ended."""
         with self._reading() as connection:
             row = connection.execute(self._select(t.leases).where(t.leases.c.name == name)).one_or_none()
             if row is None or not row.holder or row.expires_at <= clock(connection):
+                return None
+            if _has_ended(row.machine, row.pid):
                 return None
             return Holder(name, row.holder, row.since, row.expires_at)
 

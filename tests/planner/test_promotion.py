@@ -11,7 +11,7 @@ import pytest
 from planner.engine import Table
 from planner.environment import Environment
 from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
-from planner.events import Event, Promoted, PromotionFound, PromotionUndone, ViewSwapped, silent
+from planner.events import Event, Promoted, PromotionFound, PromotionRecovered, PromotionUndone, ViewSwapped, silent
 from planner.model import Column
 from planner.promotion import drop_environment, promote, recover, rollback
 from planner.snapshot import Snapshot
@@ -46,6 +46,10 @@ def built(store: StateStore, engine: SparkEngine) -> Callable[..., Snapshot]:
 
 def shown(engine: SparkEngine, view: str) -> list[object]:
     return [row[0] for row in engine.fetch(f"SELECT * FROM {view}").rows]
+
+
+def ended(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
+    return {each.environment: str(each.ended) for each in recovered}
 
 
 def to(store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = silent) -> Promoted:
@@ -170,7 +174,7 @@ def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
         to(store, gone, environment("prod", a2, b2))  # type: ignore[arg-type]
     assert len(store.pending_promotions()) == 1
 
-    assert recover(store, engine, silent) == ("prod",)
+    assert ended(recover(store, engine, silent)) == {"prod": "finished"}
     assert (shown(engine, "s.a"), shown(engine, "s.b")) == ([2], [2])
     assert store.pending_promotions() == ()
 
@@ -183,7 +187,7 @@ def test_a_promotion_of_a_living_process_is_left_alone(
         store.begin_promotion(lease, Environment("prod"), new)
 
         assert recover(store, engine, silent) == ()
-        assert recover(store, engine, silent, lease) == ("prod",)
+        assert ended(recover(store, engine, silent, lease)) == {"prod": "finished"}
 
     assert shown(engine, "s.a") == [1]
 
@@ -198,7 +202,7 @@ def test_a_promotion_that_can_never_be_finished_is_undone(
     engine.drop_table(a2.table)
     events: list[Event] = []
 
-    assert recover(store, engine, events.append) == ("prod",)
+    assert ended(recover(store, engine, events.append)) == {"prod": "undone"}
 
     assert next(type(event) for event in events if not isinstance(event, ViewSwapped)) is PromotionFound
     assert store.environment("prod").revision == 1

@@ -113,7 +113,8 @@ from planner.state import StateStore
 
 warm, home = map(Path, sys.argv[1:])
 store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
-print(len(store.pending_promotions()), recover(store, engine, lambda event: None), len(store.pending_promotions()))
+found = [store.pending_promotions(), recover(store, engine, lambda event: None), store.pending_promotions()]
+print(len(found[0]), [(each.environment, str(each.ended), each.views) for each in found[1]], len(found[2]))
 print([engine.fetch(f"SELECT * FROM s.{name}").rows[0][0] for name in "abcdef"])
 engine.close()
 """
@@ -179,7 +180,10 @@ def test_kill_9_between_two_views_and_the_next_process_finishes(warm_home: Path,
     finished, _ = run(RECOVERY, warm_home, tmp_path).communicate(timeout=120)
 
     assert killed.returncode == -9
-    assert finished.splitlines() == ["1 ('prod',) 0", "[2, 2, 2, 2, 2, 2]"]
+    assert finished.splitlines() == [
+        "1 [('prod', 'finished', ('s.a', 's.b', 's.c', 's.d', 's.e', 's.f'))] 0",
+        "[2, 2, 2, 2, 2, 2]",
+    ]
 
 
 def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path, attached: SparkEngine) -> None:

@@ -1,0 +1,368 @@
+"""A promotion that a crash cut off: every verb finishes it before it decides anything, or says that it is there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.cli.main import VERBS
+from planner.environment import Environment
+from planner.errors import QueryError
+from planner.spark.engine import SparkEngine
+from planner.state import Action, StateStore
+from planner.state import tables as t
+from tests.planner.cli.conftest import TODAY, CommandLine, emptied
+from tests.planner.shop import rows, written
+
+A = "MODEL (name shop.a, kind VIEW);\nSELECT {} AS x"
+B = "MODEL (name shop.b, kind VIEW);\nSELECT {} AS x"
+NOTHING = dict.fromkeys(("items", "daily", "total", "shown", "apart"), "")
+AT = ("--execution-time", TODAY)
+# A verb may stand here several times: by what it does to an environment that is half promoted.
+FINISH: dict[str, tuple[str, ...]] = {
+    "plan": ("plan", "--auto-apply", *AT),
+    "plan without applying": ("plan", "--no-prompts", *AT),
+    "plan of another environment": ("plan", "dev", "--auto-apply", *AT),
+    "apply": ("apply", "PLAN"),
+    "run": ("run", *AT),
+    "rollback": ("rollback", "prod"),
+    "invalidate": ("invalidate", "dev"),
+    "janitor": ("janitor",),
+    "state import": ("state", "import", "-i", "out.json", "--replace", "--no-confirm"),
+}
+TELL: dict[str, tuple[str, ...]] = {
+    "plan --explain": ("plan", "--explain", *AT),
+    "environments": ("environments",),
+    "environments prod": ("environments", "prod"),
+    "diff": ("diff", "prod"),
+    "audit": ("audit",),
+    "table_diff": ("table_diff", "prod:dev"),
+    "table_diff of tables": ("table_diff", "shop.a:shop.b"),
+    "fetchdf": ("fetchdf", "select 1"),
+    "create_test": ("create_test", "shop.b", "--overwrite"),
+    "info": ("info",),
+    "migrate": ("migrate",),
+    "janitor --dry-run": ("janitor", "--dry-run"),
+    "state export": ("state", "export", "-o", "other.json", "--no-confirm"),
+}
+WITHOUT_STATE = {  # they look at files, or at Spark's own tables, and at no environment
+    "init", "test", "format", "lint", "render", "dag", "lineage", "create-external-models", "clean", "completion",
+    "warm",
+}  # fmt: skip
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+class Dying:
+    """A Spark whose process dies when a view is to be swapped."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._engine, verb)
+
+    def swap_view(self, name: str, *more: Any) -> bool:
+        if name.startswith("shop."):
+            raise Died
+        return self._engine.swap_view(name, *more)
+
+
+@pytest.fixture(scope="module")
+def crashed(shared_engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """Prod at 1, `dev` at 1 and the promotion of 2 to prod cut off before its first view; the state is kept aside."""
+    root = tmp_path_factory.mktemp("crashed")
+    written(root, **NOTHING, a=A.format(1), b=B.format(1))
+    with emptied(shared_engine):
+        mergeplan = CommandLine(root, shared_engine)
+        assert mergeplan("plan", "--auto-apply", *AT).code == 0
+        assert mergeplan("plan", "dev", "--auto-apply", "--include-unmodified", *AT).code == 0
+        mergeplan.write("models/a.sql", A.format(2))
+        mergeplan.write("models/b.sql", B.format(2))
+        saved = mergeplan("plan", "dev", "--no-prompts", "--output", "json", *AT).result["plan"]["id"]
+        mergeplan.write("saved", saved)
+        assert mergeplan("state", "export", "-o", "out.json", "--no-confirm").code == 0
+        mergeplan.engine = Dying(shared_engine)  # type: ignore[assignment]
+        with pytest.raises(Died):
+            mergeplan("plan", "--auto-apply", *AT)
+        mergeplan.engine = shared_engine
+        shutil.copy(root / ".mergeplan/state.db", root / "aside.db")
+        yield mergeplan
+
+
+@pytest.fixture
+def torn(crashed: CommandLine) -> Callable[..., CommandLine]:
+    """Makes the crash be so far: `moved` views show the new tables, and the journal knows of `told` of them."""
+
+    def tear(moved: str = "a", told: str = "") -> CommandLine:
+        for file in (crashed.root / ".mergeplan").glob("state.db*"):
+            file.unlink()
+        shutil.copy(crashed.root / "aside.db", crashed.root / ".mergeplan/state.db")
+        (pending,) = crashed.state.pending_promotions()
+        assert crashed.engine is not None
+        for name in ("a", "b"):
+            old, new = (each.snapshots[f"shop.{name}"].table for each in (pending.old, pending.new))
+            crashed.engine.swap_view(old, "SELECT 1 AS x")
+            crashed.engine.swap_view(new, "SELECT 2 AS x")
+            crashed.engine.swap_view(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}")
+        for name in told:
+            with crashed.state.lease("prod", "test") as lease:
+                crashed.state.record_step(lease, pending, f"shop.{name}")
+        return crashed
+
+    return tear
+
+
+def shown(mergeplan: CommandLine) -> list[object]:
+    assert isinstance(mergeplan.engine, SparkEngine)
+    return [rows(mergeplan.engine, f"SELECT x FROM shop.{name}")[0][0] for name in ("a", "b")]
+
+
+def called(mergeplan: CommandLine, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple((mergeplan.root / "saved").read_text() if each == "PLAN" else each for each in arguments)
+
+
+def test_every_verb_is_told_what_to_do_about_it() -> None:
+    assert {call[0] for call in (*FINISH.values(), *TELL.values())} | WITHOUT_STATE == VERBS.keys()
+
+
+@pytest.mark.parametrize("verb", FINISH)
+def test_a_verb_that_decides_finishes_it_first(verb: str, torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+
+    ran = mergeplan(*called(mergeplan, FINISH[verb]))
+
+    assert "The interrupted promotion of `prod` to revision 2 is finished: 2 views." in ran.out + ran.err
+    assert mergeplan.state.pending_promotions() == ()
+    assert "defect" not in ran.err
+    if verb != "rollback":
+        assert shown(mergeplan) == [2, 2]
+
+
+@pytest.mark.parametrize("verb", TELL)
+def test_a_verb_that_looks_says_that_it_is_there(verb: str, torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+
+    ran = mergeplan(*TELL[verb])
+
+    told = "The promotion of `prod` to revision 2 was interrupted: its views may be of two revisions."
+    assert told in ran.err.splitlines()[0]
+    assert "defect" not in ran.err
+    assert len(mergeplan.state.pending_promotions()) == 1
+    assert shown(mergeplan) == [2, 1]
+
+
+@pytest.mark.parametrize(("moved", "told"), [("", ""), ("a", ""), ("a", "a"), ("ab", "a"), ("ab", "ab")])
+def test_at_whatever_step_it_was_cut_off_the_same_plan_ends_it_and_says_so(
+    moved: str, told: str, torn: Callable[..., CommandLine]
+) -> None:
+    mergeplan = torn(moved, told)
+
+    ran = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
+
+    assert (ran.code, ran.result["plan"]["empty"]) == (0, True)
+    assert ran.result["recovered"] == {"prod": ["shop.a", "shop.b"]}
+    assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
+
+
+@pytest.mark.parametrize("verb", ["environments", "diff", "audit", "info", "fetchdf", "state export"])
+def test_a_program_is_told_as_data(verb: str, torn: Callable[..., CommandLine]) -> None:
+    ran = torn()(*TELL[verb], "--output", "json")
+
+    assert ran.result["pending"] == {"prod": ["shop.a", "shop.b"]}
+    assert ran.err == ""
+
+
+def test_an_interrupted_rollback_is_finished_and_not_taken_further_back(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn("ab")
+    assert mergeplan("plan", "--auto-apply", *AT).code == 0
+    assert isinstance(mergeplan.engine, SparkEngine)
+    mergeplan.engine, spark = Dying(mergeplan.engine), mergeplan.engine  # type: ignore[assignment]
+    with pytest.raises(Died):
+        mergeplan("rollback", "prod")
+    mergeplan.engine = spark
+
+    again = mergeplan("rollback", "prod", "--output", "json")
+
+    assert (again.code, shown(mergeplan)) == (0, [1, 1])
+    assert again.result["promotion"]["revision"] == 3
+    assert mergeplan.state.environment("prod").revision == 3
+
+
+def test_a_drop_that_was_cut_off_is_done_when_it_is_asked_for_again(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+    with mergeplan.state.lease("dev", "crashed") as lease:
+        dev = mergeplan.state.environment("dev")
+        mergeplan.state.begin_promotion(lease, dev, Environment("dev"), action=Action.DROPPED)
+
+    ran = mergeplan("invalidate", "dev")
+
+    assert (ran.code, mergeplan.state.environment("dev").exists) == (0, False)
+    assert "`dev` is gone" in ran.out
+    assert mergeplan.state.pending_promotions() == ()
+
+
+def test_one_in_another_environment_is_finished_too(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+    prod = mergeplan.state.pending_promotions()[0].new
+    with mergeplan.state.lease("dev", "crashed") as lease:
+        dev = mergeplan.state.environment("dev")
+        new = Environment("dev", prod.snapshots, frozenset(prod.snapshots), naming=dev.naming)
+        mergeplan.state.begin_promotion(lease, dev, new)
+
+    ran = mergeplan("run", "--output", "json", *AT)
+
+    assert ran.result["recovered"] == {
+        "prod": ["shop.a", "shop.b"],
+        "dev": ["shop__dev.a", "shop__dev.b"],
+    }
+
+
+def test_the_lease_of_a_process_that_has_died_does_not_count(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+    died = subprocess.Popen(["true"])
+    died.wait(30)
+    held_by(mergeplan.state, died.pid)
+
+    ran = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
+
+    assert ran.result["recovered"] == {"prod": ["shop.a", "shop.b"]}
+
+
+def test_the_lease_of_a_living_process_is_waited_for_and_it_is_told_for_whom(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+    alive = subprocess.Popen(["sleep", "600"])
+    held_by(mergeplan.state, alive.pid)
+    looked = mergeplan("environments")
+
+    def end() -> None:
+        alive.kill()
+        alive.wait(30)
+
+    ran = hearing(mergeplan, '"event": "waiting"', end, "plan", "--auto-apply", "--output", "json", *AT)
+
+    assert "is under way, by somebody at work" in looked.err
+    waited = next(line for line in ran.lines if line["event"] == "waiting")
+    assert (waited["environment"], waited["for"]) == ("prod", "somebody at work")
+    assert ran.result["recovered"] == {"prod": ["shop.a", "shop.b"]}
+
+
+@pytest.mark.parametrize("gone", ["a new one", "the new ones", "all of them", "the state forgot a new one"])
+def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+    (pending,) = mergeplan.state.pending_promotions()
+    old, new = ([each.snapshots[f"shop.{name}"].table for name in "ab"] for each in (pending.old, pending.new))
+    assert mergeplan.engine is not None
+    if gone == "the state forgot a new one":
+        mergeplan.state.forget_tables(new[1:])
+    else:
+        for table in {"a new one": new[1:], "the new ones": new, "all of them": new + old}[gone]:
+            mergeplan.engine.drop_table(table)
+
+    first = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
+    second = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
+
+    assert (first.code in (0, 4), second.code) == (True, 0)
+    assert any(line["event"] == "undone" for line in first.lines)
+    assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
+
+
+class Refusing:
+    """A Spark that swaps no view of prod."""
+
+    def __init__(self, engine: object) -> None:
+        self._engine = engine
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._engine, verb)
+
+    def swap_view(self, name: str, *_more: Any) -> bool:
+        raise QueryError(f"the catalog refuses {name}.")
+
+
+@pytest.mark.parametrize("verb", ["plan", "plan of another environment", "run", "rollback"])
+def test_while_spark_refuses_nothing_is_decided_and_the_next_verb_mends_it(
+    verb: str, torn: Callable[..., CommandLine]
+) -> None:
+    mergeplan = torn()
+    mergeplan.engine, spark = Refusing(mergeplan.engine), mergeplan.engine  # type: ignore[assignment]
+    ran = mergeplan(*FINISH[verb])
+    mergeplan.engine = spark
+
+    told = "Error: The promotion of `prod` to revision 2 was interrupted, and can be neither finished nor undone now:"
+    assert (ran.code, ran.err.startswith(told)) == (4, True)
+    assert len(mergeplan.state.pending_promotions()) == 1
+    assert mergeplan("plan", "--auto-apply", *AT).code == 0
+    assert shown(mergeplan) == [2, 2]
+
+
+def test_what_is_stuck_in_one_environment_does_not_stop_another(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn()
+    mergeplan.engine, spark = Refusing(mergeplan.engine), mergeplan.engine  # type: ignore[assignment]
+    ran = mergeplan("invalidate", "dev")
+    mergeplan.engine = spark
+
+    assert (ran.code, mergeplan.state.environment("dev").exists) == (0, False)
+    assert len(mergeplan.state.pending_promotions()) == 1
+
+
+def test_a_crash_of_the_recovery_is_recovered_too(torn: Callable[..., CommandLine]) -> None:
+    mergeplan = torn("")
+    mergeplan.engine, spark = Dying(mergeplan.engine), mergeplan.engine  # type: ignore[arg-type, assignment]
+    with pytest.raises(Died):
+        mergeplan("plan", "--auto-apply", *AT)
+    mergeplan.engine = spark
+
+    assert mergeplan("plan", "--auto-apply", *AT).code == 0
+    assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
+
+
+def test_fetchdf_makes_no_state_and_needs_none(tmp_path: Path, engine: SparkEngine) -> None:
+    written(tmp_path, **NOTHING, a=A.format(1))
+    mergeplan = CommandLine(tmp_path, engine)
+
+    assert mergeplan("fetchdf", "select 1").code == 0
+    assert not (tmp_path / ".mergeplan/state.db").exists()
+    (tmp_path / ".mergeplan").mkdir(exist_ok=True)
+    (tmp_path / ".mergeplan/state.db").write_text("no database, but quite some text" * 100)
+
+    ran = mergeplan("fetchdf", "select 1")
+
+    assert ran.code == 0
+    assert ran.err.startswith("Warning: whether a promotion is unfinished is not known: ")
+
+
+def held_by(store: StateStore, pid: int) -> None:
+    """The lease on prod as a process left it."""
+    with store.lease("prod", "somebody at work"), store._writing() as connection:
+        row = connection.execute(store._select(t.leases).where(t.leases.c.name == "prod")).one()._mapping
+    with store._writing() as connection:
+        left = {**row, "pid": pid, "token": row["token"]}
+        connection.execute(t.leases.update().where(t.leases.c.name == "prod").values(left))
+
+
+def hearing(mergeplan: CommandLine, word: str, then: Callable[[], None], *arguments: str) -> Any:
+    """Call a verb, and do something as soon as it has said a word."""
+    import io
+    from contextlib import chdir, redirect_stdout
+
+    from planner.cli.main import run
+    from tests.planner.cli.conftest import Ran
+
+    class Ear(io.StringIO):
+        def write(self, text: str) -> int:
+            if word in text:
+                then()
+            return super().write(text)
+
+    out = Ear()
+    with chdir(mergeplan.root), redirect_stdout(out):
+        code = run(VERBS, arguments, mergeplan._open)
+    return Ran(code, out.getvalue(), "")
