@@ -22,7 +22,7 @@ from bot.commands import read_commands
 from bot.events import Event, Said
 from bot.records import CommandRow, News, ProdRecord, PullRecord
 from bot.tables import COMMANDS, DECISIONS, DELIVERIES, LANES, PRODS, PULLS, RUNS
-from planner.database import clock, open_database, put, transaction, upgrade
+from planner.database import clock, open_upgraded, put, transaction
 
 LEASE_SECONDS = 30.0
 _PULL = TypeAdapter(PullRecord)
@@ -71,12 +71,11 @@ class Inbox:
     """The bot's tables in the state database; every method is one transaction."""
 
     def __init__(self, url: str, *, settle_seconds: float = 2.0, lease_seconds: float = LEASE_SECONDS) -> None:
-        self._database = open_database(url)
+        self._database = open_upgraded(url, "bot")
         self._settle = settle_seconds
         self._lease = lease_seconds
         self._listeners: list[Callable[[], None]] = []
         self._alone: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
-        upgrade(self._database, "bot")
 
     def close(self) -> None:
         self._database.dispose()

@@ -21,6 +21,20 @@ CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
 BUSY_SECONDS = 30
 MIGRATION_SECONDS = 600
+NEW_SECONDS, NEW_LOOKS = 2.0, 20
+FORBIDDEN = "42501"  # PostgreSQL: the user lacks a privilege
+DAMAGED = (
+    "Put a copy of it back; or move it away to begin with an empty one, which knows of no table that was built. "
+    "`mergeplan state export` writes a copy while it is whole."
+)
+UNREACHABLE = "Check the address, that the server runs, and that its folder can be written."
+HINTS = {
+    "SQLITE_BUSY": "Another process holds it: wait until that ends, or end it.",
+    "SQLITE_FULL": "Make room on its disk and run this again: what was recorded before is kept.",
+    "SQLITE_IOERR": "Check its disk, and that there is room, and run this again.",
+    "SQLITE_READONLY": "Let the file and its folder be written by this user.",
+    "SQLITE_CANTOPEN": "Check the path: it must be a file, and its folder one that this user may write.",
+}
 _READ = "mergeplan_read"  # the execution option that says: this transaction only reads
 
 
@@ -28,7 +42,7 @@ def open_database(url: str) -> sa.Engine:
     """A database that answers; RequestError, without the password, for a URL that is wrong or cannot be reached."""
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
+    except (sa.exc.ArgumentError, ValueError) as error:  # a port that is no number is a ValueError
         raise RequestError("The state database's URL cannot be read.", hint=f"For example {EXAMPLE}.") from error
     backend = parsed.get_backend_name()
     if backend == "sqlite":
@@ -39,8 +53,23 @@ def open_database(url: str) -> sa.Engine:
         raise RequestError(
             f"`{backend}` cannot keep the state.", hint=f"Use SQLite or PostgreSQL, for example {EXAMPLE}."
         )
-    with transaction(database, read=True) as connection:
-        connection.execute(sa.text("SELECT 1"))
+    try:
+        with transaction(database, read=True) as connection:
+            connection.execute(sa.text("SELECT 1"))
+    except BaseException:
+        database.dispose()
+        raise
+    return database
+
+
+def open_upgraded(url: str, package: str) -> sa.Engine:
+    """A database that answers, with the tables of one package up to date; RequestError when there is none."""
+    database = open_database(url)
+    try:
+        upgrade(database, package)
+    except BaseException:
+        database.dispose()
+        raise
     return database
 
 
@@ -54,8 +83,12 @@ def _open_sqlite(url: sa.URL) -> sa.Engine:
         Path(url.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unreachable(url, error) from error
-    url = url.set(database=str(Path(url.database).expanduser()))
-    database = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+    file = Path(url.database).expanduser()
+    url = url.set(database=str(file))
+    if _was_emptied(file):
+        raise _damaged(url, "the file is empty")
+    patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+    database = sa.create_engine(url, connect_args={**patience, "check_same_thread": False})
     sa.event.listen(database, "connect", _prepare_sqlite)
     sa.event.listen(database, "begin", _begin_sqlite)
     return database
@@ -65,7 +98,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     # Without this Python's driver opens transactions as it sees fit, and never around DDL.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
-    deadline = time.monotonic() + BUSY_SECONDS
+    deadline = time.monotonic() + connection.execute("PRAGMA busy_timeout").fetchone()[0] / 1000
     # Two processes that both turn a new file to WAL get "locked" at once, whatever the busy timeout.
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
@@ -99,19 +132,68 @@ def transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Conne
     try:
         with database.connect().execution_options(**{_READ: read}) as connection, connection.begin():
             yield connection
-    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
-        raise _unreachable(database.url, getattr(error, "orig", None) or error) from error
+    except sa.exc.TimeoutError as error:
+        raise _unreachable(database.url, error) from error
+    except sa.exc.DBAPIError as error:
+        if _is_ours(error):
+            raise
+        raise _unreachable(database.url, error.orig or error) from error
+    except UnicodeDecodeError as error:
+        raise _damaged(database.url, str(error)) from error
+
+
+@contextmanager
+def decoding(database: sa.Engine) -> Iterator[None]:
+    """Around rows that become what they stand for: RequestError for one that a whole database could not hold."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:  # MergeplanErrors are none of these
+        reason = f"a row of it cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]})"
+        raise _damaged(database.url, reason) from error
+
+
+def _is_ours(error: sa.exc.DBAPIError) -> bool:
+    """True when the database is well, and was asked for what cannot be: two rows of one key, a wrong statement."""
+    if isinstance(error, sa.exc.ProgrammingError):
+        return not error.connection_invalidated and getattr(error.orig, "sqlstate", "") not in (None, FORBIDDEN)
+    return isinstance(error, (sa.exc.IntegrityError, sa.exc.DataError, sa.exc.NotSupportedError))
 
 
 def _unreachable(url: sa.URL, error: BaseException) -> RequestError:
     lines = str(error).strip().splitlines()
     reason = lines[0].rstrip(".") if lines else type(error).__name__
-    if url.password:
-        reason = reason.replace(str(url.password), "***")
+    for secret in _secrets(url):
+        reason = reason.replace(secret, "***")
+    # SQLite tells what kind of error it is by a name, whose first two words are the class: SQLITE_IOERR_WRITE.
+    kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    if kind in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
+        return _damaged(url, reason)
     return RequestError(
-        f"The state database {url.render_as_string(hide_password=True)} does not answer: {reason}.",
-        hint="Check the address, that the server runs, and that its folder can be written.",
+        f"The state database {_shown(url)} does not answer: {reason}.", hint=HINTS.get(kind, UNREACHABLE)
     )
+
+
+def _damaged(url: sa.URL, reason: str) -> RequestError:
+    return RequestError(f"The state database {_shown(url)} is damaged: {reason}.", hint=DAMAGED)
+
+
+def _shown(url: sa.URL) -> str:
+    hidden = {name: "***" for name in url.query if "password" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
+
+
+def _secrets(url: sa.URL) -> list[str]:
+    given = [url.password, *(value for name, value in url.query.items() if "password" in name)]
+    return [str(each) for each in given if each]
+
+
+def _was_emptied(file: Path) -> bool:
+    """True for a file without a byte: a database that another process is only just making has some in a moment."""
+    for _ in range(NEW_LOOKS):
+        if not file.is_file() or file.stat().st_size or file.with_name(f"{file.name}-wal").exists():
+            return False
+        time.sleep(NEW_SECONDS / NEW_LOOKS)
+    return True
 
 
 def clock(connection: sa.Connection) -> datetime:
@@ -188,7 +270,7 @@ def _revision(database: sa.Engine, package: str) -> str | None:
         with database.connect().execution_options(**{_READ: True}) as connection:
             found: str | None = connection.execute(_version_query(package)).scalar()
             return found
-    except (sa.exc.OperationalError, sa.exc.ProgrammingError):
+    except (sa.exc.DBAPIError, UnicodeDecodeError):
         return None  # no such table yet; a database that does not answer is told by the next transaction
 
 

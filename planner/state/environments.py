@@ -71,7 +71,7 @@ class Environments(Timelines):
         query = self._select(history).order_by(history.c.environment, history.c.revision.desc())
         with self._reading() as connection:
             rows = connection.execute(query if name is None else query.where(history.c.environment == name)).all()
-        return tuple(_revision(row) for row in rows)
+            return tuple(_revision(row) for row in rows)
 
     def at_revision(self, name: str, revision: int) -> Environment:
         """The environment as it was at a revision (0: before it was); RequestError when there is none."""

@@ -70,9 +70,9 @@ class Plans(Promotions):
         """The plan of this id; RequestError when there is none."""
         with self._reading() as connection:
             row = connection.execute(self._select(t.plans).where(t.plans.c.id == id)).one_or_none()
-        if row is None:
-            raise RequestError(f"There is no plan `{id}`.", hint="Make one with `mergeplan plan`.")
-        return _saved(row)
+            if row is None:
+                raise RequestError(f"There is no plan `{id}`.", hint="Make one with `mergeplan plan`.")
+            return _saved(row)
 
     def plans_since(self, since: datetime) -> tuple[SavedPlan, ...]:
         """The plans made at or after a time, oldest first."""
@@ -86,7 +86,7 @@ class Plans(Promotions):
         mine = self._select(words).where(words.c.environment == environment)
         with self._reading() as connection:
             rows = connection.execute(mine.order_by(words.c.model, words.c.old, words.c.new)).all()
-        return tuple(Word(row.model, Category(row.category), row.old, row.new, row.who, row.at) for row in rows)
+            return tuple(Word(row.model, Category(row.category), row.old, row.new, row.who, row.at) for row in rows)
 
     def record_word(self, environment: str, word: Word) -> None:
         """Keep a person's word, in place of an earlier one about the same change; dated now when it bears no date."""

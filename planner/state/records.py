@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import open_database, transaction, upgrade
+from planner.database import decoding, open_upgraded, transaction
 
 CHUNK = 500  # values in one IN: far below what either database allows
 
@@ -18,15 +18,16 @@ class Records:
 
     def __init__(self, url: str, project: str = "") -> None:
         self.project = project
-        self._database = open_database(url)
-        upgrade(self._database, "planner")
+        self._database = open_upgraded(url, "planner")
 
     def close(self) -> None:
         """Let go of the connections."""
         self._database.dispose()
 
-    def _reading(self) -> AbstractContextManager[sa.Connection]:
-        return transaction(self._database, read=True)
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with transaction(self._database, read=True) as connection, decoding(self._database):
+            yield connection
 
     def _writing(self) -> AbstractContextManager[sa.Connection]:
         return transaction(self._database)

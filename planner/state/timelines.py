@@ -55,10 +55,10 @@ class Timelines(KnownContents):
     def _physical_tables(self, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]:
         with self._reading() as connection:
             rows = connection.execute(query.order_by(t.physical_tables.c.name)).all()
-        return {
-            row.name: PhysicalTable(row.name, _columns(row.columns), tuple(row.reads), row.garbage, row.touched_at)
-            for row in rows
-        }
+            return {
+                row.name: PhysicalTable(row.name, _columns(row.columns), tuple(row.reads), row.garbage, row.touched_at)
+                for row in rows
+            }
 
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
         """The types that a column has in the files of a table, latest first: those in the tables that it stands on
