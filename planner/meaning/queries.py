@@ -10,13 +10,14 @@ from sqlglot import exp
 from planner.functions import is_stranger, multiplies_rows
 from planner.meaning import rules
 from planner.meaning.expressions import Scope, has_op, placed
-from planner.meaning.froms import FromClause, With, settle_using
+from planner.meaning.froms import FromClause, settle_using
 from planner.meaning.generators import calm, generated
 from planner.meaning.grouping import Grouping, as_value, distinct, folds, group_keys, grouped
 from planner.meaning.sources import Generated, Limit
 from planner.meaning.terms import Block, Opaque, Ref, Relation, Step, Term, Value
 from planner.meaning.trees import given, has
 from planner.meaning.unions import pushed, tells_groups_apart, united
+from planner.meaning.written import Way, With
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
@@ -87,7 +88,8 @@ class Query(FromClause):
         if has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("DISTINCT with ORDER BY and LIMIT")
-            return self._limited(node, relation, order)
+            assert scope.way is not None
+            return self._limited(node, relation, order, scope.way)
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
@@ -187,14 +189,14 @@ class Query(FromClause):
             values.append(Term("ordered", (str(bool(each.args.get("desc"))), str(each.args.get("nulls_first")), value)))
         return values
 
-    def _limited(self, node: exp.Expr, relation: Relation, order: list[Value]) -> Relation:
+    def _limited(self, node: exp.Expr, relation: Relation, order: list[Value], way: Way) -> Relation:
         counts = []
         for key in ("limit", "offset"):
             clause = node.args.get(key)
             if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
                 raise Opaque(type(clause).__name__)
             counts.append(self._reader.value(clause.expression, Scope()) if clause else Term("none"))
-        limit = Limit(relation.block, tuple(order), tuple(counts))
+        limit = Limit(relation.block, tuple(order), tuple(counts), way.of_rows)
         return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
 
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
@@ -208,4 +210,5 @@ class Query(FromClause):
         relation = united(node, left, right)
         if not has(node, "limit", "offset"):
             return relation
-        return self._limited(node, relation, self._order(node, Scope(), {}, relation.columns))
+        order = self._order(node, Scope(), {}, relation.columns)
+        return self._limited(node, relation, order, Way(node, self._ctes, outer.way if outer else None))

@@ -175,6 +175,7 @@ class Limit(_Over):
 
     order: tuple[Value, ...]
     count: tuple[Value, ...]  # LIMIT and OFFSET
+    way: Term  # how the query is written whose first rows they are
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -188,7 +189,8 @@ class Limit(_Over):
         inside = digests.inside(self.block, names)
         order = [digests.part(value, inside) for value in self.order]
         count = [digests.part(value, inside) for value in self.count]
-        return digests.of("limit", digests.block(self.block, names), *order, "count", *count)
+        way = digests.part(self.way, inside)
+        return digests.of("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,11 @@ def are_of_one_type(values: Iterable[Part]) -> bool:
     return len(types) == 1 and None not in types
 
 
+def is_exact(type_: str | None) -> bool:
+    """True for a type whose values add up to the same sum in any order."""
+    return type_ is not None and (type_ in PLAIN or type_.startswith("decimal"))
+
+
 def spelled(type_: str) -> str:
     """One spelling for a type."""
     lower = type_.strip().lower()
