@@ -18,6 +18,7 @@ from sqlglot.optimizer.qualify import qualify
 from planner.functions import is_volatile, multiplies_rows
 from planner.meaning.clauses import clauses
 from planner.meaning.digests import SORTED, Digests, Seen
+from planner.meaning.keywords import mistakes_keywords
 from planner.meaning.lineage import depends_on, made_from
 from planner.meaning.prepare import captures, misread, prepared
 from planner.meaning.queries import Query
@@ -120,11 +121,12 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
     schemas = {name: parent.columns for name, parent in parents.items()}
     if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
         return _unknown(sql, tree, names)
+    doubtful = mistakes_keywords(tree, schemas)
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
     except SqlglotError:
         return _unknown(sql, tree, names, _unresolved(tree, schemas))
-    return _known(tree, qualified, parents, time_column)
+    return _known(tree, qualified, parents, time_column, doubtful or misread(tree))
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
@@ -155,7 +157,9 @@ def tables_of(tree: exp.Expr) -> frozenset[str]:
     )
 
 
-def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str) -> Shape:
+def _known(
+    written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str, is_misread: bool
+) -> Shape:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
@@ -170,7 +174,7 @@ def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], tim
         each.name.startswith(("start_", "end_")) for each in tree.find_all(exp.Parameter)
     )
     try:
-        if misread(written):
+        if is_misread:
             raise Opaque("names that are resolved otherwise")
         relation = query.relation(tree)
         if tuple(relation.columns) != columns:
