@@ -25,7 +25,7 @@ from planner.meaning.queries import Query
 from planner.meaning.sources import Table
 from planner.meaning.stretch import Stretched, bounded, stretched
 from planner.meaning.terms import Opaque, Relation, Term
-from planner.meaning.types import type_of
+from planner.meaning.types import told_type
 from planner.meaning.written import order_of
 from planner.model import Model
 
@@ -197,7 +197,7 @@ def _known(
         reads=_reads(relation, parents),
         bounded=bounded(relation) if time_column else {},
         day=further.day,
-        types=tuple((name, told) for name, value in relation.columns.items() if (told := type_of(value))),
+        types=tuple((name, told) for name, value in relation.columns.items() if (told := told_type(value))),
     )
 
 

@@ -18,7 +18,7 @@ from planner.functions import (
 )
 from planner.meaning import rules
 from planner.meaning.terms import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
-from planner.meaning.types import is_exact, type_of
+from planner.meaning.types import is_collated, is_exact, type_of
 from planner.meaning.written import Way
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
@@ -43,6 +43,7 @@ _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
 CHANCE, NAMES = "chance", "names"  # what `prepare` says of a node
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
+COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
 
 
@@ -101,7 +102,7 @@ class _Expression:
         if multiplies_rows(node):
             raise Opaque("a function that makes rows stands inside an expression")
         value = self._value(node)
-        if is_volatile(node):
+        if is_volatile(node) or self._picks(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
             op = value.op if isinstance(value, Term) else "unsure"
             return Term(op, (*parts, *self._chance(node)), own_volatile=True)
@@ -113,6 +114,10 @@ class _Expression:
         """What a doubtful node rests on beside its arguments: a throw of the dice, the order in which rows come."""
         chance = (self.reader.chance(node),) if is_chancy(node) else ()
         return (*chance, *(() if is_of_the_moment(node) else self._way()))
+
+    def _picks(self, node: exp.Expr, value: Part) -> bool:
+        """True for an aggregate that answers with one of several equal texts that may look different."""
+        return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
     def _way(self) -> tuple[Part, ...]:
         return (self.scope.way.of_values,) if self.scope.way else ()
@@ -329,8 +334,8 @@ class _Expression:
             return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
         if isinstance(node, exp.Count) and _counts_rows(node):
             return Term("window function", ("Count", "rows"))
-        doubtful = is_volatile(node)
         parts = self._parts(node)
+        doubtful = is_volatile(node) or self._picks(node, Term("window function", parts))
         rests = self._chance(node) if doubtful else self._rounding(node, parts)
         return Term("window function", (_name(node), *parts, *rests), own_volatile=doubtful)
 

@@ -16,6 +16,7 @@ from planner.meaning.prepare import WRITTEN
 from planner.meaning.sources import Compound, Full, Sealed, Source, Table, Values, fresh
 from planner.meaning.terms import Block, Opaque, Ref, Relation, Step, Term, Value
 from planner.meaning.trees import alias_columns, given
+from planner.meaning.types import is_collated
 from planner.meaning.written import Way, With
 
 
@@ -176,7 +177,7 @@ def _reshaped(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term
         relation = Relation(Block((source,)), {name: Ref(source, str(i)) for i, name in enumerate(names)})
     if pivots := node.args.get("pivots"):
         told = Term("text", tuple(map(_pivot_text, pivots)))
-        shaky = any(is_volatile(each) for pivot in pivots for each in pivot.walk())
+        shaky = is_collated(relation) or any(is_volatile(each) for pivot in pivots for each in pivot.walk())
         source = Compound("PIVOT", (relation,), (told, way(node)) if shaky else (told,), shaky)
         return Relation(Block((source,)), _Whatever(source))
     return relation

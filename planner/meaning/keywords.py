@@ -14,7 +14,7 @@ _FUNCTIONS: Mapping[str, type[exp.Func]] = {  # measured on Spark 4.1; the parse
     "session_user": exp.SessionUser,
     "user": exp.CurrentUser,
 }
-_NAMES = {kind: name for name, kind in _FUNCTIONS.items() if name != "user"}
+_NAMES: Mapping[type[exp.Expr], str] = {kind: name for name, kind in _FUNCTIONS.items() if name != "user"}
 
 
 def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
@@ -75,7 +75,7 @@ class _Names:
             return set(self.schemas.get(f"{item.db}.{item.name}".lower()) or ())
         query = self.ctes.get(item.name.lower()) if isinstance(item, exp.Table) else item.this
         is_told = isinstance(query, exp.Query) and not query.is_star and not item.args.get("pivots")
-        return _listed(query) if is_told else self.every
+        return _listed(query) if is_told and query else self.every
 
 
 def _listed(query: exp.Expr) -> set[str]:

@@ -27,6 +27,9 @@ def prepared(tree: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
             node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
     _mark_fields(tree)
+    for type_ in tree.find_all(exp.DataType):
+        if isinstance(collation := type_.args.get("collate"), exp.Column):  # a name, and no column of anybody's
+            type_.set("collate", exp.var(collation.name))
     marked(tree)
     for coalesce in tree.find_all(exp.Coalesce):
         coalesce.meta[WRITTEN] = True  # others come of USING

@@ -84,12 +84,11 @@ class Query(FromClause):
         if once := node.args.get("distinct"):
             if once.args.get("on"):
                 raise Opaque("DISTINCT ON")
-            relation, order = relation if tells_groups_apart(relation) else distinct(relation), []
+            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _way(scope)), []
         if has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("DISTINCT with ORDER BY and LIMIT")
-            assert scope.way is not None
-            return self._limited(node, relation, order, scope.way)
+            return self._limited(node, relation, order, _way(scope))
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
@@ -160,7 +159,7 @@ class Query(FromClause):
         condition = self._reader.value(having.this, scope, windows) if having else None
         if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
             keys, sets = group_keys(self._reader, node, scope, outputs)
-            return grouped(block, keys, sets, condition)
+            return grouped(block, keys, sets, condition, _way(scope))
         if condition is not None:
             raise Opaque("HAVING without a group")
         return None, block
@@ -207,8 +206,14 @@ class Query(FromClause):
         right = self._query(node.expression, self._ctes, outer)
         if len(left.columns) != len(right.columns):
             raise Opaque("branches of different width")
-        relation = united(node, left, right)
+        way = Way(node, self._ctes, outer.way if outer else None)
+        relation = united(node, left, right, way)
         if not has(node, "limit", "offset"):
             return relation
         order = self._order(node, Scope(), {}, relation.columns)
-        return self._limited(node, relation, order, Way(node, self._ctes, outer.way if outer else None))
+        return self._limited(node, relation, order, way)
+
+
+def _way(scope: Scope) -> Way:
+    assert scope.way is not None
+    return scope.way
