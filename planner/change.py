@@ -39,12 +39,14 @@ class Category(StrEnum):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which output columns a change touches; `every` when it touches rows, and so all of them."""
+    """Which output columns a change touches; `every` when it touches rows, and so all of them; `order` when a view may
+    return its rows in another order, which matters to readers that take rows by it."""
 
     added: frozenset[str] = frozenset()
     altered: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
     every: bool = False
+    order: bool = False
 
 
 @dataclass(frozen=True)

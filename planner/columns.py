@@ -7,7 +7,7 @@ assume that everything matters: a wrong "it reads nothing of that" would leave w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import sqlglot
@@ -17,14 +17,16 @@ from sqlglot.optimizer.qualify import qualify
 
 from planner.functions import is_volatile, multiplies_rows
 from planner.meaning.clauses import clauses
-from planner.meaning.digests import Digests, Seen
+from planner.meaning.digests import SORTED, Digests, Seen
+from planner.meaning.keywords import mistakes_keywords
 from planner.meaning.lineage import depends_on, made_from
 from planner.meaning.prepare import captures, misread, prepared
 from planner.meaning.queries import Query
 from planner.meaning.sources import Table
 from planner.meaning.stretch import Stretched, bounded, stretched
-from planner.meaning.terms import Opaque, Relation
-from planner.meaning.types import type_of
+from planner.meaning.terms import Opaque, Relation, Term
+from planner.meaning.types import told_type
+from planner.meaning.written import order_of
 from planner.model import Model
 
 
@@ -60,6 +62,8 @@ class Shape:
     text: str
     columns: tuple[str, ...] | None
     relation: Relation | None = None
+    way: Term | None = None  # how it is written, which tells the order of a view's rows
+    says_order: bool = False
     frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = True
@@ -73,14 +77,26 @@ class Shape:
         """What the query means over parents that hold this."""
         digests = Digests(parents)
         if self.relation is not None:
-            return digests.relation(self.relation)
+            return replace(digests.relation(self.relation), order=self._order(parents, digests))
         whole = [
             part
             for name in sorted(parents)
             for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
-        ]
+        ] + [part for name in sorted(parents) if (part := parents[name].order)]
         rows = digests.of("opaque", self.text, *whole)
         return Seen(rows, {name: digests.of("column of", name) for name in self.columns or ()})
+
+    @property
+    def order(self) -> str:
+        """The order in which it is written to return its rows, whatever it reads."""
+        return self._order({}, Digests())
+
+    def _order(self, parents: Mapping[str, Seen], digests: Digests) -> str:
+        if self.way is None:
+            return ""
+        above = [parents[name].order for name in map(str, self.way.parts) if name in parents]
+        says = self.says_order or any(each.startswith(SORTED) for each in above)
+        return f"{SORTED if says else ''}{digests.part(self.way, {})}"
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "") -> Shape:
@@ -105,11 +121,12 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
     schemas = {name: parent.columns for name, parent in parents.items()}
     if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
         return _unknown(sql, tree, names)
+    doubtful = mistakes_keywords(tree, schemas)
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
     except SqlglotError:
         return _unknown(sql, tree, names, _unresolved(tree, schemas))
-    return _known(tree, qualified, parents, time_column)
+    return _known(tree, qualified, parents, time_column, doubtful or misread(tree))
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
@@ -140,7 +157,9 @@ def tables_of(tree: exp.Expr) -> frozenset[str]:
     )
 
 
-def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str) -> Shape:
+def _known(
+    written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str, is_misread: bool
+) -> Shape:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
@@ -155,7 +174,7 @@ def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], tim
         each.name.startswith(("start_", "end_")) for each in tree.find_all(exp.Parameter)
     )
     try:
-        if misread(written):
+        if is_misread:
             raise Opaque("names that are resolved otherwise")
         relation = query.relation(tree)
         if tuple(relation.columns) != columns:
@@ -163,19 +182,22 @@ def _known(written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], tim
         seen = Digests().relation(relation)
     except (Opaque, RecursionError):
         return _opaque(written, columns, parents, by_day=by_day)
+    way, says_order = order_of(tree)
     further = stretched(relation, time_column) if time_column else Stretched()
     return Shape(
         known=True,
         text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
         columns=columns,
         relation=relation,
+        way=way,
+        says_order=says_order,
         frame=clauses(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
         reads=_reads(relation, parents),
         bounded=bounded(relation) if time_column else {},
         day=further.day,
-        types=tuple((name, told) for name, value in relation.columns.items() if (told := type_of(value))),
+        types=tuple((name, told) for name, value in relation.columns.items() if (told := told_type(value))),
     )
 
 

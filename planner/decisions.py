@@ -389,13 +389,14 @@ def _as_told(snapshot: Snapshot, told: Seen) -> Seen:
     """What readers of a snapshot see when its rows are told to be these."""
     assert snapshot.meaning is not None
     return replace(
-        snapshot, meaning=replace(snapshot.meaning, rows=told.rows, columns=tuple(told.columns.items()))
+        snapshot,
+        meaning=replace(snapshot.meaning, rows=told.rows, columns=tuple(told.columns.items()), order=told.order),
     ).seen
 
 
 def _hushed(old: Seen, new: Seen) -> Seen:
     """What readers are told of a model whose change is called non-breaking: what was there is as it was."""
-    return Seen(old.rows, {name: old.columns.get(name, each) for name, each in new.columns.items()})
+    return Seen(old.rows, {name: old.columns.get(name, each) for name, each in new.columns.items()}, old.order)
 
 
 def _made_anew(fresh: Snapshot, about: tuple[str, str], decided: Decisions) -> Snapshot:

@@ -40,6 +40,17 @@ _VOLATILE_TYPES = (
 
 _CHANCE_TYPES = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle, exp.Randstr, exp.Uniform)
 
+# The clock, the user and the session: what they answer has nothing to do with the order of rows.
+_MOMENT_TYPES = (
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentUser, exp.SessionUser, exp.Localtimestamp,
+    exp.CurrentTimezone, exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentSchema, exp.Literal, exp.Parameter,
+)  # fmt: skip
+# Aggregates that answer alike over rows in any order; sums of floating point round by it.
+_ORDERLESS_TYPES = (
+    exp.Count, exp.CountIf, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.BitwiseAndAgg, exp.BitwiseOrAgg,
+    exp.BitwiseXorAgg, exp.ApproxDistinct, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
+)  # fmt: skip
+
 
 def multiplies_rows(node: exp.Expr) -> bool:
     """True for a function that returns several rows for one (explode, inline, stack, json_tuple...)."""
@@ -71,6 +82,16 @@ def is_volatile(node: exp.Expr) -> bool:
         whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
         return node.args.get("kind") == "ROWS" and not whole
     return isinstance(node, _VOLATILE_TYPES) or is_stranger(node)
+
+
+def is_of_the_moment(node: exp.Expr) -> bool:
+    """True for what the clock, the user or the session answers, whatever rows there are."""
+    return isinstance(node, _MOMENT_TYPES)
+
+
+def is_orderless(node: exp.Expr) -> bool:
+    """True for an aggregate or a window's function that never looks at the order in which rows happen to come."""
+    return isinstance(node, _ORDERLESS_TYPES)
 
 
 def is_chancy(node: exp.Expr) -> bool:

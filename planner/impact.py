@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from planner.change import Category, Columns
 from planner.columns import Shape
 from planner.fingerprint import Fingerprint, digest
-from planner.meaning.digests import Seen
+from planner.meaning.digests import SORTED, Seen
 from planner.model import Kind, Model, Statement
 
 UNTOUCHED = Columns()
@@ -45,7 +45,9 @@ def fingerprint_of(
     model: Model, shape: Shape | None, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
     """The canonical query and what else shapes rows; what is only said of the model; what it reads."""
-    data = digest(shape.text if shape else "", *row_settings(model).values(), *layout(model).values(), began)
+    order = shape.order if shape and not model.kind.is_stored else ""
+    said = (*row_settings(model).values(), *layout(model).values(), began, *([order] if order else []))
+    data = digest(shape.text if shape else "", *said)
     metadata = digest(model.sql, *_words_about(model).values())
     read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
     return Fingerprint(data, metadata, read)
@@ -66,6 +68,7 @@ def difference(old: Seen, new: Seen) -> Columns:
         altered=frozenset(
             name for name in new.columns.keys() & old.columns.keys() if new.columns[name] != old.columns[name]
         ),
+        order=new.order != old.order,
     )
 
 
@@ -79,9 +82,12 @@ def verdict(old: Side, new: Side, effects: Mapping[str, Columns]) -> Verdict:
 
     The rows decide, not the texts: of two queries that mean the same over the same tables neither is a change.
     """
-    touched, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
+    told, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
+    touched = replace(told, order=False)
     same = touched == UNTOUCHED and not reordered
     own = _own_change(old, new) if is_edited(old.model, new.model) else None
+    if same and told.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
+        return _in_another_order(told, effects, edited=own is not None)
     if own is None:
         return _unaffected(new, effects) if same else _carried(old, new, effects, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
@@ -91,6 +97,21 @@ def verdict(old: Side, new: Side, effects: Mapping[str, Columns]) -> Verdict:
     if same:
         return Verdict(Category.EQUIVALENT, "same-query", "The new text means the same query.")
     return _query_changed(old, new, effects, touched)
+
+
+def _is_sorted(old: Side, new: Side) -> bool:
+    """True when the rows of a model without a table are sorted, by its text or that of one below it, then or now."""
+    return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
+
+
+def _in_another_order(told: Columns, effects: Mapping[str, Columns], *, edited: bool) -> Verdict:
+    """A view, or an embedded query, that returns the same rows in another order."""
+    if not edited:
+        above = _listed(parent for parent in sorted(effects) if effects[parent].order)
+        reason = f"{above} returns its rows in another order, and so does it."
+        return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, told)
+    reason = "It returns the same rows in another order, which matters to what takes rows by their order."
+    return Verdict(Category.BREAKING, "order-changed", reason, told)
 
 
 def _own_change(old: Side, new: Side) -> Verdict:
@@ -138,7 +159,7 @@ def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched
     if not (old.is_known and new.is_known):
         reason = "The query's columns cannot be told for certain, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
-    also = f" {_cause(new, effects)[1]}" if _felt(effects) else ""
+    also = f" {_cause(new, effects)[1]}" if _felt(_without_order(effects)) else ""
     if touched.every:
         return Verdict(Category.BREAKING, "rows-changed", _rows_sentence(old, new, also), EVERY)
     if touched == UNTOUCHED:
@@ -187,6 +208,8 @@ def _cause(new: Side, effects: Mapping[str, Columns]) -> tuple[str, str]:
     for parent in _felt(effects):
         effect, reads = effects[parent], shape.reads.get(parent) if shape else None
         changed = effect.altered | effect.removed
+        if effect == Columns(order=True):
+            continue
         if effect.every:
             return "reads-changed-rows", f"The rows of `{parent}` change."
         if reads is None or (reads.every and (changed or effect.added)):
@@ -199,11 +222,14 @@ def _cause(new: Side, effects: Mapping[str, Columns]) -> tuple[str, str]:
         return "reads-changed-column", f"Reads {_listed(hits)}, which changed."
     if not _felt(effects):
         return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
+    if ordered := [parent for parent in _felt(effects) if effects[parent].order]:
+        told = f"{_listed(ordered, capital=True)} may return its rows in another order"
+        return "reads-changed-order", f"{told}, and what is taken of them rests on that."
     return "reads-changed-column", "Its `*` or a bare name now means other columns."
 
 
 def _unaffected(new: Side, effects: Mapping[str, Columns]) -> Verdict:
-    felt = _felt(effects)
+    felt = _felt(_without_order(effects))
     if not felt or new.shape is None:
         reason = "What it reads holds the same rows as before."
         return Verdict(Category.INDIRECT_NON_BREAKING, "parents-unchanged", reason)
@@ -218,6 +244,10 @@ def _unaffected(new: Side, effects: Mapping[str, Columns]) -> Verdict:
 
 def _felt(effects: Mapping[str, Columns]) -> list[str]:
     return sorted(parent for parent, effect in effects.items() if effect != UNTOUCHED)
+
+
+def _without_order(effects: Mapping[str, Columns]) -> dict[str, Columns]:
+    return {parent: replace(effect, order=False) for parent, effect in effects.items()}
 
 
 def _verbs(touched: Columns) -> str:

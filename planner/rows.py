@@ -25,6 +25,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
     assert shape is not None
     seen = shape.seen(parents)
     meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
+    meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
     return _kept(model, _typed(model, _filled(model, meaning, began)))
 
 

@@ -28,10 +28,11 @@ class Meaning:
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
     held_rows: str = ""  # what a table holds instead, of which a forward-only change kept the rows; '' for any other
     held: tuple[tuple[str, str], ...] = ()
+    order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
 
     @property
     def seen(self) -> Seen:
-        return Seen(self.rows, dict(self.columns))
+        return Seen(self.rows, dict(self.columns), self.order)
 
 
 @dataclass(frozen=True)
@@ -127,4 +128,5 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
         layout.append(str(model.partition_by_time_column))
     if model.kind is Kind.VIEW:  # a view's columns are commented when it is made, and never again
         layout += [part for pair in model.column_descriptions for part in pair]
-    return digest(model.name, str(model.kind), meaning.rows, *columns, "over", *named, "laid out", *layout)[:12]
+    order = ["in order", meaning.order] if meaning.order else []
+    return digest(model.name, str(model.kind), meaning.rows, *columns, *order, "over", *named, "laid out", *layout)[:12]

@@ -27,6 +27,7 @@ def clauses(relation: Relation) -> Mapping[str, str]:
             found["ORDER BY"] = digests.of(
                 *(digests.part(each, digests.inside(source.block, {})) for each in source.order)
             )
+            found["the query that LIMIT takes rows of"] = digests.part(source.way, {})
             block = source.block
         else:
             break

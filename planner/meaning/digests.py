@@ -21,6 +21,7 @@ Names: TypeAlias = dict[Source, str]
 UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
 REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # saying a thing twice changes nothing
 FORM = b"1"  # to be raised when equal digests come to mean something else: kept ones are then like no new one
+SORTED = "sorted "  # how the order of a view begins whose text, or that of a view below it, says one
 _ORDERS = 24  # of equal tables in one FROM that are tried
 
 
@@ -30,6 +31,7 @@ class Seen:
 
     rows: str
     columns: Mapping[str, str]
+    order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
 
 
 @dataclass
@@ -57,6 +59,9 @@ class Digests:
     def table_rows(self, name: str) -> str:
         return self.seen[name].rows if name in self.seen else self.of("table", name)
 
+    def table_order(self, name: str) -> str:
+        return self.seen[name].order if name in self.seen else ""
+
     def table_column(self, name: str, column: str) -> str:
         return self.seen[name].columns[column] if name in self.seen else self.of("column of", column)
 
@@ -79,10 +84,19 @@ class Digests:
         if isinstance(part, Ref):
             inner = "row" if part.inner is ROW else part.source.column(self, names, part.inner)
             return self.of("of", names[part.source], inner) if names[part.source] else inner
-        digests = [self.part(each, names) for each in part.parts]
+        if part.op in ("way", "way if sorted"):  # it goes on through views; the rows of a table lie as they lie
+            told, *tables = map(str, part.parts)
+            return self.of("way", told, *(f"{name} {self.table_order(name)}" for name in tables))
+        digests = [self.part(each, names) for each in part.parts if not self._says_nothing(each)]
         if part.op in UNORDERED:
             digests = sorted(set(digests) if part.op in REPEATABLE else digests)
         return self.of(part.op, *digests)
+
+    def _says_nothing(self, part: Part) -> bool:
+        """True for the way to rows that nobody sorts, where it matters to rounding only."""
+        if not isinstance(part, Term) or part.op != "way if sorted":
+            return False
+        return not any(self.table_order(str(name)).startswith(SORTED) for name in part.parts[1:])
 
     def block(self, block: Block, names: Names) -> str:
         """The digest of a block's rows."""

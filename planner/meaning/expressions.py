@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planner.functions import folds_rows, is_chancy, is_stranger, is_volatile, multiplies_rows
+from planner.functions import (
+    folds_rows,
+    is_chancy,
+    is_of_the_moment,
+    is_orderless,
+    is_stranger,
+    is_volatile,
+    multiplies_rows,
+)
 from planner.meaning import rules
 from planner.meaning.terms import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
+from planner.meaning.types import is_collated, is_exact, type_of
+from planner.meaning.written import Way
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
@@ -33,6 +43,7 @@ _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
 CHANCE, NAMES = "chance", "names"  # what `prepare` says of a node
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
+COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
 
 
@@ -42,6 +53,7 @@ class Scope:
 
     tables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     outer: Scope | None = None
+    way: Way | None = None  # how the query is written, where values are over rows of one
 
     def column(self, table: str, name: str) -> Value:
         """The value of `table.name`, looked for in the query and then in those around it; Opaque when there is none."""
@@ -90,11 +102,30 @@ class _Expression:
         if multiplies_rows(node):
             raise Opaque("a function that makes rows stands inside an expression")
         value = self._value(node)
-        if is_volatile(node):
-            chance = (self.reader.chance(node),) if is_chancy(node) else ()
+        if is_volatile(node) or self._picks(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
-            return Term(value.op if isinstance(value, Term) else "unsure", (*parts, *chance), own_volatile=True)
+            op = value.op if isinstance(value, Term) else "unsure"
+            return Term(op, (*parts, *self._chance(node)), own_volatile=True)
+        if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
+            return replace(value, parts=(*value.parts, *self._rounding(node, value.parts)))
         return value
+
+    def _chance(self, node: exp.Expr) -> tuple[Part, ...]:
+        """What a doubtful node rests on beside its arguments: a throw of the dice, the order in which rows come."""
+        chance = (self.reader.chance(node),) if is_chancy(node) else ()
+        return (*chance, *(() if is_of_the_moment(node) else self._way()))
+
+    def _picks(self, node: exp.Expr, value: Part) -> bool:
+        """True for an aggregate that answers with one of several equal texts that may look different."""
+        return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
+
+    def _way(self) -> tuple[Part, ...]:
+        return (self.scope.way.of_values,) if self.scope.way else ()
+
+    def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """What an aggregate of floating point rests on beside its parts, where the query or a view says an order."""
+        exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
+        return () if exact or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
 
     def _value(self, node: exp.Expr) -> Value:
         if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
@@ -303,9 +334,10 @@ class _Expression:
             return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
         if isinstance(node, exp.Count) and _counts_rows(node):
             return Term("window function", ("Count", "rows"))
-        doubtful = is_volatile(node)
-        chance = (self.reader.chance(node),) if is_chancy(node) else ()
-        return Term("window function", (_name(node), *self._parts(node), *chance), own_volatile=doubtful)
+        parts = self._parts(node)
+        doubtful = is_volatile(node) or self._picks(node, Term("window function", parts))
+        rests = self._chance(node) if doubtful else self._rounding(node, parts)
+        return Term("window function", (_name(node), *parts, *rests), own_volatile=doubtful)
 
     def _subquery(self, node: exp.Expr) -> Value:
         if isinstance(node, exp.Subquery):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -16,13 +16,8 @@ from planner.meaning.prepare import WRITTEN
 from planner.meaning.sources import Compound, Full, Sealed, Source, Table, Values, fresh
 from planner.meaning.terms import Block, Opaque, Ref, Relation, Step, Term, Value
 from planner.meaning.trees import alias_columns, given
-
-
-@dataclass(frozen=True)
-class With:
-    """The CTEs in force: name -> its query and the CTEs in force where it stands."""
-
-    queries: Mapping[str, tuple[exp.Expr, With]] = field(default_factory=dict)
+from planner.meaning.types import is_collated
+from planner.meaning.written import Way, With
 
 
 @dataclass
@@ -46,10 +41,10 @@ class FromClause(ABC):
         """The answer of a query, with these CTEs in force."""
 
     def _from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
-        block, scope = Block(), Scope(outer=outer)
+        block, scope = Block(), Scope(outer=outer, way=Way(node, self._ctes, outer.way if outer else None))
         clause = node.args.get("from_")
         if clause is not None:
-            alias, relation = self._item(clause.this, outer)
+            alias, relation = self._item(clause.this, scope)
             block, scope = relation.block, scope.having(alias, relation.columns)
         for join in node.args.get("joins") or ():
             block, scope = self._join(join, block, scope)
@@ -57,8 +52,8 @@ class FromClause(ABC):
             block, scope = self._lateral(lateral, block, scope, outer=bool(lateral.args.get("outer")))
         return block, scope
 
-    def _item(self, node: exp.Expr, outer: Scope | None) -> tuple[str, Relation]:
-        """One table, CTE or subquery of FROM, under its alias."""
+    def _item(self, node: exp.Expr, scope: Scope) -> tuple[str, Relation]:
+        """One table, CTE or subquery of the FROM of this scope, under its alias."""
         alias, thrown = node.alias_or_name.lower(), self._reader.thrown
         if isinstance(node, exp.Table):
             relation = self._table(node)
@@ -77,7 +72,8 @@ class FromClause(ABC):
         if set(given(node)) & {"joins", "laterals", "when", "changes", "partition", "version", "hints", "only"}:
             raise Opaque("a table with clauses of its own")
         pivots = node.args.get("pivots") or [node]
-        return pivots[-1].alias.lower() or alias, _reshaped(node, relation)
+        assert scope.way is not None
+        return pivots[-1].alias.lower() or alias, _reshaped(node, relation, scope.way.of_item)
 
     def _table(self, node: exp.Table) -> Relation:
         name = node.name.lower()
@@ -108,7 +104,7 @@ class FromClause(ABC):
             if join.args.get("on") and not (isinstance(join.args["on"], exp.Boolean) and join.args["on"].this):
                 raise Opaque("a condition on LATERAL")
             return self._lateral(join.this, block, scope, outer=side == "LEFT")
-        alias, right = self._item(join.this, scope.outer)
+        alias, right = self._item(join.this, scope)
         if side == "FULL":
             return self._full(join, block, right, scope, alias)
         both = scope.having(alias, right.columns)
@@ -172,17 +168,17 @@ class _Whatever(dict[str, Value]):
         return Ref(self.source, name)
 
 
-def _reshaped(node: exp.Expr, relation: Relation) -> Relation:
+def _reshaped(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term]) -> Relation:
     """The relation after TABLESAMPLE or PIVOT: what they do is taken from their text."""
     if sample := node.args.get("sample"):
         said = Term("text", (sample.sql("spark"),))
-        source = Compound("SAMPLE", (relation,), (said,), shaky=True)
+        source = Compound("SAMPLE", (relation,), (said, way(node)), shaky=True)
         names = list(relation.columns)
         relation = Relation(Block((source,)), {name: Ref(source, str(i)) for i, name in enumerate(names)})
     if pivots := node.args.get("pivots"):
         told = Term("text", tuple(map(_pivot_text, pivots)))
-        shaky = any(is_volatile(each) for pivot in pivots for each in pivot.walk())
-        source = Compound("PIVOT", (relation,), (told,), shaky)
+        shaky = is_collated(relation) or any(is_volatile(each) for pivot in pivots for each in pivot.walk())
+        source = Compound("PIVOT", (relation,), (told, way(node)) if shaky else (told,), shaky)
         return Relation(Block((source,)), _Whatever(source))
     return relation
 

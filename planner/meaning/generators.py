@@ -48,12 +48,13 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
         raise Opaque("an unusual generator")
     values = [reader.value(each, scope) for each in parts if isinstance(each, exp.Expr)]
     doubtful = is_volatile(node)
+    way = (scope.way.of_values,) if doubtful and scope.way else ()
     if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
         return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]
     if (kind := _EXPLODING.get(name)) and len(values) == 1:
         titles = (["pos"] if kind[1] else []) + (["value"] if len(names) == 1 + kind[1] else ["key", "value"])
-        return Term(f"generator {kind[0]}", tuple(values), doubtful), list(titles)
-    return Term(f"generator {name}", tuple(values), doubtful), [str(index) for index in range(len(names))]
+        return Term(f"generator {kind[0]}", (*values, *way), doubtful), list(titles)
+    return Term(f"generator {name}", (*values, *way), doubtful), [str(index) for index in range(len(names))]
 
 
 def made(

@@ -14,6 +14,7 @@ from planner.meaning.sources import Group, is_constant
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
 from planner.meaning.trees import given
 from planner.meaning.types import PLAIN, type_of
+from planner.meaning.written import Way
 
 # What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
 _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
@@ -74,22 +75,24 @@ class Grouping:
         )
 
 
-def grouped(block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None) -> tuple[Grouping, Block]:
+def grouped(
+    block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, way: Way
+) -> tuple[Grouping, Block]:
     """The block with its rows grouped, and HAVING applied: what it says of keys alone holds before as well."""
     among = Among(block)
     by_digest = {among.digest(key): key for key in keys}
     early, late = list[Value](), list[Value]()
     for each in conjuncts([having]) if having else []:
         (early if keys and sets is None and _is_of_keys(among, each, by_digest) else late).append(each)
-    group = Group(block.kept(early), tuple(keys), sets)
+    group = Group(block.kept(early), tuple(keys), way, sets)
     grouping = Grouping(group, among, by_digest)
     predicates = [as_value(grouping.lifted(each)) for each in late]
     return grouping, Block((group,), (), tuple(predicates))
 
 
-def distinct(relation: Relation) -> Relation:
+def distinct(relation: Relation, way: Way) -> Relation:
     """SELECT DISTINCT: a group of all columns."""
-    group = Group(relation.block, tuple(relation.columns.values()))
+    group = Group(relation.block, tuple(relation.columns.values()), way)
     return Relation(Block((group,)), {name: Ref(group, value) for name, value in relation.columns.items()})
 
 

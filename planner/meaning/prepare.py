@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from planner.functions import is_chancy
 from planner.meaning.expressions import CHANCE, NAMES, encoded
+from planner.meaning.written import marked
 
 WRITTEN = "written"  # marks what stood in the query before its names were resolved
 
@@ -26,6 +27,10 @@ def prepared(tree: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
             node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
     _mark_fields(tree)
+    for type_ in tree.find_all(exp.DataType):
+        if isinstance(collation := type_.args.get("collate"), exp.Column):  # a name, and no column of anybody's
+            type_.set("collate", exp.var(collation.name))
+    marked(tree)
     for coalesce in tree.find_all(exp.Coalesce):
         coalesce.meta[WRITTEN] = True  # others come of USING
     for select in reversed(list(tree.find_all(exp.Select))):  # inner ones first: a join's subquery is copied

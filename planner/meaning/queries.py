@@ -10,13 +10,14 @@ from sqlglot import exp
 from planner.functions import is_stranger, multiplies_rows
 from planner.meaning import rules
 from planner.meaning.expressions import Scope, has_op, placed
-from planner.meaning.froms import FromClause, With, settle_using
+from planner.meaning.froms import FromClause, settle_using
 from planner.meaning.generators import calm, generated
 from planner.meaning.grouping import Grouping, as_value, distinct, folds, group_keys, grouped
 from planner.meaning.sources import Generated, Limit
 from planner.meaning.terms import Block, Opaque, Ref, Relation, Step, Term, Value
 from planner.meaning.trees import given, has
 from planner.meaning.unions import pushed, tells_groups_apart, united
+from planner.meaning.written import Way, With
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
@@ -83,11 +84,11 @@ class Query(FromClause):
         if once := node.args.get("distinct"):
             if once.args.get("on"):
                 raise Opaque("DISTINCT ON")
-            relation, order = relation if tells_groups_apart(relation) else distinct(relation), []
+            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _way(scope)), []
         if has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("DISTINCT with ORDER BY and LIMIT")
-            return self._limited(node, relation, order)
+            return self._limited(node, relation, order, _way(scope))
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
@@ -158,7 +159,7 @@ class Query(FromClause):
         condition = self._reader.value(having.this, scope, windows) if having else None
         if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
             keys, sets = group_keys(self._reader, node, scope, outputs)
-            return grouped(block, keys, sets, condition)
+            return grouped(block, keys, sets, condition, _way(scope))
         if condition is not None:
             raise Opaque("HAVING without a group")
         return None, block
@@ -187,14 +188,14 @@ class Query(FromClause):
             values.append(Term("ordered", (str(bool(each.args.get("desc"))), str(each.args.get("nulls_first")), value)))
         return values
 
-    def _limited(self, node: exp.Expr, relation: Relation, order: list[Value]) -> Relation:
+    def _limited(self, node: exp.Expr, relation: Relation, order: list[Value], way: Way) -> Relation:
         counts = []
         for key in ("limit", "offset"):
             clause = node.args.get(key)
             if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
                 raise Opaque(type(clause).__name__)
             counts.append(self._reader.value(clause.expression, Scope()) if clause else Term("none"))
-        limit = Limit(relation.block, tuple(order), tuple(counts))
+        limit = Limit(relation.block, tuple(order), tuple(counts), way.of_rows)
         return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
 
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
@@ -205,7 +206,14 @@ class Query(FromClause):
         right = self._query(node.expression, self._ctes, outer)
         if len(left.columns) != len(right.columns):
             raise Opaque("branches of different width")
-        relation = united(node, left, right)
+        way = Way(node, self._ctes, outer.way if outer else None)
+        relation = united(node, left, right, way)
         if not has(node, "limit", "offset"):
             return relation
-        return self._limited(node, relation, self._order(node, Scope(), {}, relation.columns))
+        order = self._order(node, Scope(), {}, relation.columns)
+        return self._limited(node, relation, order, way)
+
+
+def _way(scope: Scope) -> Way:
+    assert scope.way is not None
+    return scope.way

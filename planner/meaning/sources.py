@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.meaning.terms import NOTHING, Block, Part, Ref, Relation, Term, Value
-from planner.meaning.types import are_of_one_type, type_of
+from planner.meaning.terms import NOTHING, ROW, Block, Part, Ref, Relation, Term, Value
+from planner.meaning.types import are_of_one_type, is_collated, is_collation, type_of
 
 if TYPE_CHECKING:
     from planner.meaning.digests import Digests, Names
+    from planner.meaning.written import Way
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,10 @@ class Source(ABC):
     def column_type(self, inner: Part) -> str | None:
         """The Spark type of a value of its rows; None when it is not known."""
         return None
+
+    def column_collated(self, inner: Part) -> bool:
+        """True when a value of its rows may be a text with a collation of its own."""
+        return is_collated(inner)
 
     @cached_property
     def free(self) -> frozenset[Source]:
@@ -90,6 +95,9 @@ class Table(Source):
 
     def column_type(self, inner: Part) -> str | None:
         return dict(self.types).get(str(inner))
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collation(self.column_type(inner))
 
     def rows(self, digests: Digests, names: Names) -> str:
         return digests.table_rows(self.name)
@@ -145,6 +153,7 @@ class Group(_Over):
     """
 
     keys: tuple[Value, ...]
+    way: Way  # how the query is written whose rows it folds: of equal keys that look different one stands for all
     sets: Value | None = None
 
     @property
@@ -157,8 +166,14 @@ class Group(_Over):
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
         value = super().column(digests, names, inner)
+        if not _is_key(inner):
+            return value
         # a key is one of the values that are equal to it (-0.0 becomes 0.0), and in a subtotal it is NULL
-        return value if isinstance(inner, Term) and inner.op == "aggregate" else digests.of("key", value)
+        way = (digests.part(self.way.of_rows, {}),) if is_collated(inner) else ()
+        return digests.of("key", value, *way)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
 
     def rows(self, digests: Digests, names: Names) -> str:
         inside = digests.inside(self.block, names)
@@ -175,6 +190,7 @@ class Limit(_Over):
 
     order: tuple[Value, ...]
     count: tuple[Value, ...]  # LIMIT and OFFSET
+    way: Term  # how the query is written whose first rows they are
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -188,7 +204,8 @@ class Limit(_Over):
         inside = digests.inside(self.block, names)
         order = [digests.part(value, inside) for value in self.order]
         count = [digests.part(value, inside) for value in self.count]
-        return digests.of("limit", digests.block(self.block, names), *order, "count", *count)
+        way = digests.part(self.way, inside)
+        return digests.of("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +229,9 @@ class Generated(Source):
     def column_volatile(self, inner: Part) -> bool:
         return self.call.volatile or super().column_volatile(inner)
 
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(self.call) or is_collated(inner)
+
     def free_of(self, inner: Part) -> frozenset[Source]:
         return NOTHING if isinstance(inner, str) else inner.free
 
@@ -234,6 +254,9 @@ class Values(Source):
 
     def column_volatile(self, inner: Part) -> bool:
         return any(row[int(str(inner))].volatile for row in self.table)
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(is_collated(row[int(str(inner))]) for row in self.table)
 
     @property
     def volatile(self) -> bool:
@@ -299,6 +322,9 @@ class Union(Source):
     def column_volatile(self, inner: Part) -> bool:
         return any(column_at(branch, inner).volatile for branch in self.branches)
 
+    def column_collated(self, inner: Part) -> bool:
+        return any(is_collated(column_at(branch, inner)) for branch in self.branches)
+
     def column_type(self, inner: Part) -> str | None:
         columns = [column_at(branch, inner) for branch in self.branches]
         return type_of(columns[0]) if are_of_one_type(columns) else None
@@ -339,6 +365,9 @@ class Compound(Source):
     def volatile(self) -> bool:
         return self.shaky or super().volatile
 
+    def column_collated(self, inner: Part) -> bool:
+        return any(map(is_collated, self.relations))
+
     def rows(self, digests: Digests, names: Names) -> str:
         wholes = []
         for each in self.relations:
@@ -358,6 +387,10 @@ class Compound(Source):
 
     def column(self, digests: Digests, names: Names, inner: Part) -> str:
         return digests.of("column", str(inner))
+
+
+def _is_key(inner: Part) -> bool:
+    return not (isinstance(inner, Term) and inner.op == "aggregate") and inner is not ROW
 
 
 def _is_of_one_type(predicate: Value) -> bool:

@@ -10,15 +10,17 @@ from planner.meaning.expressions import Scope
 from planner.meaning.grouping import as_value, distinct
 from planner.meaning.sources import Compound, Group, Union, column_at, is_constant
 from planner.meaning.terms import Block, Opaque, Ref, Relation, Term, Value
-from planner.meaning.types import are_of_one_type
+from planner.meaning.types import are_of_one_type, is_collated
+from planner.meaning.written import Way
 
 
-def united(node: exp.SetOperation, left: Relation, right: Relation) -> Relation:
-    """The answer of a set operation over two of equally many columns."""
+def united(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:
+    """The answer of a set operation over two of equally many columns, which is written this way."""
     every = not node.args.get("distinct")
     if not isinstance(node, exp.Union):
         kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
-        compound = Compound(kind, (left, right))
+        shaky = is_collated(left) or is_collated(right)
+        compound = Compound(kind, (left, right), (way.of_rows,) if shaky else (), shaky)
         columns: dict[str, Value] = {name: Ref(compound, str(i)) for i, name in enumerate(left.columns)}
         return Relation(Block((compound,)), columns)
     if not every:
@@ -30,7 +32,7 @@ def united(node: exp.SetOperation, left: Relation, right: Relation) -> Relation:
         others = [list(branch.columns.values())[index] for branch in union.branches]
         columns[name] = value if _same_constant(others) else Ref(union, str(index))
     relation = Relation(Block((union,)), columns)
-    return relation if every else distinct(relation)
+    return relation if every else distinct(relation, way)
 
 
 def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:
