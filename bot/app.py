@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from tempfile import TemporaryFile
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import ClientDisconnect
 
 from bot.desk import Desk
-from bot.events import MAX_BYTES, Ignored, Refused, read_delivery
+from bot.door import Limits
+from bot.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
 from bot.github import GitHubFailed, GitHubPaused
 from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, QUEUE
 from planner.errors import MergeplanError
@@ -19,16 +23,20 @@ from planner.errors import MergeplanError
 log = structlog.get_logger(__name__)
 
 
-def create_app(desk: Desk) -> FastAPI:
+def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
     """The ASGI application over one desk."""
     app = FastAPI(title="mergeplan", docs_url=None, redoc_url=None, openapi_url=None)
 
+    room = BodyRoom(limits or Limits())
+
     @app.post("/webhook")
     async def webhook(request: Request) -> Response:
-        body = await _body(request)
-        if body is None:
-            return _answer(Refused(413, "the body is larger than GitHub sends"))
-        return await run_in_threadpool(take_in, desk, request.headers, body)
+        refused = refused_unread(request.headers)
+        if refused:
+            return _answer(refused)
+        with room.body() as body:
+            unread = await room.read(request, body)
+            return _answer(unread) if unread else await run_in_threadpool(take_in, desk, request.headers, bytes(body))
 
     @app.get("/healthz")
     async def healthz() -> Response:
@@ -104,15 +112,42 @@ def _answer(read: Ignored | Refused) -> Response:
     return Response(f"{read.why}\n", read.status, media_type="text/plain")
 
 
-async def _body(request: Request) -> bytes | None:
-    """The raw bytes, None as soon as they are more than GitHub ever sends."""
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > MAX_BYTES:
+class BodyRoom:
+    """The memory for bodies whose senders are not known yet: what is not small shares one budget.
+
+    All methods run in the server's one loop.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._left = limits.bodies
+
+    @contextmanager
+    def body(self) -> Iterator[bytearray]:
+        """A body that is read and handled within; what it took is given back afterwards."""
+        body = bytearray()
+        try:
+            yield body
+        finally:
+            self._left += self._counted(body)
+
+    async def read(self, request: Request, body: bytearray) -> Refused | None:
+        """Reads a request's bytes; why not, when they are too many, come too slowly, or stop coming."""
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for part in request.stream():
+                    before = self._counted(body)
+                    body += part
+                    self._left -= self._counted(body) - before
+                    if len(body) > MAX_BYTES:
+                        return TOO_LARGE
+                    if self._left < 0 and self._counted(body):
+                        return Refused(503, "too many large bodies at the same time, send it again")
+        except ClientDisconnect:
+            return Refused(400, "the sender left before its body had come")
+        except TimeoutError:
+            return Refused(408, "the body came too slowly")
         return None
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_BYTES:
-            return None
-        parts.append(part)
-    return b"".join(parts)
+
+    def _counted(self, body: bytearray) -> int:
+        return max(0, len(body) - self._limits.small)
