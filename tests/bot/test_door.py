@@ -203,3 +203,75 @@ def test_a_client_that_leaves_in_mid_body_leaves_no_trace(
     told = capsys.readouterr()
     assert "Traceback" not in told.err + told.out
     assert not [each for each in caplog.records if each.exc_info or each.levelno >= logging.ERROR]
+
+
+def comment(**said: object) -> bytes:
+    """A comment's webhook; texts in `said` are JSON as it is sent, so that they may be what no dump writes."""
+    given = {
+        "number": "7",
+        "id": "5",
+        "login": '"wim"',
+        "body": '"/plan"',
+        "at": '"2026-01-01T00:00:00Z"',
+        **said,
+    }
+    return (
+        '{{"action": "created", "repository": {{"full_name": "ann/shop"}}, '
+        '"issue": {{"number": {number}, "pull_request": {{"url": "x"}}}}, "comment": {{"id": {id}, '
+        '"user": {{"login": {login}, "type": "User"}}, "body": {body}, "created_at": {at}}}}}'
+    ).format(**given).encode()  # fmt: skip
+
+
+POISON = {
+    "half of a surrogate pair in a body": comment(body=r'"/plan \ud83d"'),
+    "half of a surrogate pair in a login": comment(login=r'"\udc00"'),
+    "half of a surrogate pair in a branch": PUSH.replace(b"heads/none", rb"heads/\ud800"),
+    "NUL in a body": comment(body=r'"/plan \u0000"'),
+    "a number of 2^63": comment(number=str(2**63)),
+    "a number of 2^31": comment(number=str(2**31)),
+    "an id of 2^63": comment(id=str(2**63)),
+    "a negative id": comment(id="-5"),
+    "1e999 as number": comment(number="1e999"),
+    "1e999 as id": comment(id="1e999"),
+    "NaN": comment(id="NaN"),
+    "-Infinity": comment(number="-Infinity"),
+    "a number of 5000 digits": comment(number="9" * 5000),
+    "true as number": comment(number="true"),
+    "a number as text": comment(number='"7"'),
+    "a time without zone": comment(at='"2026-01-01T00:00:00"'),
+    "a day that is none": comment(at='"2026-02-31T00:00:00Z"'),
+    "a body that is a number": comment(body="7"),
+    "a body that is a list": comment(body='["/plan"]'),
+    "deep nesting": b'{"action": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "deep nesting of objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "bytes that are no text": b'{"action": "\xff\xfe"}',
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("body", POISON.values(), ids=POISON.keys())
+def test_json_that_no_database_takes_is_answered_400(
+    door: Door, body: bytes, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = "push" if b"heads" in body else "issue_comment"
+
+    assert door.post(body, X_GitHub_Event=event).status_code == 400
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err + told.out + caplog.text
+    assert door.desk.inbox.is_idle()
+
+
+def test_the_same_webhook_without_poison_is_taken_in(door: Door) -> None:
+    assert door.post(comment(), X_GitHub_Event="issue_comment").status_code == 202
+    assert [row.body for row in door.desk.inbox.commands(SHOP, 7)] == ["/plan"]
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+def test_a_webhook_that_sends_a_form_is_told_what_to_set(door: Door, kind: str) -> None:
+    """GitHub's own default when a webhook is made by hand; the signature counts first."""
+    body = b"payload=%7B%22zen%22%3A%22x%22%7D"
+    answer = door.post(body, Content_Type=kind)
+
+    assert answer.status_code == 415
+    assert "set its content type to application/json" in answer.text
+    assert door.post(body, Content_Type=kind, X_Hub_Signature_256=FORGED).status_code == 401
