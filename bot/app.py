@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from tempfile import TemporaryFile
 
 import structlog
@@ -17,10 +19,12 @@ from bot.desk import Desk
 from bot.door import Limits
 from bot.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
 from bot.github import GitHubFailed, GitHubPaused
-from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, QUEUE
+from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, OWNERS, QUEUE
+from bot.owners import OwnerState
 from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
+SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in meanwhile
 
 
 def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
@@ -43,9 +47,14 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
         return Response("ok\n", media_type="text/plain")
 
     @app.get("/readyz")
-    def readyz() -> Response:
+    def readyz(request: Request) -> Response:
         missing = not_ready(desk)
-        return Response((missing or "ready") + "\n", 503 if missing else 200, media_type="text/plain")
+        status, owners = 503 if missing else 200, desk.github.owners.states()
+        if "application/json" in request.headers.get("accept", ""):
+            data = {"ready": not missing, "why": missing, "owners": [asdict(each) for each in owners]}
+            return Response(json.dumps(data), status, media_type="application/json")
+        troubled = [f"{each.owner}: {each.state} since {each.since}. {each.why}" for each in in_trouble(owners)]
+        return Response("\n".join([missing or "ready", *troubled]) + "\n", status, media_type="text/plain")
 
     @app.get("/metrics")
     def metrics() -> Response:
@@ -55,6 +64,9 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
         CLAIMED.set(depth.claimed)
         for installation, left in desk.github.budget().items():
             BUDGET.labels(installation).set(left)
+        OWNERS.clear()
+        for owner in desk.github.owners.states():
+            OWNERS.labels(owner.owner, owner.state).set(1)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return app
@@ -71,11 +83,13 @@ def take_in(desk: Desk, headers: Mapping[str, str], body: bytes) -> Response:
         log.error("delivery_not_stored", delivery=read.guid, why=error.message)
         DELIVERIES.labels("not_stored").inc()
         return Response("not stored, send it again\n", 503, media_type="text/plain")
+    if read.owner:
+        desk.github.owners.forget(read.owner)
     log.info(
         "delivery",
         delivery=read.guid,
         kind=read.kind,
-        repository=read.repository,
+        repository=read.repository or read.owner,
         pull_request=read.number,
         fresh=fresh,
     )
@@ -100,7 +114,17 @@ def not_ready(desk: Desk) -> str:
         desk.github.login()
     except (GitHubFailed, GitHubPaused):
         return "GitHub does not know us"
+    if desk.github.owners.refused:
+        return f"GitHub refuses the App: {desk.github.owners.refused}"
+    owners = desk.github.owners.states()
+    if owners and all(each.state in SHUT for each in owners):
+        return "the App works for no owner"
     return ""
+
+
+def in_trouble(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
+    """The owners for whom nothing can be done for now; the service works for all others."""
+    return tuple(each for each in owners if each.state != "working")
 
 
 def _answer(read: Ignored | Refused) -> Response:

@@ -15,7 +15,10 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 Stage = Literal["head", "request", "rest", "idle"]
-TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\ntoo slow\n"
+TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 9\r\n\r\ntoo slow\n"
+)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from typing import Any
 
 MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
 REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+OWNER = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+COMES = frozenset({"created", "added", "unsuspend", "new_permissions_accepted"})  # there is something to do again
+INSTALLATION_ACTIONS = COMES | {"deleted", "suspend", "removed"}
 GUID = re.compile(r"[A-Za-z0-9:._-]{1,120}")
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
@@ -46,6 +49,8 @@ class Event:
     head: str = ""
     said: Said | None = None
     again: bool = False  # somebody pressed Re-run
+    owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
+    repositories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,11 +211,17 @@ def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
 
 
 def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    added = payload.get("repositories") or payload.get("repositories_added") or []
-    if payload["action"] not in ("created", "added") or not added:
-        return Ignored(guid, "nothing was installed")
-    name = added[0]["full_name"]
-    return Event(guid, "installation", _repository({"repository": {"full_name": name}}))
+    """The App was installed, removed, suspended or let in again, or covers other repositories than before."""
+    action = payload["action"]
+    if action not in INSTALLATION_ACTIONS:
+        return Ignored(guid, f"installation.{str(action)[:40]} changes nothing here")
+    account = payload["installation"]["account"] or {}
+    owner = account.get("login") or account.get("slug")
+    if not isinstance(owner, str) or not OWNER.fullmatch(owner):
+        raise ValueError("not an account's name")
+    added = payload.get("repositories_added") or payload.get("repositories") or []
+    names = tuple(_repository({"repository": each}) for each in added) if action in COMES else ()
+    return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
 
 
 def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
