@@ -85,6 +85,7 @@ def take_in(desk: Desk, headers: Mapping[str, str], body: bytes) -> Response:
         return Response("not stored, send it again\n", 503, media_type="text/plain")
     if read.owner:
         desk.github.owners.forget(read.owner)
+        desk.look.set()
     log.info(
         "delivery",
         delivery=read.guid,

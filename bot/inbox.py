@@ -133,6 +133,8 @@ class Inbox:
             return
         known = sa.select(PRODS.c.repository).where(PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True))
         names = event.repositories or tuple(row.repository for row in connection.execute(known))
+        put_off = (LANES.c.repository.startswith(f"{event.owner}/", autoescape=True), LANES.c.due_at.is_not(None))
+        connection.execute(LANES.update().where(*put_off).values(due_at=self._now(connection)))
         for name in names:
             self._make_due(connection, name, 0)
             over = (State.CLOSED.value, State.PROMOTED.value)

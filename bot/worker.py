@@ -63,6 +63,7 @@ class Worker:
     def stop(self) -> None:
         """Takes no new lane, ends children, hands lanes back within the grace time."""
         self.desk.closing.set()
+        self.desk.look.set()
         self._news.set()
         deadline = time.monotonic() + self.desk.settings.grace_seconds + 15
         for thread in self._threads:
@@ -181,10 +182,10 @@ class Worker:
             self._safely(self.show_eyes)
 
     def _sweeping(self) -> None:
-        while True:
+        while not self.desk.closing.is_set():
+            self.desk.look.clear()
             self._safely(self.sweep)
-            if self.desk.closing.wait(self.desk.settings.sweep_seconds):
-                return
+            self.desk.look.wait(self.desk.settings.sweep_seconds)
 
     def _safely(self, job: Callable[[], T]) -> T | None:
         """A thread outlives one failure of what it does; it pauses, so that a failure that stays is no busy loop."""
