@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from tempfile import TemporaryFile
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import ClientDisconnect
 
 from bot.desk import Desk
-from bot.events import MAX_BYTES, Ignored, Refused, read_delivery
+from bot.door import Limits
+from bot.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
 from bot.github import GitHubFailed, GitHubPaused
-from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, QUEUE
+from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, OWNERS, QUEUE
+from bot.owners import OwnerState
 from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
+SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in meanwhile
 
 
-def create_app(desk: Desk) -> FastAPI:
+def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
     """The ASGI application over one desk."""
     app = FastAPI(title="mergeplan", docs_url=None, redoc_url=None, openapi_url=None)
 
+    room = BodyRoom(limits or Limits())
+
     @app.post("/webhook")
     async def webhook(request: Request) -> Response:
-        body = await _body(request)
-        if body is None:
-            return _answer(Refused(413, "the body is larger than GitHub sends"))
-        return await run_in_threadpool(take_in, desk, request.headers, body)
+        refused = refused_unread(request.headers)
+        if refused:
+            return _answer(refused)
+        with room.body() as body:
+            unread = await room.read(request, body)
+            return _answer(unread) if unread else await run_in_threadpool(take_in, desk, request.headers, bytes(body))
 
     @app.get("/healthz")
     async def healthz() -> Response:
         return Response("ok\n", media_type="text/plain")
 
     @app.get("/readyz")
-    def readyz() -> Response:
+    def readyz(request: Request) -> Response:
         missing = not_ready(desk)
-        return Response((missing or "ready") + "\n", 503 if missing else 200, media_type="text/plain")
+        status, owners = 503 if missing else 200, desk.github.owners.states()
+        if "application/json" in request.headers.get("accept", ""):
+            data = {"ready": not missing, "why": missing, "owners": [asdict(each) for each in owners]}
+            return Response(json.dumps(data), status, media_type="application/json")
+        troubled = [f"{each.owner}: {each.state} since {each.since}. {each.why}" for each in in_trouble(owners)]
+        return Response("\n".join([missing or "ready", *troubled]) + "\n", status, media_type="text/plain")
 
     @app.get("/metrics")
     def metrics() -> Response:
@@ -47,6 +64,9 @@ def create_app(desk: Desk) -> FastAPI:
         CLAIMED.set(depth.claimed)
         for installation, left in desk.github.budget().items():
             BUDGET.labels(installation).set(left)
+        OWNERS.clear()
+        for owner in desk.github.owners.states():
+            OWNERS.labels(owner.owner, owner.state).set(1)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return app
@@ -63,11 +83,14 @@ def take_in(desk: Desk, headers: Mapping[str, str], body: bytes) -> Response:
         log.error("delivery_not_stored", delivery=read.guid, why=error.message)
         DELIVERIES.labels("not_stored").inc()
         return Response("not stored, send it again\n", 503, media_type="text/plain")
+    if read.owner:
+        desk.github.owners.forget(read.owner)
+        desk.look.set()
     log.info(
         "delivery",
         delivery=read.guid,
         kind=read.kind,
-        repository=read.repository,
+        repository=read.repository or read.owner,
         pull_request=read.number,
         fresh=fresh,
     )
@@ -92,7 +115,17 @@ def not_ready(desk: Desk) -> str:
         desk.github.login()
     except (GitHubFailed, GitHubPaused):
         return "GitHub does not know us"
+    if desk.github.owners.refused:
+        return f"GitHub refuses the App: {desk.github.owners.refused}"
+    owners = desk.github.owners.states()
+    if owners and all(each.state in SHUT for each in owners):
+        return "the App works for no owner"
     return ""
+
+
+def in_trouble(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
+    """The owners for whom nothing can be done for now; the service works for all others."""
+    return tuple(each for each in owners if each.state != "working")
 
 
 def _answer(read: Ignored | Refused) -> Response:
@@ -104,15 +137,42 @@ def _answer(read: Ignored | Refused) -> Response:
     return Response(f"{read.why}\n", read.status, media_type="text/plain")
 
 
-async def _body(request: Request) -> bytes | None:
-    """The raw bytes, None as soon as they are more than GitHub ever sends."""
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > MAX_BYTES:
+class BodyRoom:
+    """The memory for bodies whose senders are not known yet: what is not small shares one budget.
+
+    All methods run in the server's one loop.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._left = limits.bodies
+
+    @contextmanager
+    def body(self) -> Iterator[bytearray]:
+        """A body that is read and handled within; what it took is given back afterwards."""
+        body = bytearray()
+        try:
+            yield body
+        finally:
+            self._left += self._counted(body)
+
+    async def read(self, request: Request, body: bytearray) -> Refused | None:
+        """Reads a request's bytes; why not, when they are too many, come too slowly, or stop coming."""
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for part in request.stream():
+                    before = self._counted(body)
+                    body += part
+                    self._left -= self._counted(body) - before
+                    if len(body) > MAX_BYTES:
+                        return TOO_LARGE
+                    if self._left < 0 and self._counted(body):
+                        return Refused(503, "too many large bodies at the same time, send it again")
+        except ClientDisconnect:
+            return Refused(400, "the sender left before its body had come")
+        except TimeoutError:
+            return Refused(408, "the body came too slowly")
         return None
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_BYTES:
-            return None
-        parts.append(part)
-    return b"".join(parts)
+
+    def _counted(self, body: bytearray) -> int:
+        return max(0, len(body) - self._limits.small)

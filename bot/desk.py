@@ -51,6 +51,7 @@ class Desk:
     github: GitHub
     worker: str
     closing: threading.Event = field(default_factory=threading.Event)
+    look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -13,7 +13,14 @@ from typing import Any
 
 MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
 REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+OWNER = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+COMES = frozenset({"created", "added", "unsuspend", "new_permissions_accepted"})  # there is something to do again
+INSTALLATION_ACTIONS = COMES | {"deleted", "suspend", "removed"}
 GUID = re.compile(r"[A-Za-z0-9:._-]{1,120}")
+SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)")
+MOST_NUMBER, MOST_ID = 2**31 - 1, 2**63 - 1  # what the database's columns hold
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 PULL_ACTIONS = frozenset(
     {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
@@ -42,6 +49,8 @@ class Event:
     head: str = ""
     said: Said | None = None
     again: bool = False  # somebody pressed Re-run
+    owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
+    repositories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,23 @@ class Refused:
     why: str
 
 
+TOO_LARGE = Refused(413, "the body is larger than GitHub sends")
+WRONG_SIGNATURE = Refused(401, "the signature is missing or wrong")
+FORM = Refused(415, "the webhook sends a form: set its content type to application/json, in the settings on GitHub")
+
+
 def signature(secret: str, body: bytes) -> str:
     """The value of X-Hub-Signature-256 that GitHub would send."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def refused_unread(headers: Mapping[str, str]) -> Refused | None:
+    """Why a delivery is refused by its headers alone; None when its body has to be read."""
+    low = {key.lower(): value for key, value in headers.items()}
+    if not SIGNATURE.fullmatch(low.get("x-hub-signature-256", "")):
+        return WRONG_SIGNATURE
+    length = low.get("content-length", "")
+    return TOO_LARGE if length.isdigit() and int(length[:20]) > MAX_BYTES else None
 
 
 def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | Refused:
@@ -71,20 +94,26 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event
     if not secret:
         raise ValueError("a webhook secret is required")
     if len(body) > MAX_BYTES:
-        return Refused(413, "the body is larger than GitHub sends")
+        return TOO_LARGE
     given = low.get("x-hub-signature-256", "")
     if not hmac.compare_digest(given.encode("utf-8", "replace"), signature(secret, body).encode()):
-        return Refused(401, "the signature is missing or wrong")
+        return WRONG_SIGNATURE
     guid, name = low.get("x-github-delivery", ""), low.get("x-github-event", "")
     if not GUID.fullmatch(guid) or not name:
         return Refused(400, "the delivery has no id or no event name")
+    if low.get("content-type", "").partition(";")[0].strip().lower() in FORMS:
+        return FORM
     try:
-        payload = json.loads(body)
+        payload = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return Refused(400, "the body is not JSON")
     if not isinstance(payload, dict):
         return Refused(400, "the body is not a JSON object")
     return read_event(guid, name, payload)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | Refused:
@@ -94,7 +123,7 @@ def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Igno
         return Ignored(guid, f"nothing to do for {name[:40]}")
     try:
         return reader(guid, payload)
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         return Refused(400, f"the {name} payload lacks what GitHub documents")
 
 
@@ -111,6 +140,20 @@ def _sha(value: object) -> str:
     return value
 
 
+def _whole(value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= most:
+        raise ValueError("not a number that GitHub gives")
+    return value
+
+
+def _text(value: object) -> str:
+    """A text that every database takes: no half of a surrogate pair, no NUL."""
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError("not a text")
+    value.encode()  # UnicodeEncodeError is a ValueError
+    return value
+
+
 def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     action = payload["action"]
     if action not in PULL_ACTIONS:
@@ -120,8 +163,8 @@ def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
         guid,
         f"pull_request.{action}",
         _repository(payload),
-        int(pull["number"]),
-        pull["base"]["ref"],
+        _whole(pull["number"], MOST_NUMBER),
+        _text(pull["base"]["ref"]),
         _sha(pull["head"]["sha"]),
     )
 
@@ -132,16 +175,24 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
         return Ignored(guid, "edited and deleted comments run nothing")
     if not issue.get("pull_request"):
         return Ignored(guid, "a comment on a plain issue")
-    if comment["user"].get("type") == "Bot":
+    author = comment["user"]
+    if author is None:
+        return Ignored(guid, "who said it has no account any more")
+    if author.get("type") == "Bot":
         return Ignored(guid, "bots give no commands")
-    at = str(comment["created_at"])
+    at = comment["created_at"]
+    if not isinstance(at, str) or not MOMENT.fullmatch(at):
+        raise ValueError("not a time")
     datetime.fromisoformat(at.replace("Z", "+00:00"))
-    said = Said(int(comment["id"]), str(comment["user"]["login"]), str(comment["body"] or ""), at)
-    return Event(guid, "issue_comment.created", _repository(payload), int(issue["number"]), said=said)
+    if comment.get("updated_at", at) != at:
+        return Ignored(guid, "it was edited before it was told")
+    said = Said(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
+    number = _whole(issue["number"], MOST_NUMBER)
+    return Event(guid, "issue_comment.created", _repository(payload), number, said=said)
 
 
 def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    ref = payload["ref"]
+    ref = _text(payload["ref"])
     if payload.get("deleted") or not ref.startswith("refs/heads/"):
         return Ignored(guid, "not a push to a branch")
     return Event(
@@ -155,16 +206,22 @@ def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
     check = payload[noun]
     head = _sha(check["head_sha"])
     pulls = check.get("pull_requests") or []
-    number = int(pulls[0]["number"]) if pulls else 0
+    number = _whole(pulls[0]["number"], MOST_NUMBER) if pulls else 0
     return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True)
 
 
 def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    added = payload.get("repositories") or payload.get("repositories_added") or []
-    if payload["action"] not in ("created", "added") or not added:
-        return Ignored(guid, "nothing was installed")
-    name = added[0]["full_name"]
-    return Event(guid, "installation", _repository({"repository": {"full_name": name}}))
+    """The App was installed, removed, suspended or let in again, or covers other repositories than before."""
+    action = payload["action"]
+    if action not in INSTALLATION_ACTIONS:
+        return Ignored(guid, f"installation.{str(action)[:40]} changes nothing here")
+    account = payload["installation"]["account"] or {}
+    owner = account.get("login") or account.get("slug")
+    if not isinstance(owner, str) or not OWNER.fullmatch(owner):
+        raise ValueError("not an account's name")
+    added = payload.get("repositories_added") or payload.get("repositories") or []
+    names = tuple(_repository({"repository": each}) for each in added) if action in COMES else ()
+    return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
 
 
 def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import Any, TypeVar
+from urllib.parse import quote
 
-import requests
 import structlog
-from github import Auth, Consts, Github, GithubException, GithubIntegration
+from github import Consts
 from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
-from github.PullRequest import PullRequest
 from github.Repository import Repository
 
 from bot.checks import CheckView
 from bot.events import Said
-from bot.patience import READ_TRIES, GitHubFailed, GitHubPaused, Pause, is_passing, patiently
+from bot.owners import Connection, Owners, OwnerUnavailable
+from bot.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
+from bot.polling import MOST_PAGES, Polls
 from bot.records import Posted, Pull
 from bot.settings import ROLES, Role, Settings
 
@@ -27,6 +28,17 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 WRITE_TRIES = 3
 ANNOTATIONS_A_CALL = 50
+GHOST = "ghost"  # who GitHub shows where an account is gone
+WITHOUT_GRAPHQL = (404, 405, 410, 501)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What became of a comment after it was written; `by` is '' when nobody edited it, or nobody knows who."""
+
+    by: str = ""
+    edited: bool = False
+    known: bool = True
 
 
 class GitHub:
@@ -45,85 +57,54 @@ class GitHub:
         }
         self._lock = threading.Lock()
         self._known: dict[str, RepositoryGateway] = {}
-        self._clients: dict[int, tuple[Github, Pause, Auth.Auth]] = {}
+        self._polls = Polls()
         self._secrets = settings.secrets()
         self._login = settings.bot_login
-        self._app_auth: Auth.AppAuth | None = None
-        if settings.is_app:
-            self._app_auth = Auth.AppAuth(settings.github_app_id, settings.github_private_key.get_secret_value())
-            self._integration = GithubIntegration(auth=self._app_auth, **self._options)
+        self.owners = Owners(settings, self._options, self._polls)
 
     def repository(self, name: str) -> RepositoryGateway:
-        """The verbs for one repository; found once, then remembered."""
+        """The verbs for one repository; OwnerUnavailable or GitHubFailed when it cannot be opened."""
+        self.owners.of(name)
+        login = self.login()
         with self._lock:
-            if name in self._known:
-                return self._known[name]
-        client, pause, auth = self._client(name)
-        gateway = RepositoryGateway(name, client, pause, auth, self.login(), self._secrets)
-        with self._lock:
-            return self._known.setdefault(name, gateway)
+            if name not in self._known:
+                self._known[name] = RepositoryGateway(name, self.owners, self._polls, login, self._secrets)
+            return self._known[name]
 
     def login(self) -> str:
         """Who the bot's own comments are by: `slug[bot]`, or the token's user."""
         if not self._login:
-            if self._app_auth:
-                slug = patiently(Pause(), lambda: self._integration.get_app().slug)
+            app = self.owners.app
+            if app:
+                slug = patiently(self.owners.app_pause, lambda: app.get_app().slug)
                 self._login = f"{slug}[bot]"
             else:
-                client = Github(auth=Auth.Token(self._settings.github_token.get_secret_value()), **self._options)
-                self._login = patiently(Pause(), lambda: client.get_user().login)
+                connection = self.owners.of("")
+                self._login = patiently(connection.pause, lambda: connection.client.get_user().login)
         return self._login
 
-    def repositories(self) -> tuple[str, ...]:
-        """The repositories to look after: those the App is installed on, or those the settings name."""
+    def repositories(self, owner: str = "") -> tuple[str, ...]:
+        """The repositories to look after: those of an owner where the App is installed, or those the settings name."""
         named = tuple(each.strip() for each in self._settings.repositories.split(",") if each.strip())
-        if not self._app_auth:
+        if not self.owners.app:
             return named
-        found = patiently(
-            Pause(),
-            lambda: [repo.full_name for each in self._integration.get_installations() for repo in each.get_repos()],
-        )
-        return tuple(dict.fromkeys([*named, *found]))
+        return self.owners.repositories(owner)
 
     def budget(self) -> Mapping[str, int]:
         """How many calls each installation has left, as its last answer said."""
-        with self._lock:
-            return {str(key): client.rate_limiting[0] for key, (client, _, _) in self._clients.items()}
-
-    def _client(self, name: str) -> tuple[Github, Pause, Auth.Auth]:
-        installation = 0
-        auth: Auth.Auth
-        if self._app_auth:
-            owner, _, short = name.partition("/")
-            try:
-                installation = patiently(Pause(), lambda: self._integration.get_repo_installation(owner, short).id)
-            except GitHubFailed as error:
-                raise GitHubFailed(f"The App is not installed on {name}.", error.status) from error
-        with self._lock:
-            if installation in self._clients:
-                return self._clients[installation]
-            if self._app_auth:
-                auth = self._app_auth.get_installation_auth(installation)
-            else:
-                auth = Auth.Token(self._settings.github_token.get_secret_value())
-            client = Github(auth=auth, **self._options)
-            self._clients[installation] = (client, Pause(), auth)
-            return self._clients[installation]
+        return {str(each.installation): each.client.rate_limiting[0] for each in self.owners.connections()}
 
 
 class RepositoryGateway:
     """What the bot does in one repository."""
 
-    def __init__(
-        self, name: str, client: Github, pause: Pause, auth: Auth.Auth, login: str, secrets: Sequence[str]
-    ) -> None:
+    def __init__(self, name: str, owners: Owners, polls: Polls, login: str, secrets: Sequence[str]) -> None:
         self.name = name
         self.login = login
-        self._client = client
-        self._pause = pause
-        self._auth = auth
+        self._owners = owners
+        self._polls = polls
         self._secrets = secrets
-        self._repository: Repository | None = None
+        self._open: tuple[Connection, Repository] | None = None
 
     # --- reading ---
 
@@ -146,30 +127,23 @@ class RepositoryGateway:
 
     def git_token(self) -> str:
         """A token that git may fetch with, for now."""
-        return self._read(lambda: str(self._auth.token))
+        return self._owners.of(self.name).token()
 
     def pull(self, number: int) -> Pull:
         """The pull request as it is now."""
-        return self._read(lambda: _pull(self._repo.get_pull(number)))
+        return self._poll(f"pulls/{int(number)}", lambda value: (_pull(value),))[0]
 
     def open_pulls(self) -> tuple[Pull, ...]:
         """Every open pull request."""
-        return self._read(
-            lambda: tuple(_pull(each) for each in self._repo.get_pulls(state="open", sort="updated", direction="desc"))
-        )
+        return self._poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
 
     def closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
         """The pull requests that were closed or merged last."""
-
-        def read() -> tuple[Pull, ...]:
-            found = self._repo.get_pulls(state="closed", sort="updated", direction="desc")
-            return tuple(_pull(each) for each in islice(found, limit))
-
-        return self._read(read)
+        return self._poll(f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _pulls, pages=1)
 
     def branch_head(self, branch: str) -> str:
         """The commit that a branch is at."""
-        return self._read(lambda: str(self._repo.get_git_ref(f"heads/{branch}").object.sha))
+        return self._poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
 
     def role(self, login: str) -> Role | None:
         """The live permission of a person; None when it could not be read."""
@@ -188,9 +162,30 @@ class RepositoryGateway:
 
     def comments(self, number: int, since: datetime | None = None) -> tuple[Posted, ...]:
         """The comments of a pull request, oldest first; only those touched since then, if a time is given."""
-        issue = self._read(lambda: self._repo.get_issue(number))
-        found = issue.get_comments(since=since) if since else issue.get_comments()
-        return self._read(lambda: tuple(_posted(each) for each in found))
+
+        def read() -> tuple[Posted, ...]:
+            issue = self._repo.get_issue(number)
+            return tuple(_posted(each) for each in (issue.get_comments(since=since) if since else issue.get_comments()))
+
+        return self._read(read)
+
+    def editor(self, comment: Posted) -> Edited:
+        """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
+
+        `known` is False on a GitHub that has no GraphQL.
+        """
+        try:
+            found = self._read(
+                lambda: self._connection.client.requester.graphql_node(
+                    comment.node_id, "lastEditedAt editor { login }", "IssueComment"
+                )[1]
+            )
+        except GitHubFailed as error:
+            if error.status in WITHOUT_GRAPHQL:
+                return Edited(known=False)
+            raise
+        node = found["data"]["node"]
+        return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
 
     def find_check(self, sha: str, key: str) -> int:
         """The id of our check with that key on a commit, 0 when there is none."""
@@ -299,13 +294,38 @@ class RepositoryGateway:
     # --- patience ---
 
     @property
+    def _connection(self) -> Connection:
+        return self._owners.of(self.name)
+
+    @property
     def _repo(self) -> Repository:
-        if self._repository is None:
-            self._repository = patiently(self._pause, lambda: self._client.get_repo(self.name))
-        return self._repository
+        """Called within `_read`: opened anew when its installation is another one by now."""
+        connection = self._connection
+        if self._open is None or self._open[0] is not connection:
+            self._open = connection, connection.client.get_repo(self.name)
+        return self._open[1]
 
     def _read(self, call: Callable[[], T], tries: int = READ_TRIES) -> T:
-        return patiently(self._pause, call, tries)
+        """Does a call; once more when the installation that it was made by is gone and there is a new one."""
+        connection = self._connection
+        try:
+            return patiently(connection.pause, call, tries)
+        except OwnerUnavailable:
+            raise
+        except GitHubFailed as error:
+            if error.status == 404 or not self._owners.was_shut(connection, error):
+                raise
+        return patiently(self._connection.pause, call, tries)
+
+    def _poll(self, path: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
+        """What stands at an address below the repository's; free while it has not changed."""
+
+        def read() -> tuple[T, ...]:
+            connection = self._connection
+            url, key = f"/repos/{self.name}/{path}", str(connection.installation)
+            return self._polls.read(connection.ask, url, keep, key=key, pages=pages)
+
+        return self._read(read)
 
     def _write_once(self, look: Callable[[], T | None], post: Callable[[], T], *, look_first: bool = True) -> T:
         """A POST whose answer may be lost: before it is sent again, look whether it was done."""
@@ -314,7 +334,7 @@ class RepositoryGateway:
             if found is not None:
                 return found
             try:
-                return patiently(self._pause, post, tries=1)
+                return self._read(post, tries=1)
             except GitHubFailed as error:
                 if not is_passing(error.status) or attempt == WRITE_TRIES - 1:
                     raise
@@ -326,13 +346,10 @@ class RepositoryGateway:
         return redacted(text, (*self._secrets, *self._live_tokens()))
 
     def _live_tokens(self) -> tuple[str, ...]:
-        auth = self._auth
-        if isinstance(auth, Auth.AppInstallationAuth):
-            try:
-                return (auth.token,)
-            except (GithubException, requests.RequestException):
-                return ()
-        return ()
+        try:
+            return (self._connection.token(),)
+        except (GitHubFailed, GitHubPaused):
+            return ()
 
 
 def redacted(text: str, secrets: Sequence[str]) -> str:
@@ -346,21 +363,28 @@ def redacted(text: str, secrets: Sequence[str]) -> str:
 TOKEN = re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9_-]{16,}|github_pat_[A-Za-z0-9_]{20,})")
 
 
-def _pull(pull: PullRequest) -> Pull:
-    head = pull.head.repo
-    merged = pull.merged_at is not None
+def _pulls(value: Any) -> tuple[Pull, ...]:
+    return tuple(_pull(each) for each in value)
+
+
+def _pull(value: Mapping[str, Any]) -> Pull:
+    """A pull request from GitHub's JSON; its author may have no account any more, its head no repository."""
+    head, merged = value["head"], value["merged_at"] is not None
+    updated = value.get("updated_at") or ""
     return Pull(
-        number=pull.number,
-        title=pull.title,
-        author=pull.user.login,
-        is_open=pull.state == "open",
+        number=value["number"],
+        title=value["title"] or "",
+        author=(value["user"] or {}).get("login", GHOST),
+        is_open=value["state"] == "open",
         merged=merged,
-        merge_sha=(pull.merge_commit_sha or "") if merged else "",
-        head=pull.head.sha,
-        head_repository=head.full_name if head else "",
-        base_ref=pull.base.ref,
-        head_ref=pull.head.ref or "",
-        updated_at=pull.updated_at.astimezone(UTC).isoformat() if pull.updated_at else "",
+        merge_sha=(value["merge_commit_sha"] or "") if merged else "",
+        head=head["sha"],
+        head_repository=(head["repo"] or {}).get("full_name", ""),
+        base_ref=value["base"]["ref"],
+        head_ref=head["ref"] or "",
+        updated_at=datetime.fromisoformat(updated.replace("Z", "+00:00")).astimezone(UTC).isoformat()
+        if updated
+        else "",
     )
 
 
@@ -374,6 +398,7 @@ def _posted(comment: IssueComment) -> Posted:
         updated_at=comment.updated_at.astimezone(UTC).isoformat(),
         by_bot=bool(author and author.type == "Bot"),
         edited=comment.updated_at - comment.created_at > timedelta(0),
+        node_id=comment.node_id or "",
     )
 
 
@@ -386,6 +411,7 @@ __all__ = [
     "GitHub",
     "GitHubFailed",
     "GitHubPaused",
+    "OwnerUnavailable",
     "RepositoryGateway",
     "said",
 ]

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from bot.commands import read_commands
-from bot.events import Event, Said
-from bot.records import CommandRow, News, ProdRecord, PullRecord
+from bot.events import COMES, Event, Said
+from bot.records import CommandRow, News, ProdRecord, PullRecord, State
 from bot.tables import COMMANDS, DECISIONS, DELIVERIES, LANES, PRODS, PULLS, RUNS
 from planner.database import clock, open_upgraded, put, transaction
 
@@ -110,6 +110,9 @@ class Inbox:
         return True
 
     def _take_in(self, connection: sa.Connection, event: Event) -> None:
+        if event.owner:
+            self._take_in_installation(connection, event)
+            return
         numbers = self._numbers(connection, event)
         key = lane_key(event.repository, numbers[0]) if numbers else ""
         row = {"guid": event.guid, "kind": event.kind, "lane": key, "head": event.head}
@@ -120,6 +123,23 @@ class Inbox:
             self._ask_again(connection, event.repository, numbers[0])
         if event.said:
             self._take_command(connection, event.repository, event.number, event.said)
+
+    def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
+        """What an installation brings, or brings back, is looked at: its prods, and pull requests that are not over."""
+        row = {"guid": event.guid, "kind": event.kind, "lane": "", "head": ""}
+        connection.execute(DELIVERIES.insert().values({**row, "received_at": self._now(connection)}))
+        if event.kind.rpartition(".")[2] not in COMES:
+            return
+        known = sa.select(PRODS.c.repository).where(PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True))
+        names = event.repositories or tuple(row.repository for row in connection.execute(known))
+        put_off = (LANES.c.repository.startswith(f"{event.owner}/", autoescape=True), LANES.c.due_at.is_not(None))
+        connection.execute(LANES.update().where(*put_off).values(due_at=self._now(connection)))
+        for name in names:
+            self._make_due(connection, name, 0)
+            over = (State.CLOSED.value, State.PROMOTED.value)
+            open_pulls = sa.select(PULLS.c.number).where(PULLS.c.repository == name, PULLS.c.state.not_in(over))
+            for pull in connection.execute(open_pulls).all():
+                self._make_due(connection, name, pull.number)
 
     def forget_old(self, days: float) -> None:
         """Drops deliveries and ended runs older than that: GitHub sends none again after three days."""
@@ -179,13 +199,16 @@ class Inbox:
             due = min(row.due_at, due)
         connection.execute(LANES.update().where(LANES.c.key == key).values(wanted=row.wanted + 1, due_at=due))
 
-    def claim(self, worker: str, only: str = "") -> Lane | None:
-        """The lane that has been due longest and that no living worker holds, now held by this one."""
+    def claim(self, worker: str, only: str = "", but: Sequence[str] = ()) -> Lane | None:
+        """The lane that has been due longest and that no living worker holds, now held by this one.
+
+        `only` names one repository; `but` names owners whose lanes have to wait.
+        """
         with transaction(self._database, read=True) as connection:
-            if not connection.execute(self._claimable(connection, only)).first():
+            if not connection.execute(self._claimable(connection, only, but)).first():
                 return None
         with transaction(self._database) as connection:
-            query = self._claimable(connection, only).with_for_update(skip_locked=True)
+            query = self._claimable(connection, only, but).with_for_update(skip_locked=True)
             row = connection.execute(query).first()
             if row is None:
                 return None
@@ -200,12 +223,14 @@ class Inbox:
             ).scalar()
         return Lane(row.key, row.repository, row.number, row.wanted, last or 0, row.attempts)
 
-    def _claimable(self, connection: sa.Connection, only: str) -> sa.Select[Any]:
+    def _claimable(self, connection: sa.Connection, only: str, but: Sequence[str]) -> sa.Select[Any]:
         now = self._now(connection)
         free = sa.or_(LANES.c.owner.is_(None), LANES.c.owned_until < now)
         query = sa.select(LANES).where(LANES.c.due_at <= now, free)
         if only:
             query = query.where(LANES.c.repository == only)
+        for owner in but:
+            query = query.where(sa.not_(LANES.c.repository.startswith(f"{owner}/", autoescape=True)))
         return query.order_by(LANES.c.due_at).limit(1)
 
     def renew(self, worker: str, keys: Sequence[str]) -> None:
@@ -256,6 +281,10 @@ class Inbox:
         with transaction(self._database, read=True) as connection:
             return connection.execute(query).first() is not None
 
+    def has_others(self, owners: Sequence[str]) -> bool:
+        """True when something was heard of an owner beside these."""
+        return any(name.partition("/")[0] not in owners for name in self.repositories())
+
     def is_idle(self) -> bool:
         """True when no lane is due, held or put off, and no command waits."""
         with transaction(self._database, read=True) as connection:
@@ -278,18 +307,30 @@ class Inbox:
 
     # --- commands ---
 
-    def take_command(self, repository: str, number: int, said: Said) -> bool:
-        """Takes in a comment that no webhook brought; False when it is known or holds no command."""
-        with transaction(self._database) as connection:
-            return self._take_command(connection, repository, number, said)
+    def take_command(self, repository: str, number: int, said: Said, *, proven: bool = True) -> bool:
+        """Takes in a comment that no webhook brought; False when it is known or holds no command.
 
-    def _take_command(self, connection: sa.Connection, repository: str, number: int, said: Said) -> bool:
+        `proven` is False when nobody can tell whether it was edited.
+        """
+        with transaction(self._database) as connection:
+            return self._take_command(connection, repository, number, said, proven)
+
+    def knows_command(self, repository: str, comment_id: int) -> bool:
+        """True when that comment was taken in before."""
+        where = (COMMANDS.c.repository == repository, COMMANDS.c.comment_id == comment_id)
+        with transaction(self._database, read=True) as connection:
+            return connection.execute(sa.select(COMMANDS.c.number).where(*where)).first() is not None
+
+    def _take_command(
+        self, connection: sa.Connection, repository: str, number: int, said: Said, proven: bool = True
+    ) -> bool:
         if not read_commands(said.body):
             return False
         where = (COMMANDS.c.repository == repository, COMMANDS.c.comment_id == said.comment_id)
         if connection.execute(sa.select(COMMANDS.c.number).where(*where)).first():
             return False
-        self._put_command(connection, CommandRow(said.comment_id, repository, number, said.author, said.body, said.at))
+        row = CommandRow(said.comment_id, repository, number, said.author, said.body, said.at, proven=proven)
+        self._put_command(connection, row)
         return True
 
     def commands(self, repository: str, number: int) -> tuple[CommandRow, ...]:

@@ -10,13 +10,14 @@ from typing import TypeVar
 import requests
 import structlog
 import tenacity
-from github import GithubException
+from github import GithubException, RateLimitExceededException
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 READ_TRIES = 4
-LONGEST_WAIT = 20.0  # a pause longer than this is left to the lane: it comes back when the pause is over
+LONGEST_WAIT = 5.0  # a pause longer than this is left to the lane: it comes back when the pause is over
 SECONDARY_WAIT = 60.0
+LONGEST_PAUSE = 3700.0  # GitHub counts by the hour; what asks for more is a clock that goes wrong
 
 
 class GitHubPaused(Exception):
@@ -110,13 +111,12 @@ def asked_wait(error: GithubException) -> float | None:
     if error.status not in (403, 429):
         return None
     headers = {key.lower(): value for key, value in (error.headers or {}).items()}
-    after = headers.get("retry-after", "")
-    if after.isdigit():
-        return float(after)
-    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
-        return max(1.0, float(headers["x-ratelimit-reset"]) - time.time() + 1)
-    text = str(error.data).lower()
-    return SECONDARY_WAIT if error.status == 429 or "secondary rate limit" in text else None
+    after, reset = str(headers.get("retry-after", "")), str(headers.get("x-ratelimit-reset", ""))
+    if after.isdecimal():
+        return min(float(after), LONGEST_PAUSE)
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        return min(max(1.0, float(reset) - time.time() + 1), LONGEST_PAUSE)
+    return SECONDARY_WAIT if error.status == 429 or isinstance(error, RateLimitExceededException) else None
 
 
 def _said(error: GithubException) -> str:

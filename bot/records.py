@@ -89,6 +89,7 @@ class Posted:
     updated_at: str
     by_bot: bool
     edited: bool
+    node_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,7 @@ class CommandRow:
     said_at: str
     state: str = "new"  # new, accepted, answered
     seen: bool = False  # has our eyes on it
+    proven: bool = True  # nobody edited it, as far as can be known here
     answers: tuple[Answer, ...] = ()
 
 

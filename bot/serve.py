@@ -10,6 +10,7 @@ import uvicorn
 
 from bot.app import create_app
 from bot.desk import Desk
+from bot.door import server_config
 from bot.github import GitHub
 from bot.inbox import Inbox
 from bot.logs import start_logging
@@ -49,7 +50,7 @@ def run_service(settings: Settings) -> None:
         desk.before_plan = warmth.ensure
         for repository in desk.inbox.repositories():
             warmth.ensure(repository)
-    config = uvicorn.Config(create_app(desk), host=settings.host, port=settings.port, log_config=None, access_log=False)
+    config = server_config(create_app(desk), settings.host, settings.port)
     _end_in_order(desk)
     worker.start()
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))

@@ -13,10 +13,14 @@ from bot.policy import Facts, Refused, decide
 from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, State
 from bot.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.report import Shown
-from bot.settings import BotConfig, Role
+from bot.settings import ROLES, BotConfig, Role
 
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({State.NEW, State.CLOSED})  # where a pull request into another branch stands
+UNPROVEN = (
+    "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
+    "write it again."
+)
 RUNNING = frozenset({State.NEW, State.PLANNING, State.WAITING})
 
 
@@ -27,7 +31,13 @@ def pick_up(desk: Desk, gateway: RepositoryGateway, number: int, comments: tuple
         mine = each.by_bot or each.author == gateway.login
         if mine or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
             continue
-        desk.inbox.take_command(gateway.name, number, said(each))
+        if not read_commands(each.body) or desk.inbox.knows_command(gateway.name, each.id):
+            continue
+        written = gateway.editor(each)
+        if written.edited:
+            log.info("edited_comment_left_alone", repository=gateway.name, comment=each.id, editor=written.by)
+            continue
+        desk.inbox.take_command(gateway.name, number, said(each), proven=written.known)
 
 
 def carry_out(desk: Desk, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
@@ -103,6 +113,9 @@ def _one(
     if isinstance(command, Mistake):
         return Answer(command.text, False, mistake_sentence(command))
     record = desk.inbox.pull(row.repository, row.number)
+    needs = config.needs.get(command.verb.value, "admin")
+    if not row.proven and ROLES.index(needs) > ROLES.index("write"):
+        return Answer(command.text, False, UNPROVEN)
     verdict = decide(command, _facts(desk, row, record, role, pull, config), config.needs)
     if isinstance(verdict, Refused):
         answer = Answer(command.text, False, verdict.why)

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import structlog
 
 from bot.checkout import CheckoutFailed
 from bot.desk import Desk, Later, ShuttingDown, Superseded
-from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway, redacted
+from bot.github import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway, redacted
 from bot.inbox import LEASE_SECONDS, Lane
 from bot.metrics import LANES
+from bot.owners import owner_of
+from bot.pace import Apart, Pace
 from bot.processes import end_group, is_gone
 from bot.prod import reconcile_prod
 from bot.reconcile import reconcile_pull
-from bot.records import AFTER_MERGE, Prod, ProdRecord, Pull, PullRecord, State
+from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, State
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 IDLE_SECONDS = 0.5
 EYES_TRIES = 5
+EYES_SECONDS = 1.0  # what is not shown by then goes on apart
 DRAIN_TRIES = 5
 KEEP_DAYS = 30.0
+UNAVAILABLE_SECONDS = 60.0  # until a lane whose owner is not there looks again; a webhook may bring it back sooner
+CALLS_A_LOOK = 3  # of the timer, for one repository
 LONGEST_BACKOFF = 300.0
 
 
@@ -35,6 +44,8 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._looked: dict[tuple[str, int], str] = {}
         self._eyes: dict[int, int] = {}
+        self._apart = Apart()
+        self._paces: dict[str, Pace] = {}
         self._given_up: dict[str, str] = {}  # lane: why; for a run that ends, the Action's
         self._held: set[str] = set()  # the lanes that are worked on now
         desk.inbox.on_work(self._news.set)
@@ -52,6 +63,7 @@ class Worker:
     def stop(self) -> None:
         """Takes no new lane, ends children, hands lanes back within the grace time."""
         self.desk.closing.set()
+        self.desk.look.set()
         self._news.set()
         deadline = time.monotonic() + self.desk.settings.grace_seconds + 15
         for thread in self._threads:
@@ -113,6 +125,11 @@ class Worker:
             bound.warning("lane_put_off", why=str(why))
             inbox.release(lane, again_in=why.seconds)
             LANES.labels("put_off").inc()
+        except OwnerUnavailable as why:
+            bound.warning("lane_put_off", why=str(why))
+            inbox.release(lane, again_in=UNAVAILABLE_SECONDS)
+            LANES.labels("put_off").inc()
+            self._given_up[lane.key] = str(why)
         except ShuttingDown:
             inbox.release(lane, again_in=0.0)
         except Exception as error:  # the one place where a lane's failure ends: it is tried again, and others go on
@@ -136,12 +153,24 @@ class Worker:
 
     def _working(self) -> None:
         while not self.desk.closing.is_set():
-            lane = self._safely(lambda: self.desk.inbox.claim(self.desk.worker))
+            lane = self._safely(self._claim)
             if lane is None:
                 self._news.wait(IDLE_SECONDS)
                 self._news.clear()
             else:
                 self._safely(lambda lane=lane: self.work(lane))  # type: ignore[misc]
+
+    def _claim(self) -> Lane | None:
+        """The next lane; of an owner who holds all threads but one only when nobody else waits.
+
+        The last thread is kept free where there are other owners: one owner's huge repository delays nobody else.
+        """
+        held = Counter(owner_of(key) for key in tuple(self._held))
+        most = max(1, self.desk.settings.workers - 1)
+        crowded = [owner for owner, lanes in held.items() if lanes >= most]
+        if crowded and not self.desk.inbox.has_others(crowded):
+            crowded = []
+        return self.desk.inbox.claim(self.desk.worker, but=crowded)
 
     def _living(self) -> None:
         while not self.desk.closing.wait(LEASE_SECONDS / 4):
@@ -153,12 +182,12 @@ class Worker:
             self._safely(self.show_eyes)
 
     def _sweeping(self) -> None:
-        while True:
+        while not self.desk.closing.is_set():
+            self.desk.look.clear()
             self._safely(self.sweep)
-            if self.desk.closing.wait(self.desk.settings.sweep_seconds):
-                return
+            self.desk.look.wait(self.desk.settings.sweep_seconds)
 
-    def _safely(self, job: Callable[[], Lane | None]) -> Lane | None:
+    def _safely(self, job: Callable[[], T]) -> T | None:
         """A thread outlives one failure of what it does; it pauses, so that a failure that stays is no busy loop."""
         try:
             return job()
@@ -171,11 +200,21 @@ class Worker:
     # --- what no webhook told ---
 
     def show_eyes(self) -> None:
-        """Puts eyes on every comment with a command in it, at once, whatever its lane is busy with."""
+        """Puts eyes on every comment with a command in it, at once, whatever its lane or another owner is busy with."""
+        rows: dict[str, list[CommandRow]] = {}
         for row in self.desk.inbox.unseen_commands():
+            rows.setdefault(owner_of(row.repository), []).append(row)
+        jobs = {
+            ("eyes", owner): partial(self._safely, partial(self._show_eyes, found)) for owner, found in rows.items()
+        }
+        self._apart.run(jobs, EYES_SECONDS)
+
+    def _show_eyes(self, rows: Sequence[CommandRow]) -> None:
+        """One owner's comments; a pause, or an owner that is not there, leaves them for later."""
+        for row in rows:
             try:
                 self.desk.github.repository(row.repository).react(row.number, row.comment_id, "eyes")
-            except GitHubPaused:
+            except (GitHubPaused, OwnerUnavailable):
                 return
             except GitHubFailed as error:
                 tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
@@ -184,13 +223,48 @@ class Worker:
             self.desk.inbox.mark_seen(row)
 
     def sweep(self) -> None:
-        """Looks at every repository: whatever differs from what we know makes its lane due."""
+        """Looks at every repository: whatever differs from what we know makes its lane due.
+
+        Each owner is looked at apart; one that takes long is not waited for, and left out until it is done.
+        """
         self.desk.inbox.forget_old(KEEP_DAYS)
-        for name in dict.fromkeys([*self.desk.inbox.repositories(), *self.desk.github.repositories()]):
+        jobs = {("sweep", owner): partial(self._safely, partial(self._sweep_owner, owner)) for owner in self._owners()}
+        self._apart.run(jobs, self.desk.settings.sweep_seconds)
+
+    def _owners(self) -> tuple[str, ...]:
+        """The owners where the App is installed; while GitHub does not tell, those that something was heard of."""
+        try:
+            return self.desk.github.owners.listed()
+        except (GitHubFailed, GitHubPaused) as error:
+            log.warning("sweep_failed", why=str(error))
+        known = map(owner_of, self.desk.inbox.repositories())
+        return tuple(dict.fromkeys(known))
+
+    def _sweep_owner(self, owner: str) -> None:
+        """One owner's repositories, no faster than GitHub likes; what would fail for all of them ends it."""
+        pace = self._paces.setdefault(owner, Pace(self.desk.settings.polls_per_minute))
+        try:
+            names = self._names(owner)
+        except (GitHubFailed, GitHubPaused) as error:
+            log.warning("sweep_failed", owner=owner, why=str(error))
+            return
+        for name in names:
+            if self.desk.closing.wait(pace.take(CALLS_A_LOOK, time.monotonic())):
+                return
             try:
                 self._sweep_repository(self.desk.github.repository(name))
-            except (GitHubFailed, GitHubPaused) as error:
+            except (GitHubPaused, OwnerUnavailable) as error:
+                log.warning("sweep_failed", owner=owner, repository=name, why=str(error))
+                return
+            except GitHubFailed as error:
                 log.warning("sweep_failed", repository=name, why=str(error))
+                if error.status in (0, 401):
+                    return
+
+    def _names(self, owner: str) -> tuple[str, ...]:
+        """What an owner's installation covers; with a token, whatever was heard of and what the settings name."""
+        named = self.desk.github.repositories(owner)
+        return tuple(dict.fromkeys([*self.desk.inbox.repositories(), *named])) if not owner else named
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.desk.inbox, gateway.name

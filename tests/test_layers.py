@@ -20,7 +20,7 @@ DOORS = {
         "bot/migrations",
     },
     "alembic": {"planner/database.py", "planner/migrations", "bot/migrations"},
-    "github": {"bot/github.py", "bot/patience.py"},
+    "github": {"bot/github.py", "bot/owners.py", "bot/patience.py"},
     "fastapi": {"bot/app.py", "bot/sandbox"},
     "rich": {"planner/cli", "bot/demo.py"},
 }

@@ -10,7 +10,18 @@ from typing import Literal
 import jwt
 
 from bot.sandbox.limits import JWT_LIFETIME_SECONDS, TOKEN_LIFETIME_SECONDS, ApiError, not_found
-from bot.sandbox.state import APP_PERMISSIONS, Json, Repository, Role, State, Token, TokenKind, at_least, now
+from bot.sandbox.state import (
+    APP_PERMISSIONS,
+    Installation,
+    Json,
+    Repository,
+    Role,
+    State,
+    Token,
+    TokenKind,
+    at_least,
+    now,
+)
 
 ACTIONS_LOGIN = "github-actions[bot]"
 CLOCK_SKEW_SECONDS = 60
@@ -77,7 +88,18 @@ def caller_of(state: State, authorization: str | None) -> Caller:
     token = state.tokens.get(value)
     if token is None or (token.expires_at and token.expires_at <= now()):
         raise ApiError(401, "Bad credentials")
+    if token.kind == "installation":
+        checked_installation(state.installation(token.installation_id), gone=401)
     return Caller(token.login, token.kind, token)
+
+
+def checked_installation(item: Installation | None, gone: int) -> Installation:
+    """An installation that works; `gone` is the answer where it was removed, and 403 where it is suspended."""
+    if item is None:
+        raise ApiError(gone, "Bad credentials" if gone == 401 else "Not Found")
+    if item.suspended_at:
+        raise ApiError(403, "This installation has been suspended")
+    return item
 
 
 def _basic_password(value: str) -> str:
@@ -110,7 +132,7 @@ def door(state: State, caller: Caller, full_name: str, need: Need) -> Repository
     if caller.kind == "user":
         _check_person(state, caller, repo, need)
     else:
-        _check_app(caller, repo, need)
+        _check_app(state, caller, repo, need)
     return repo
 
 
@@ -124,9 +146,9 @@ def _check_person(state: State, caller: Caller, repo: Repository, need: Need) ->
         raise ApiError(403, f"Must have {need.role} access to this repository.")
 
 
-def _check_app(caller: Caller, repo: Repository, need: Need) -> None:
+def _check_app(state: State, caller: Caller, repo: Repository, need: Need) -> None:
     token = caller.token
-    covered = token is not None and token.repositories is not None and repo.full_name in token.repositories
+    covered = token is not None and repo.full_name in state.covered(token)
     if not covered and repo.private:
         raise not_found()
     if not token or not has_permission(token, need) or (not covered and need.level == "write"):

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from bot.sandbox import shapes
-from bot.sandbox.access import READ, READ_ROLES, issue_token, narrowed
+from bot.sandbox.access import READ, READ_ROLES, checked_installation, door, issue_token, narrowed
 from bot.sandbox.calls import Call, route
 from bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError, not_found
 from bot.sandbox.state import Delivery, Installation, Json
@@ -74,13 +74,13 @@ def installation(call: Call) -> Any:
 def access_token(call: Call) -> Any:
     """A token for one hour, narrowed to repositories and permissions when asked."""
     _app_only(call)
-    item = _installation(call)
+    item = checked_installation(_installation(call), gone=404)
     names = call.body.get("repositories")
-    chosen = frozenset(f"{item.account}/{name}" for name in names) if names else frozenset(item.repositories)
+    chosen = frozenset(f"{item.account}/{name}" for name in names) if names else None
     if call.body.get("repository_ids"):
         ids = call.body["repository_ids"]
         chosen = frozenset(name for name in item.repositories if call.state.repositories[name].id in ids)
-    if not chosen <= item.repositories:
+    if chosen and not chosen <= item.repositories:
         raise ApiError(422, "There is at least one repository that does not exist or is not accessible.")
     rights = narrowed(call.body.get("permissions"))
     token = issue_token(
@@ -99,9 +99,9 @@ def access_token(call: Call) -> Any:
 def repositories(call: Call) -> Any:
     """What the installation's token covers."""
     token = call.caller.token
-    if token is None or token.repositories is None:
+    if token is None or token.kind == "user":
         raise ApiError(403, "You must authenticate with an installation access token.")
-    items = [call.state.repositories[name] for name in sorted(token.repositories)]
+    items = [call.state.repositories[name] for name in sorted(call.state.covered(token))]
     return call.page([shapes.repository(call.state, item, item.owner) for item in items], key="repositories")
 
 
@@ -114,6 +114,20 @@ def repository_installation(call: Call) -> Any:
     if item is None:
         raise not_found()
     return shapes.installation(call.state, item)
+
+
+@route(router, "POST", "/graphql")
+def graphql(call: Call) -> Any:
+    """One question of GraphQL's: when a comment was edited, and by whom; REST does not tell."""
+    asked = call.body.get("variables", {}).get("id")
+    for repo in call.state.repositories.values():
+        for item in repo.comments.values():
+            if shapes.node_id("IC", item.id) == asked:
+                door(call.state, call.caller, repo.full_name, READ)
+                editor = {"login": item.editor.removesuffix("[bot]")} if item.editor else None
+                edited = shapes.time(item.edited_at) if item.edited_at else None
+                return {"data": {"node": {"__typename": "IssueComment", "lastEditedAt": edited, "editor": editor}}}
+    return {"data": {"node": None}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve to a node"}]}
 
 
 def _delivery(call: Call) -> Delivery:

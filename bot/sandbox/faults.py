@@ -31,10 +31,15 @@ class ApiFault:
     seconds: float = 0.0
     retry_after: int | None = None
     reset_in: int | None = None
+    owner: str = ""
 
-    def matches(self, method: str, path: str) -> bool:
-        """The method is a word or `*`; the path is a regular expression searched in the call's path."""
-        return self.method in ("*", method) and re.search(self.path, path) is not None
+    def matches(self, method: str, path: str, owner: str) -> bool:
+        """The method is a word or `*`; the path is a regular expression searched in the call's path.
+
+        With an owner, only calls with a token of its installation match.
+        """
+        ours = self.owner in ("", owner)
+        return ours and self.method in ("*", method) and re.search(self.path, path) is not None
 
 
 class Faults:
@@ -79,9 +84,11 @@ class Faults:
         retry_after: int | None = None,
         reset_in: int | None = None,
         times: int = 1,
+        owner: str = "",
     ) -> None:
         """The next matching calls do nothing and say `retry-after`, or that the budget is empty until a reset."""
-        fault = ApiFault("rate_limit", method, path, times, status=status, retry_after=retry_after, reset_in=reset_in)
+        fault = ApiFault("rate_limit", method, path, times, status=status, owner=owner)
+        fault.retry_after, fault.reset_in = retry_after, reset_in
         self._add_call(fault)
 
     def lose_answer(self, method: str, path: str, *, status: int | None = None, times: int = 1) -> None:
@@ -115,11 +122,11 @@ class Faults:
                     return fault
         return None
 
-    def for_call(self, method: str, path: str) -> ApiFault | None:
+    def for_call(self, method: str, path: str, owner: str = "") -> ApiFault | None:
         """Takes one use of the first fault that matches the call."""
         with self._lock:
             for fault in self._calls:
-                if fault.matches(method, path):
+                if fault.matches(method, path, owner):
                     fault.times -= 1
                     self._calls = [each for each in self._calls if each.times > 0]
                     return fault

@@ -40,7 +40,7 @@ class Gate:
             return
         method, path = scope["method"], scope["path"]
         scope.setdefault("state", {})
-        fault = self._site.faults.for_call(method, path)
+        fault = self._site.faults.for_call(method, path, self._owner(scope))
         self._used += 1
         if fault and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
@@ -50,13 +50,16 @@ class Gate:
             status, headers, body = await self._answer(scope, receive)
         if fault and fault.kind == "lose_answer" and fault.status:
             status, headers, body = fault.status, [(b"content-type", b"text/html")], b"<h1>502 Bad Gateway</h1>"
+        headers, unchanged = self._tagged(scope, status, headers, body)
+        status, body = (304, b"") if unchanged else (status, body)
+        self._used -= unchanged  # a 304 is free
         with self._site.state.lock:
             self._site.state.version += method != "GET"
             self._site.state.calls.append(ApiCall(method, path, status, scope["state"].get("login")))
         if fault and fault.kind == "lose_answer" and not fault.status:
             await _break_off(send)
         else:
-            await self._reply(scope, send, status, headers, body)
+            await self._reply(send, status, headers, body)
 
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
         messages: list[Message] = []
@@ -72,6 +75,14 @@ class Gate:
         body = b"".join(message.get("body", b"") for message in messages[1:])
         return messages[0]["status"], list(messages[0]["headers"]), body
 
+    def _owner(self, scope: Scope) -> str:
+        """The account whose installation's token the caller has, '' for any other caller."""
+        given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").rpartition(" ")[2]
+        with self._site.state.lock:
+            token = self._site.state.tokens.get(given)
+            item = self._site.state.installation(token.installation_id) if token else None
+        return item.account if item else ""
+
     def _refusal(self, fault: ApiFault) -> tuple[int, Headers, bytes]:
         headers: Headers = [(b"content-type", b"application/json")]
         if fault.kind == "fail":
@@ -84,13 +95,18 @@ class Gate:
             headers += [(b"retry-after", str(fault.retry_after).encode())] if fault.retry_after is not None else []
         return fault.status, headers, json.dumps(error.body(self._site.state.base_url)).encode()
 
-    async def _reply(self, scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:
+    def _tagged(self, scope: Scope, status: int, headers: Headers, body: bytes) -> tuple[Headers, bool]:
+        """The headers with the answer's tag, and whether the caller has that answer already."""
+        if scope["method"] != "GET" or status != 200:
+            return headers, False
+        asked = dict(scope["headers"])
+        # As on GitHub a tag holds for one token: a new token has to read everything once more.
+        known = asked.get(b"authorization", b"") + body
+        etag = f'W/"{hashlib.sha256(known).hexdigest()[:32]}"'.encode()
+        return [*headers, (b"etag", etag)], asked.get(b"if-none-match") == etag
+
+    async def _reply(self, send: Send, status: int, headers: Headers, body: bytes) -> None:
         names = {name for name, _ in headers}
-        if scope["method"] == "GET" and status == 200:
-            etag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
-            headers.append((b"etag", etag))
-            if dict(scope["headers"]).get(b"if-none-match") == etag:
-                status, body, self._used = 304, b"", self._used - 1  # a 304 is free
         defaults: Headers = [
             (b"x-ratelimit-limit", str(REQUESTS_PER_HOUR).encode()),
             (b"x-ratelimit-remaining", str(max(REQUESTS_PER_HOUR - self._used, 0)).encode()),

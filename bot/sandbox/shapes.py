@@ -230,7 +230,9 @@ def installation(state: State, item: Installation) -> Json:
         "events": list(APP_EVENTS),
         "created_at": time(item.created_at),
         "updated_at": time(item.created_at),
-        **dict.fromkeys(["single_file_name", "suspended_by", "suspended_at"]),
+        "single_file_name": None,
+        "suspended_by": user(state, item.account) if item.suspended_at else None,
+        "suspended_at": time(item.suspended_at) if item.suspended_at else None,
         "has_multiple_single_files": False,
         "single_file_paths": [],
     }

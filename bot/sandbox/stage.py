@@ -124,12 +124,36 @@ class Stage:
         with self.state.lock:
             item = self.state.installation_of(self.state.repositories[repository])
             assert item is not None, f"the App is not installed on {repository}"
-            covered = frozenset(item.repositories)
             login, rights = self.state.app.bot_login, dict(APP_PERMISSIONS)
-            token = issue_token(
-                self.state, login, "installation", installation_id=item.id, repositories=covered, permissions=rights
-            )
-            return token.value
+            return issue_token(self.state, login, "installation", installation_id=item.id, permissions=rights).value
+
+    def suspend_app(self, owner: str, *, suspended: bool = True) -> None:
+        """Suspends the App's installation on an account, or lets it in again."""
+        with self.state.lock:
+            item = self.state.installations[owner]
+            item.suspended_at = now() if suspended else None
+            webhooks.installation_changed(self.site, item, "suspend" if suspended else "unsuspend")
+
+    def uninstall_app(self, owner: str) -> None:
+        """Removes the App from an account: its tokens end; `install_app` makes an installation with another id."""
+        with self.state.lock:
+            item = self.state.installations.pop(owner)
+            webhooks.installation_changed(self.site, item, "deleted")
+
+    def remove_from_app(self, repository: str) -> None:
+        """Takes one repository out of its owner's installation."""
+        with self.state.lock:
+            repo = self.state.repositories[repository]
+            item = self.state.installations[repo.owner]
+            item.repositories.discard(repository)
+            webhooks.uncovered(self.site, item, repo)
+
+    def delete_repository(self, repository: str) -> None:
+        """Deletes a repository: the API knows it no longer, and no webhook tells."""
+        with self.state.lock:
+            repo = self.state.repositories.pop(repository)
+            if item := self.state.installations.get(repo.owner):
+                item.repositories.discard(repository)
 
     def actions_token(self, repository: str, *, read_only: bool = False) -> str:
         """A token as a workflow gets it: login github-actions[bot], this repository only; may write checks.

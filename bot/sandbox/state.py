@@ -78,6 +78,7 @@ class Installation:
     account: str
     created_at: datetime
     repositories: set[str] = field(default_factory=set)
+    suspended_at: datetime | None = None
 
 
 @dataclass
@@ -113,6 +114,8 @@ class Comment:
     updated_at: datetime
     reactions: list[Reaction] = field(default_factory=list)
     by_app: bool = False
+    edited_at: datetime | None = None
+    editor: str = ""
 
 
 @dataclass(frozen=True)
@@ -343,6 +346,18 @@ class State:
         """The App's installation that covers the repository, if there is one."""
         installation = self.installations.get(repository.owner)
         return installation if installation and repository.full_name in installation.repositories else None
+
+    def installation(self, number: int | None) -> Installation | None:
+        """The installation of that id, while there is one."""
+        return next((each for each in self.installations.values() if each.id == number), None)
+
+    def covered(self, token: Token) -> frozenset[str]:
+        """The repositories that an App's token opens now; one that was not narrowed follows its installation."""
+        if token.kind != "installation":
+            return token.repositories or frozenset()
+        installation = self.installation(token.installation_id)
+        names = frozenset(installation.repositories if installation else ())
+        return names if token.repositories is None else names & token.repositories
 
 
 def at_least(role: Role, need: Role) -> bool:

@@ -47,7 +47,7 @@ def edit_comment(site: Site, repo: Repository, item: Comment, sender: str, body:
     """Replaces a comment's text; the same text again changes nothing and sends nothing."""
     was, text = item.body, check_comment(body)
     if text != was:
-        item.body, item.updated_at = text, now()
+        item.body, item.updated_at, item.edited_at, item.editor = text, now(), now(), sender
         webhooks.issue_comment(site, repo, item, "edited", sender, was)
 
 

@@ -35,7 +35,7 @@ class Site:
 def announce(site: Site, repo: Repository, event: str, sender: str, payload: Json) -> None:
     """Sends the event to the App when it is installed on the repository."""
     installation = site.state.installation_of(repo)
-    if installation is None:
+    if installation is None or installation.suspended_at:
         return
     envelope: Json = {
         "repository": shapes.repository(site.state, repo),
@@ -86,24 +86,46 @@ def ping(site: Site) -> None:
 
 def installed(site: Site, installation: Installation, repo: Repository) -> None:
     """The App was installed on an account, or its installation got another repository."""
-    first = installation.repositories == {repo.full_name}
-    item = {
+    if installation.repositories == {repo.full_name}:
+        installation_changed(site, installation, "created")
+    else:
+        _repositories_changed(site, installation, "added", repo)
+
+
+def installation_changed(site: Site, installation: Installation, action: str) -> None:
+    """The App was installed on an account, removed from it, suspended there, or let in again."""
+    items = [_named(site.state.repositories[name]) for name in sorted(installation.repositories)]
+    payload: Json = {"action": action, "repositories": items}
+    payload |= {"requester": None} if action == "created" else {}
+    _of_installation(site, installation, "installation", payload)
+
+
+def uncovered(site: Site, installation: Installation, repo: Repository) -> None:
+    """The installation lost a repository."""
+    _repositories_changed(site, installation, "removed", repo)
+
+
+def _repositories_changed(site: Site, installation: Installation, action: str, repo: Repository) -> None:
+    lists: dict[str, list[Json]] = {"repositories_added": [], "repositories_removed": []}
+    lists[f"repositories_{action}"] = [_named(repo)]
+    more = {"action": action, "requester": None, "repository_selection": "selected"}
+    _of_installation(site, installation, "installation_repositories", more | lists)
+
+
+def _of_installation(site: Site, installation: Installation, event: str, payload: Json) -> None:
+    who = {"sender": shapes.user(site.state, installation.account)}
+    told = {"installation": shapes.installation(site.state, installation)} | who | payload
+    site.courier.send(event, told, installation_id=installation.id)
+
+
+def _named(repo: Repository) -> Json:
+    return {
         "id": repo.id,
         "node_id": shapes.node_id("R", repo.id),
         "name": repo.name,
         "full_name": repo.full_name,
         "private": repo.private,
     }
-    payload: Json = {
-        "action": "created" if first else "added",
-        "installation": shapes.installation(site.state, installation),
-        "sender": shapes.user(site.state, repo.owner),
-        "requester": None,
-    }
-    payload |= {"repositories": [item]} if first else {"repositories_added": [item], "repositories_removed": []}
-    payload |= {} if first else {"repository_selection": "selected"}
-    event = "installation" if first else "installation_repositories"
-    site.courier.send(event, payload, installation_id=installation.id)
 
 
 def pull_request(

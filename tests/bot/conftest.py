@@ -17,6 +17,7 @@ import uvicorn
 from pydantic import SecretStr
 
 from bot.app import create_app
+from bot.door import server_config
 from bot.records import PullRecord
 from bot.sandbox.server import Sandbox
 from bot.sandbox.state import CheckRun, Comment
@@ -62,8 +63,7 @@ class Bench:
         self.settings = settings_for(self.github, folder / "home", **changes)
         self.desk = open_desk(self.settings)
         self.worker = Worker(self.desk)
-        config = uvicorn.Config(create_app(self.desk), log_config=None, log_level="critical", access_log=False)
-        self._server = uvicorn.Server(config)
+        self._server = uvicorn.Server(server_config(create_app(self.desk), "127.0.0.1", 0))
         self._thread = threading.Thread(target=self._server.run, args=([self._door],), daemon=True)
         self._thread.start()
         self.warmth = Warmth(self.settings, self.desk.inbox, self.desk.worker) if self.settings.warm else None
