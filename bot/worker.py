@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import structlog
 
-from bot.checkout import CheckoutFailed
 from bot.desk import Desk, Later, ShuttingDown, Superseded
+from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway, redacted
 from bot.inbox import LEASE_SECONDS, Lane
 from bot.metrics import LANES
