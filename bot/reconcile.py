@@ -81,7 +81,8 @@ class _Reconciliation:
                         publish(self.inbox, self.gateway, record)
                     break
                 case Hold():
-                    self._change(state=State.HELD, head=self.pull.head, base_ref=self.pull.base_ref, said="", reason="")
+                    kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
+                    self._change(state=State.HELD, **kept, said="", reason="", allowed_head="")
                 case WaitForProd():
                     self._change(
                         state=State.WAITING,
