@@ -91,7 +91,7 @@ def _running(name: str, text: str, status: str = "in_progress") -> CheckView:
 
 
 def _held(name: str, record: PullRecord) -> CheckView:
-    text = f"A maintainer types `/ok-to-plan {record.head[:7]}` to let this commit of a fork be planned."
+    text = f"A maintainer types `/ok-to-plan {record.head}` to let this commit of a fork be planned."
     return CheckView(name, "A maintainer must let this commit be planned", text, conclusion="action_required")
 
 

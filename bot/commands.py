@@ -48,7 +48,9 @@ FORMS: Mapping[Verb, Form] = {
         "/rollback", "after the merge: points prod back at the tables it had before this pull request", "/rollback"
     ),
     Verb.OK_TO_PLAN: Form(
-        "/ok-to-plan HEAD", "on a pull request from a fork: lets exactly that commit be planned", "/ok-to-plan 4f2a9c1"
+        "/ok-to-plan HEAD",
+        "on a pull request from a fork: lets exactly that commit be planned; HEAD is its whole name",
+        "/ok-to-plan 4f2a9c10b7d3e8a65f1c2b4d9e0a7c3f8b6d5e21",
     ),
     Verb.HELP: Form("/help", "shows this list", "/help"),
 }
@@ -165,7 +167,9 @@ def _parse(verb: Verb, words: Sequence[str], shown: str) -> Command | Mistake:
     if verb is Verb.OK_TO_PLAN:
         if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
             return Command(verb, shown, sha=words[0].lower())
-        return Mistake(shown, "It needs the commit that may be planned.", f"Type `{FORMS[verb].usage}`.")
+        return Mistake(
+            shown, "It needs the whole name of the commit that may be planned.", f"Type `{FORMS[verb].usage}`."
+        )
     if words and verb is not Verb.HELP:
         return Mistake(
             shown, f"`/{verb.value}` takes nothing after it.", f"Type `{FORMS[verb].usage}` on a line of its own."

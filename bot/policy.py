@@ -16,12 +16,13 @@ class Facts:
 
     role: Role | None  # the live permission; None: it could not be read
     live_head: str
-    shown_head: str  # the head of the plan that the comment shows; '' when none is shown
-    shown_since: datetime | None  # since when the comment shows a plan of that head on that prod
+    shown_head: str  # the head that the comment shows, planned or held; '' when none is shown
+    shown_since: datetime | None  # since when the comment shows that head, on that prod
     said_at: datetime
     shown_plan: str = ""
     is_open: bool = True
     is_fork: bool = False
+    is_held: bool = False  # a fork's head that waits for a maintainer's word
     is_running: bool = False
     promoted: bool = False
     promoted_revision: int = 0
@@ -73,7 +74,7 @@ def _cancel(command: Command, facts: Facts) -> Allowed | Refused:
 def _categorize(command: Command, facts: Facts) -> Allowed | Refused:
     if not facts.is_open:
         return Refused("This pull request is closed: its plan can no longer be changed.")
-    if not facts.shown_head or facts.shown_since is None:
+    if facts.is_held or not facts.shown_head or facts.shown_since is None:
         return Refused("No plan is shown yet. Wait for it, then say it again.")
     if facts.shown_head != facts.live_head:
         return Refused(
@@ -105,10 +106,17 @@ def _rollback(command: Command, facts: Facts) -> Allowed | Refused:
 def _ok_to_plan(command: Command, facts: Facts) -> Allowed | Refused:
     if not facts.is_fork:
         return Refused("This pull request does not come from a fork: it needs no leave.")
-    if not facts.live_head.startswith(command.sha):
+    if not facts.is_open:
+        return Refused("This pull request is closed.")
+    look = f"Look at it, then type `/ok-to-plan {facts.live_head}`."
+    if len(command.sha) != len(facts.live_head):
         return Refused(
-            f"The head is now `{facts.live_head[:7]}`. Look at it, then type `/ok-to-plan {facts.live_head[:7]}`."
+            f"A part of a commit's name can be forged: it takes all of it. The head is `{facts.live_head}`. {look}"
         )
+    if command.sha != facts.live_head:
+        return Refused(f"The head is now `{facts.live_head}`. {look}")
+    if facts.shown_head != facts.live_head or facts.shown_since is None or facts.said_at < facts.shown_since:
+        return Refused(f"You said it before this head was shown here. {look}")
     return Allowed()
 
 

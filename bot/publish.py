@@ -84,7 +84,8 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
         return record
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     is_plan = record.state is State.PLANNED or (record.state is State.PLANNING and record.fresh)
-    is_new = is_plan and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
+    shows = is_plan or record.state is State.HELD
+    is_new = shows and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
     if digest == record.comment_digest and not is_new:
         return record
     changes: dict[str, object] = {"comment_digest": digest}
@@ -101,7 +102,7 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
         if is_new:
             changes["shown_since"] = posted.updated_at
     plan = record.outcome.plan if record.outcome else None
-    if is_plan:
+    if shows:
         changes |= {
             "shown_head": record.head,
             "shown_revision": record.prod_revision,

@@ -14,9 +14,10 @@ from typing import Any
 
 import structlog
 
-from bot.checkout import CheckoutFailed, Merge, changes_no_model
+from bot.checkout import Merge, changes_no_model
 from bot.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
 from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, Superseded, failed, now_text
+from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox import Lane
 from bot.planner_process import Finished, new_run_id
@@ -80,7 +81,8 @@ class _Reconciliation:
                         publish(self.inbox, self.gateway, record)
                     break
                 case Hold():
-                    self._change(state=State.HELD, head=self.pull.head, base_ref=self.pull.base_ref, said="", reason="")
+                    kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
+                    self._change(state=State.HELD, **kept, said="", reason="", allowed_head="")
                 case WaitForProd():
                     self._change(
                         state=State.WAITING,

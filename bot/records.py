@@ -145,7 +145,7 @@ class PullRecord:
     promotion: str = ""  # the promotion's lines, packed too
     planned_at: str = ""  # ISO 8601
     prod_revision: int = 0  # the revision of prod that the plan was made against
-    shown_head: str = ""
+    shown_head: str = ""  # planned or held
     shown_since: str = ""  # ISO 8601, GitHub's clock
     shown_plan: str = ""
     shown_revision: int = 0

@@ -186,7 +186,7 @@ def status(shown: Shown) -> str:
         case State.HELD:
             return (
                 "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
-                f"`{record.head[:7]}` and types `/ok-to-plan {record.head[:7]}`. The next push needs a new word."
+                f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new word."
             )
         case State.WAITING:
             return "Prod is being built for the first time; this pull request is planned as soon as it stands."
@@ -402,7 +402,7 @@ def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
         case State.NEW | State.PLANNING | State.WAITING:
             return (("/cancel", "stops this plan"),)
         case State.HELD:
-            return ((f"/ok-to-plan {record.head[:7]}", "lets this commit be planned"),)
+            return ((f"/ok-to-plan {record.head}", "lets this commit be planned"),)
         case State.PROMOTED if record.promoted_revision > 1:
             return (("/rollback", "points prod back at the tables it had before"),)
         case State.UNPROMOTED | State.ROLLED_BACK:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -144,6 +145,7 @@ def _facts(desk: Desk, row: CommandRow, record: PullRecord, role: Role | None, p
         shown_plan=record.shown_plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork_of(row.repository),
+        is_held=record.state is State.HELD,
         is_running=record.state in RUNNING,
         promoted=record.state is State.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
@@ -166,7 +168,9 @@ def _start(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pu
         case Verb.PLAN:
             return _plan_again(desk, row, command, record, pull)
         case Verb.OK_TO_PLAN:
-            inbox.change_pull(*where, allowed_head=pull.head)
+            # What was shown until now is a head without a plan: a word about its plan is for later.
+            unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is State.HELD else {}
+            inbox.change_pull(*where, allowed_head=command.sha, **unseen)
             return Answer(command.text, True, accepted(command), waits_for="plan")
         case Verb.ROLLBACK:
             inbox.change_pull(*where, rollback_by=row.author)

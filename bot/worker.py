@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import structlog
 
-from bot.checkout import CheckoutFailed
 from bot.desk import Desk, Later, ShuttingDown, Superseded
+from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway, redacted
 from bot.inbox import LEASE_SECONDS, Lane
 from bot.metrics import LANES

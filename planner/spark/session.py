@@ -189,6 +189,11 @@ class ClassicSession:
         self._scala.listenerBus().waitUntilEmpty()  # the books are kept by a thread of their own
         return len(self._scala.statusTracker().getJobIdsForTag(named))
 
+    @property
+    def token(self) -> str:
+        """What a Spark Connect client must say to this Spark; '' when it serves none. Nobody else makes one."""
+        return self._token
+
     def connect_port(self) -> int:
         """Where the Spark Connect server in this driver listens."""
         service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")

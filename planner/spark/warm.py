@@ -20,7 +20,7 @@ from planner.engine import Connection
 from planner.errors import RequestError
 from planner.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from planner.spark.java import profile_of
-from planner.spark.session import ClassicSession, serving_conf, silence
+from planner.spark.session import ClassicSession, silence
 
 SHARED = {
     "spark.scheduler.mode": "FAIR",
@@ -41,15 +41,15 @@ def serve_warm(
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence()
     lock = CatalogLock(spark_folder(home))
-    token = secrets.token_urlsafe(32)
-    conf = {**dict(connection.conf), **SHARED, **serving_conf(token)}
+    conf = {**dict(connection.conf), **SHARED}
     with _asked_to_stop() as stop:
         lock.acquire(wait)
-        session = ClassicSession(replace(connection, conf=tuple(conf.items())), home, profile_of(profile), lock)
+        serving = replace(connection, conf=tuple(conf.items()), serves=True)
+        session = ClassicSession(serving, home, profile_of(profile), lock)
         try:
-            with _counter(session, token) as counter:
+            with _counter(session) as counter:
                 port = session.connect_port()
-                lock.publish(Owner(os.getpid(), command(), port, counter, token))
+                lock.publish(Owner(os.getpid(), command(), port, counter, session.token))
                 say(f"warm Spark ready on 127.0.0.1:{port} (process {os.getpid()})")
                 while not stop.wait(1.0):
                     if session.jvm.process.poll() is not None:
@@ -73,7 +73,7 @@ def _asked_to_stop() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def _counter(session: ClassicSession, token: str) -> Iterator[int]:
+def _counter(session: ClassicSession) -> Iterator[int]:
     """A port that answers `token user session tag` with the number of jobs that Spark has started for these."""
 
     class Question(socketserver.StreamRequestHandler):
@@ -81,7 +81,7 @@ def _counter(session: ClassicSession, token: str) -> Iterator[int]:
 
         def handle(self) -> None:
             asked, _, whose = self.rfile.readline(1000).decode().strip().partition(" ")
-            if secrets.compare_digest(asked.encode(), token.encode()):
+            if secrets.compare_digest(asked.encode(), session.token.encode()):
                 self.wfile.write(f"{session.client_jobs(*whose.split())}\n".encode())
 
     class Server(socketserver.ThreadingTCPServer):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.checkout import Checkout, CheckoutFailed, changes_no_model
+from bot.checkout import Checkout, changes_no_model
+from bot.git import CheckoutFailed
 from bot.sandbox.server import Sandbox
 
 SHOP = "ann/shop"

@@ -96,7 +96,8 @@ def test_a_category_is_written_in_several_ways() -> None:
         ("/categorize a b c", "It takes a category"),
         ("/categorize a;b breaking", "cannot be the name of a model"),
         ("/plan the work", "takes nothing after it"),
-        ("/ok-to-plan", "needs the commit"),
+        ("/ok-to-plan", "needs the whole name"),
+        ("/ok-to-plan 4f2a9c", "needs the whole name"),
     ],
 )
 def test_a_mistake_names_the_cause_and_what_to_type(text: str, said: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from bot.records import State
 from bot.sandbox.pulls import MergeMethod
-from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 
 
@@ -223,9 +223,38 @@ def test_a_fork_that_was_deleted_is_still_planned_and_merged(bench: Bench) -> No
     bench.idle()
     with bench.github.state.lock:
         del bench.github.state.repositories[fork]
-    bench.say(number, f"/ok-to-plan {bench.head(number)[:7]}", author="ann")
+    bench.say(number, f"/ok-to-plan {bench.head(number)}", author="ann")
 
     assert bench.conclusions(bench.head(number)) == GREEN
+
+
+def pushed_back(bench: Bench, fork: str, commit: str) -> None:
+    """rea's fork is at an older commit again."""
+    address = bench.github.clone_url(fork).replace("://", f"://rea:{bench.github.add_user('rea')}@")
+    push = ["git", "-C", str(bench.github.state.git(fork)), "push", "--quiet", "--force", address]
+    subprocess.run([*push, f"{commit}:refs/heads/main"], check=True)
+
+
+def test_a_word_for_a_forks_head_is_for_the_head_shown_when_it_was_said(bench: Bench) -> None:
+    """A push between the comment and its execution, and a push back to what was allowed once, need a new word."""
+    fork = bench.github.fork(SHOP, "rea")
+    first = bench.github.commit(fork, "main", COLUMN, "From a fork", author="rea")
+    number = bench.github.open_pull_request(SHOP, "main", "main", "From a fork", author="rea", fork=fork)
+    bench.idle()
+    second = bench.github.commit(fork, "main", FILTER, "More", author="rea")
+    bench.say(number, f"/ok-to-plan {first}", author="ann")
+    assert f"The head is now `{second}`." in bench.replies(number)[-1]
+    bench.say(number, f"/ok-to-plan {second}", author="ann")
+    assert len(bench.calls("plan", f"pr_{number}")) == 1
+
+    pushed_back(bench, fork, first)
+    bench.idle()
+    assert bench.head(number) == first
+    assert set(bench.conclusions(first).values()) == {"action_required"}
+    pushed_back(bench, fork, second)
+    bench.idle()
+    assert bench.record(number).state is State.HELD
+    assert len(bench.calls("plan", f"pr_{number}")) == 1
 
 
 def test_a_text_that_looks_like_a_replys_marker_takes_no_comment_over(bench: Bench) -> None:

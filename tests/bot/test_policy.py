@@ -16,7 +16,7 @@ HEAD, OLD = "a" * 40, "b" * 40
 SEEN = Facts("write", HEAD, HEAD, NOW, NOW + timedelta(minutes=1), "p1")
 MERGED = replace(SEEN, role="maintain", is_open=False, promoted=True, promoted_revision=3, prod_revision=3)
 FORK = replace(SEEN, role="maintain", is_fork=True)
-CATEGORIZE, OK = Command(Verb.CATEGORIZE, "/c", "a.b", "breaking"), Command(Verb.OK_TO_PLAN, "/o", sha=HEAD[:7])
+CATEGORIZE, OK = Command(Verb.CATEGORIZE, "/c", "a.b", "breaking"), Command(Verb.OK_TO_PLAN, "/o", sha=HEAD)
 
 
 @pytest.mark.parametrize("verb", list(Verb))
@@ -45,7 +45,19 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
         (CATEGORIZE, replace(SEEN, is_open=False), "is closed"),
         (CATEGORIZE, replace(SEEN, elsewhere="main"), "does not merge into `main`"),
         (OK, FORK, ""),
-        (OK, replace(FORK, live_head=OLD), "The head is now"),
+        (
+            OK,
+            replace(FORK, live_head=OLD, shown_head=OLD),
+            f"The head is now `{OLD}`. Look at it, then type `/ok-to-plan {OLD}`",
+        ),
+        (replace(OK, sha=HEAD[:7]), FORK, f"it takes all of it. The head is `{HEAD}`. Look at it"),
+        (replace(OK, sha=HEAD[:39]), FORK, "it takes all of it"),
+        (replace(OK, sha=HEAD + HEAD[:24]), FORK, "it takes all of it"),
+        (OK, replace(FORK, said_at=NOW - timedelta(seconds=1)), "before this head was shown"),
+        (OK, replace(FORK, shown_head=OLD), "before this head was shown"),
+        (OK, replace(FORK, shown_head="", shown_since=None), "before this head was shown"),
+        (OK, replace(FORK, is_open=False), "is closed"),
+        (CATEGORIZE, replace(SEEN, is_held=True), "No plan is shown"),
         (OK, replace(FORK, is_fork=False), "not come from a fork"),
         (Command(Verb.CANCEL, "/c"), SEEN, "Nothing is running"),
         (Command(Verb.ROLLBACK, "/r"), MERGED, ""),

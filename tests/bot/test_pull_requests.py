@@ -352,9 +352,13 @@ def test_a_forks_code_runs_only_after_a_maintainers_word_for_that_commit(bench: 
 
     assert bench.calls("plan", f"pr_{number}") == []
     assert set(bench.conclusions(head).values()) == {"action_required"}
-    bench.say(number, f"/ok-to-plan {head[:7]}", author="rea")
+    assert f"`/ok-to-plan {head}`" in bench.plan(number)
+    assert all(f"`/ok-to-plan {head}`" in str(check.summary) for check in bench.checks(head).values())
+    bench.say(number, f"/ok-to-plan {head}", author="rea")
+    bench.say(number, f"/ok-to-plan {head[:39]}", author="ann")
+    assert f"`/ok-to-plan {head}`" in bench.replies(number)[1]
     assert bench.calls("plan", f"pr_{number}") == []
-    bench.say(number, f"/ok-to-plan {head[:7]}", author="ann")
+    bench.say(number, f"/ok-to-plan {head}", author="ann")
     assert bench.conclusions(head) == GREEN
     bench.github.commit(fork, "main", FILTER, "More", author="rea")
     bench.idle()

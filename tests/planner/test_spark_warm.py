@@ -313,3 +313,40 @@ def test_a_side_file_left_behind_does_not_count_as_a_warm_spark(home: Path) -> N
 
     assert not Owner(dead.pid, "mergeplan warm", port=1).serves
     assert not Owner(os.getpid(), "mergeplan plan").serves
+
+
+PYTHON_PROJECT = {
+    "config.yaml": """
+gateways:
+  spark:
+    connection:
+      type: spark
+      master: local[2]
+      config: {spark.driver.memory: 800m}
+model_defaults: {dialect: spark, start: 2026-01-01}
+""",
+    "models/made.py": """
+import pandas as pd
+from sqlmesh import model
+
+@model("shop.made", columns={"id": "int"}, kind="FULL")
+def execute(context, start, end, execution_time, **kwargs):
+    return pd.DataFrame({"id": [1, 2]})
+""",
+}
+
+
+def test_the_verb_keeps_a_spark_that_the_other_verbs_of_a_project_with_a_python_model_reach(tmp_path: Path) -> None:
+    """Spark asks for the token that is published: there is one."""
+    for name, text in PYTHON_PROJECT.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    verb = [sys.executable, "-P", "-m", "planner.cli.main"]
+    asked = ["fetchdf", "SELECT 6 * 7 AS n", "--output", "json"]
+    with subprocess.Popen([*verb, "warm"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as warm:
+        assert warm.stdout is not None
+        assert "warm Spark ready" in warm.stdout.readline()
+        asking = subprocess.run([*verb, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        warm.send_signal(signal.SIGTERM)
+
+    assert '"rows": [[42]]' in asking.stdout, asking.stderr
