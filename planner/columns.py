@@ -28,6 +28,10 @@ from planner.meaning.terms import Opaque, Relation, Term
 from planner.meaning.types import told_type
 from planner.meaning.written import order_of
 from planner.model import Model
+from planner.settings import TIME_ZONE
+
+# Settings that shape rows and that no rule rests on: any two spellings that it calls one are one in any time zone.
+RULED = frozenset((TIME_ZONE,))
 
 
 @dataclass(frozen=True)
@@ -133,15 +137,22 @@ def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """The shape of a model's query over its parents.
 
     Where statements run before it that may change what it returns, or where it reads itself, so that a row depends on
-    all that was there before, no column of it can be followed.
+    all that was there before, no column of it can be followed. Statements, and settings of Spark, may make two of two
+    spellings that are one by our rules: there a query is what is written, and nothing else.
     """
     own = _itself(model, parents) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column)
-    if not model.shaping and not own:
+    ruled = not model.shaping and all(key in RULED for key, _ in model.settings)
+    if ruled and not own:
         return shape
-    text = Digests().of("after statements", repr(model.shaping), shape.text) if model.shaping else shape.text
+    text = shape.text if ruled else Digests().of("as written", repr(model.shaping), _as_written(model.sql))
     every = {name: Reads(every=True) for name in parents}
-    return Shape(shape.known, text, shape.columns, reads=every, unresolved=None if model.shaping else shape.unresolved)
+    return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if ruled else None)
+
+
+@lru_cache(maxsize=8192)
+def _as_written(sql: str) -> str:
+    return _text(sqlglot.parse_one(sql, dialect="spark"))
 
 
 def _itself(model: Model, parents: Mapping[str, Parent]) -> dict[str, Parent]:

@@ -13,6 +13,7 @@ from planner.columns import Shape
 from planner.fingerprint import Fingerprint, digest
 from planner.meaning.digests import SORTED, Seen
 from planner.model import Kind, Model, Statement
+from planner.settings import default_of
 
 UNTOUCHED = Columns()
 EVERY = Columns(every=True)
@@ -45,8 +46,9 @@ def fingerprint_of(
     model: Model, shape: Shape | None, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
     """The canonical query and what else shapes rows; what is only said of the model; what it reads."""
+    under = [part for pair in model.settings for part in pair]
     order = shape.order if shape and not model.kind.is_stored else ""
-    said = (*row_settings(model).values(), *layout(model).values(), began, *([order] if order else []))
+    said = (*row_settings(model).values(), *layout(model).values(), began, *under, *([order] if order else []))
     data = digest(shape.text if shape else "", *said)
     metadata = digest(model.sql, *_words_about(model).values())
     read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
@@ -55,7 +57,9 @@ def fingerprint_of(
 
 def is_edited(old: Model, new: Model) -> bool:
     """True when a person changed this model itself, not only something it reads."""
-    return body(old) != body(new) or any(said(old) != said(new) for said in (row_settings, layout, _words_about))
+    if body(old) != body(new) or old.settings != new.settings:
+        return True
+    return any(said(old) != said(new) for said in (row_settings, layout, _words_about))
 
 
 def difference(old: Seen, new: Seen) -> Columns:
@@ -123,8 +127,9 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         path = new.model.seed.path if new.model.seed else "the file"
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
-    if settings:
-        return Verdict(Category.BREAKING, "settings-changed", f"{_listed(settings, capital=True)} changed")
+    said = [f"{_listed(settings, capital=True)} changed"] if settings else []
+    if said := said + _of_spark(old.model, new.model):
+        return Verdict(Category.BREAKING, "settings-changed", "; ".join(said))
     if body(old.model) == body(new.model) and layout(old.model) != layout(new.model):
         changed = [name for name, value in layout(new.model).items() if layout(old.model)[name] != value]
         reason = f"{_listed(changed, capital=True)} changed: the rows are copied from the table that holds them."
@@ -137,6 +142,16 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if before and after and before.known and after.known and before.text == after.text:
         return Verdict(Category.EQUIVALENT, "same-query", "The new text means the same query.")
     return Verdict(Category.BREAKING, "query", "")
+
+
+def _of_spark(old: Model, new: Model) -> list[str]:
+    """What changed of the settings of the Spark that computes a model."""
+    before, after = dict(old.settings), dict(new.settings)
+    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    return [
+        f"The setting `{key}` changed from {before.get(key, default_of(key))} to {after.get(key, default_of(key))}"
+        for key in changed
+    ]
 
 
 def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:

@@ -213,6 +213,7 @@ class Model:
         return tuple(each for each in self.pre_statements if not each.harmless)
 
     python: PythonCode | None = None  # what returns the rows when it is no query
+    settings: tuple[tuple[str, str], ...] = ()  # of its Spark, which shape rows and are not Spark's defaults, sorted
     signals: tuple[SignalCall, ...] = ()  # when its intervals are ready
 
     @property

@@ -20,7 +20,7 @@ from planner.fingerprint import digest
 from planner.model import Audit, Kind, Model
 from planner.reading.audits import parse_audits
 from planner.reading.builtins import check_call
-from planner.reading.config import Config, read_config, read_defaults
+from planner.reading.config import Config, ConnectionConfig, read_config, read_defaults
 from planner.reading.documents import Document, read_document
 from planner.reading.external import external_models
 from planner.reading.known import KnownColumns, NotRead
@@ -28,6 +28,7 @@ from planner.reading.linting import NONE, Chosen, OwnRule, check_ignored, chosen
 from planner.reading.parse import Defaults, line_of, parse_models
 from planner.reading.ruling import RULED, opened
 from planner.reading.scope import Scalar
+from planner.reading.sparksettings import DEFAULTS_FILE, GatewaySettings, computed_under, gateway_settings
 from planner.reading.sqltext import did_you_mean
 from planner.reading.testcase import Surroundings, UnitTest, read_tests
 from planner.seeds import with_seed
@@ -115,10 +116,12 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     reading = _Reading(root.resolve())
     ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
     document = _config_document(reading, ruling)
-    config = read_config(document)
+    config, ruled_by = read_config(document), document  # where its gateways are written
     if ruling is not None:
-        ruled = read_config(read_document("config.yaml", ruling, os.environ))
+        rules_document = read_document("config.yaml", ruling, os.environ)
+        ruled = read_config(rules_document)
         config = config.model_copy(update={name: getattr(ruled, name) for name in RULED})
+        ruled_by = rules_document
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -137,6 +140,7 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     reading.each(models.values(), lambda model: _check_signals(model, code))
     reading.each([models], code.check_tables)
     models = {name: _with_audits(model, audits) for name, model in models.items()}
+    models = _under_settings(reading, config, ruled_by, chosen, models)
     tests: list[UnitTest] = []
     dialects = {name: model.dialect for name, model in models.items()}
     if not reading.errors:  # a model that could not be read would look like one that does not exist
@@ -182,11 +186,12 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     given = {name.lower(): value for name, value in variables.items()}
     both = {**project.defaults.variables, **given}
     if model.path.endswith(".py"):
-        return project.code.again(model, replace(project.defaults, variables=both))
+        return replace(project.code.again(model, replace(project.defaults, variables=both)), settings=model.settings)
     columns = KnownColumns(project.models, complete=True).of
     defaults = replace(project.defaults, variables=both, given=given, columns=columns)
     again, _ = parse_models(model.source, model.path, defaults)
-    return next((each for each in again if each.name == model.name), model)
+    found = next((each for each in again if each.name == model.name), model)
+    return replace(found, settings=model.settings)
 
 
 def _config_document(reading: _Reading, ruling: str | None = None) -> Document:
@@ -329,6 +334,39 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
     if other is not audit:
         message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."
         raise ProjectError(message, place=Place(audit.path, audit.line))
+
+
+def _under_settings(
+    reading: _Reading, config: Config, document: Document, own: str, models: Mapping[str, Model]
+) -> dict[str, Model]:
+    """The models with the settings of the Spark that computes them, where these shape rows."""
+    found: dict[str, GatewaySettings] = {}
+
+    def read(gateway: str) -> None:
+        connection = config.gateways[gateway].connection
+        found[gateway] = gateway_settings(gateway, connection, document, _spark_defaults(connection))
+
+    under: dict[str, Model] = {}
+
+    def compute(model: Model) -> None:
+        gateway = model.gateway or own
+        under[model.name] = computed_under(model, found[gateway]) if gateway in found else model
+
+    named = {model.gateway for model in models.values()} & config.gateways.keys()
+    reading.each(sorted(named | {own}), read)
+    reading.each(models.values(), compute)
+    return under
+
+
+def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
+    """The path and the text of the file of settings that a connection names, if there is one."""
+    path = Path(connection.config_dir) / DEFAULTS_FILE if connection.config_dir else None
+    if path is None or not path.is_file():
+        return None
+    try:
+        return str(path), path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ProjectError("The file cannot be read as UTF-8 text.", place=Place(str(path))) from None
 
 
 def _check_audits(model: Model, audits: Mapping[str, Audit]) -> None:

@@ -40,14 +40,14 @@ def _seed(model: Model) -> Meaning:
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
     return Meaning(
-        _mark("seed", str(model.seed.rows)),
+        _mark("seed", str(model.seed.rows), *_computed_under(model)),
         tuple((name, _mark("cells", cells.get(name, model.seed.digest))) for name in names),
     )
 
 
 def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
     """What the kind makes of the query's rows: a table filled by time holds those of its days only."""
-    said = [str(model.end or ""), model.stamp]
+    said = [str(model.end or ""), model.stamp, *_computed_under(model)]
     volatile = meaning.volatile_rows
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
         time = dict(meaning.columns).get(model.time_column, "")
@@ -60,6 +60,11 @@ def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
         volatile = True
     rows = _mark(meaning.rows, *said) if any(said) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)
+
+
+def _computed_under(model: Model) -> tuple[str, ...]:
+    """The settings of its Spark that shape rows: under others the same query over the same rows is another table."""
+    return ("computed under", *(part for pair in model.settings for part in pair)) if model.settings else ()
 
 
 def _kept(model: Model, meaning: Meaning) -> Meaning:

@@ -31,6 +31,7 @@ from planner.reading.config import StateConfig
 from planner.reading.dates import end_instant, instant
 from planner.reading.environments import environment_ttl, ttl
 from planner.reading.gateways import gateways_apart
+from planner.reading.sparksettings import conf_of
 from planner.schedule import Loaded
 from planner.spark.engine import open_engine
 from planner.state import Lease, StateStore
@@ -208,7 +209,7 @@ class Workspace:
     def _connection(self, gateway: str) -> Connection:
         given = self.project.config.gateways[gateway].connection
         return Connection(
-            conf=tuple((key, _text(value)) for key, value in sorted(given.config.items())),
+            conf=tuple(conf_of(given).items()),
             master=given.master,
             remote=given.remote,
             catalog=given.catalog,
@@ -300,7 +301,3 @@ def _state_url(state: StateConfig, root: Path) -> str:
     port = f":{state.port}" if state.port else ""
     query = f"?sslmode={state.sslmode}" if state.sslmode else ""
     return f"postgresql+psycopg://{user}@{state.host or 'localhost'}{port}/{state.database or 'postgres'}{query}"
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

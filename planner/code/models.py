@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ EXPRESSIONS = ("when_matched", "merge_filter")
 PLAIN = ("name", "dialect", "storage_format", "table_format", "interval_unit")
 Query = Callable[[RegisteredModel, Mapping[str, Any], str], str]
 Versions = Callable[[str], str]
-Queried = Callable[[str, Reached], None]
+Queried = Callable[[str, Reached, Iterable[str]], str]
 
 
 def python_models(
@@ -111,8 +111,9 @@ def _model(
     variables = _variables(code, files, {**defaults.variables, **blueprint})
     told = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
     gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
-    queried(model.name, code)
-    python = PythonCode(found.path, found.name, digest(code.digest, repr(told), gateway)[:32], told)
+    read = queried(model.name, code, [str(value) for value in variables.values()])
+    of_code = digest(code.digest, repr(told), gateway, *([read] if read else []))[:32]
+    python = PythonCode(found.path, found.name, of_code, told)
     kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns
     columns = tuple(column for column in model.columns if column.name not in kept)
     return replace(model, source=files[found.path], columns=columns, depends_on=tables, python=python)

@@ -7,7 +7,7 @@ is computed has a child of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from planner.code.datafiles import DataFiles
 from planner.code.host import Child, ChildFailed
 from planner.code.messages import Loaded, RegisteredModel, Wrong
 from planner.code.models import python_models
@@ -51,6 +52,7 @@ class ProjectCode:
     _paths: tuple[str, ...] = ()
     _child: Child | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _data: DataFiles | None = None
 
     def load(self, paths: Sequence[str]) -> None:
         """Import these files and take in what they register; ProjectErrors with all that cannot be imported."""
@@ -130,8 +132,12 @@ class ProjectCode:
                         f"The query names `{name}`, which is another table here.", place=place, hint=hint
                     )
 
-    def _reached(self, model: str, code: Reached) -> None:
+    def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
+        """Take in what a model's code reaches; a digest of the files that it may read, '' when there is none."""
         self.queried[model] = code.queried
+        if self._data is None:
+            self._data = DataFiles(self.root)
+        return self._data.digest(code.reads, given)
 
     def _loaded(self) -> Loaded:
         try:

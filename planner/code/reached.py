@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from planner.code.filereads import FileReads
 from planner.code.modules import OURS, Import, Module, imported, module_name, read_module, says_only
 from planner.errors import Place
 from planner.fingerprint import digest
@@ -46,6 +47,7 @@ class Reached:
     unclear: tuple[Place, ...]
     files: frozenset[str]
     queried: tuple[tuple[str, Place], ...] = ()
+    reads: FileReads = field(default_factory=FileReads)
 
 
 class _Lazily(dict[str, Module]):
@@ -80,6 +82,7 @@ class _Walk:
     unclear: list[Place] = field(default_factory=list)
     queried: list[tuple[str, Place]] = field(default_factory=list)
     seeks: bool = False
+    reads: FileReads = field(default_factory=FileReads)
 
 
 def reached(
@@ -102,6 +105,7 @@ def reached(
     reached_files = frozenset(modules[name].path for name in used)
     if walk.seeks:
         reached_files = frozenset(files)
+        walk.reads.opens = walk.reads.unclear = True
         parts += [part for name in sorted(files) for part in (name, files[name])]
     parts += [part for key, text in sorted(walk.done.items()) for part in (*key, text)]
     parts += [part for name in sorted(walk.whole) for part in (name, _normal(modules[name].tree))]
@@ -111,6 +115,7 @@ def reached(
         tuple(walk.unclear),
         reached_files,
         tuple(walk.queried),
+        walk.reads,
     )
 
 
@@ -189,6 +194,7 @@ def _module(walk: _Walk, name: str) -> None:
 def _follow(walk: _Walk, module: Module, node: Code) -> None:
     """Everything that a piece of code names counts."""
     package = module.path.endswith("/__init__.py")
+    walk.reads.look(node, module)
     local: dict[str, list[Import]] = {}
     for each in ast.walk(node):
         if isinstance(each, ast.Import | ast.ImportFrom):

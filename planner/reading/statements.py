@@ -20,6 +20,7 @@ from planner.reading.faithful import SPARK, spark_text
 from planner.reading.names import name_tables
 from planner.reading.reach import JAVA, OUTSIDE
 from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, parsed
+from planner.settings import UNREADABLE
 
 THIS = "@this_model"
 _NAME = r"`?(?P<name>\w+)`?"
@@ -74,8 +75,8 @@ _FAST = re.compile(
 # settings that say what may be reached, and what is hidden
 _FIXED = (
     "spark.sql.catalog", "spark.sql.defaultcatalog", "spark.sql.extensions", "spark.sql.hive", "spark.sql.warehouse",
-    "spark.sql.streaming", "spark.sql.runsqlonfiles", "spark.sql.variable.substitute", "spark.sql.redaction",
-    "spark.sql.artifact", "spark.sql.queryexecutionlisteners",
+    "spark.sql.streaming", "spark.sql.redaction",
+    "spark.sql.artifact", "spark.sql.queryexecutionlisteners", *(key.lower() for key in UNREADABLE),
 )  # fmt: skip
 _QUERY = ("SELECT", "FROM", "TABLE", "WITH", "VALUES")
 _HINT = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shlex
 import socket
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from planner.engine import Connection
 from planner.errors import Refused
+from planner.settings import TIME_ZONE, properties
 
 WAIT = 60.0  # seconds
 
@@ -138,15 +138,15 @@ def session_conf(connection: Connection) -> dict[str, str]:
     return {
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.adaptive.enabled": "true",
+        TIME_ZONE: _defaults(None if connection.remote else connection.config_dir).get(TIME_ZONE, "UTC"),
         **dict(connection.conf),
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.runSQLOnFiles": "false",  # a query names tables; with this it could name any file of the machine
         "spark.sql.variable.substitute": "false",  # `${env:X}` and `${spark...}` in a text would be filled in
     }
 
 
 def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
-    """The settings a Spark of our own starts with; the connection's win over ours, except for the time zone."""
+    """The settings a Spark of our own starts with; the connection's win over ours."""
     master = connection.master or dict(connection.conf).get("spark.master", "local[*]")
     local = master.startswith("local")
     return {
@@ -180,13 +180,12 @@ def _embedded_conf(folder: Path) -> Mapping[str, str]:
 
 
 def _defaults(config_dir: str | None) -> dict[str, str]:
-    """The settings in a configuration folder's spark-defaults.conf: a key, white space or `=`, a value."""
+    """The settings in a configuration folder's spark-defaults.conf."""
     path = Path(config_dir) / "spark-defaults.conf" if config_dir else None
     if path is None or not path.exists():
         return {}
-    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
-    pairs = (re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
-    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    found = properties(path.read_text(encoding="utf-8"))
+    return {key: value for key, (value, _) in found.items() if value}
 
 
 def command() -> str:

@@ -533,6 +533,10 @@ def _cast(table: Table, frame: Frame) -> list[str]:
     return [f"cast({quoted(c.name)} as {c.type}) {quoted(c.name)}" for c in table.columns]
 
 
+# A cast would give the time of the session's own zone.
+_IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01 00:00:00')"
+
+
 def _rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
     """A frame's rows; instants come as aware datetimes in UTC, whatever the time zone of the machine.
 
@@ -542,7 +546,7 @@ def _rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
     if not instants:
         return tuple(tuple(row) for row in frame.collect())
     names = [f"c{n}" for n in range(len(frame.columns))]
-    columns = [f"cast({name} as timestamp_ntz) {name}" if n in instants else name for n, name in enumerate(names)]
+    columns = [f"{_IN_UTC.format(name)} {name}" if n in instants else name for n, name in enumerate(names)]
     found = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
     return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in found)
 

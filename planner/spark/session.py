@@ -10,19 +10,22 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
 
 from planner.engine import Connection, Door
 from planner.errors import MergeplanError, QueryError, RequestError
+from planner.settings import shaping
 from planner.spark.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
 from planner.spark.errors import condition, translated
 from planner.spark.java import Jvm, Profile, start_jvm
 from planner.spark.scans import explained_bytes, plan_bytes
+from planner.sparkdefaults import DEFAULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -247,8 +250,12 @@ class ConnectSession:
         try:
             for key, value in {**conf, "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
                 self._set(key, value)
+            self._agree(where, conf)
             if catalog:
                 spark.catalog.setCurrentCatalog(catalog)
+        except RequestError:
+            self.close()
+            raise
         except Exception as error:
             self.close()
             why = translated(error, "").message
@@ -268,6 +275,31 @@ class ConnectSession:
             # A warm Spark was started with the settings that only a start can set.
             if self._owner is None or not (condition(error) or "").startswith("CANNOT_MODIFY"):
                 raise
+
+    def _agree(self, where: str, conf: Mapping[str, str]) -> None:
+        """See that the session has the settings that the tables' versions speak of; RequestError when it has others.
+
+        A warm Spark may have been started under other ones, which are put back.
+        """
+        wanted = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
+        found = self._has(wanted)
+        other = {key: value for key, value in found.items() if shaping({key: value}) != shaping({key: wanted[key]})}
+        if self._owner is not None:
+            for key in other:
+                self._set(key, wanted[key])
+            self._door = replace(self._door, conf=(*self._door.conf, *((key, wanted[key]) for key in other)))
+        elif other:
+            said = ", ".join(f"`{key}: {value}`" for key, value in sorted(other.items()))
+            hint = "Write them into `config` of the gateway: they are a part of what a table's version stands for."
+            raise RequestError(f"Spark at {where} has settings of which config.yaml does not speak: {said}.", hint=hint)
+
+    def _has(self, keys: Iterable[str]) -> dict[str, str]:
+        """What the session has of these settings, as far as the server knows them, asked at once."""
+        from pyspark.sql.connect.proto.base_pb2 import ConfigRequest
+
+        client: Any = self.spark.client
+        asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
+        return {key: value for key, value in client.config(asked).pairs if value is not None}
 
     def _progressed(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())

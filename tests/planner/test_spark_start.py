@@ -143,13 +143,13 @@ def test_a_connection_with_a_catalog_of_its_own_needs_no_lock(connection: Connec
     assert is_embedded(Connection(master="spark://spark.internal:7077", conf=(("spark.executor.memory", "2g"),)))
 
 
-def test_a_connections_settings_win_over_ours_but_for_the_time_zone(home: Path, tmp_path: Path) -> None:
+def test_a_connections_settings_win_over_ours(home: Path, tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text("# ours\nspark.a=1\nspark.ui.enabled\t true\n\nspark.b  x = y\n")
     given = (("spark.b", "2"), ("spark.sql.session.timeZone", "Asia/Tokyo"), ("spark.sql.ansi.enabled", "false"))
 
     conf = driver_conf(Connection(given, master="spark://spark.internal:7077", config_dir=str(tmp_path)), home)
 
     assert (conf["spark.a"], conf["spark.b"], conf["spark.ui.enabled"]) == ("1", "2", "true")
-    assert (conf["spark.sql.session.timeZone"], conf["spark.sql.ansi.enabled"]) == ("UTC", "false")
+    assert (conf["spark.sql.session.timeZone"], conf["spark.sql.ansi.enabled"]) == ("Asia/Tokyo", "false")
     assert conf["spark.master"] == "spark://spark.internal:7077"
     assert not {"spark.driver.host", "spark.sql.warehouse.dir"} & conf.keys()
