@@ -26,6 +26,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from planner.code.isolation import NO_ISOLATION, Isolation
 from planner.code.messages import Reply, Wrong
 from planner.errors import Cancelled
 
@@ -50,9 +51,11 @@ class ChildFailed(Exception):
 class Child:
     """One process that runs a project's Python; it is asked one thing at a time."""
 
-    def __init__(self, root: Path, files: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
         hide_ourselves()
+        self.isolation = isolation
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
+        self.scratch = Path(self._home.name)  # `spark.sock` in it is the way to Spark of an isolated child
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-s", "-c", START, PACKAGES],
             cwd=root,
