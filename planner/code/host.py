@@ -21,18 +21,22 @@ import weakref
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from planner.code.isolation import NO_ISOLATION, Isolation
+from planner.code.isolation import NO_ISOLATION, Isolation, isolated
 from planner.code.messages import Reply, Wrong
 from planner.errors import Cancelled
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
-PACKAGES = str(Path(__file__).parents[2])
-START = "import sys; sys.path.append(sys.argv.pop()); from planner.code.child import main; main()"
+PACKAGE = str(Path(__file__).parents[1])
+START = (
+    "import sys, types; p = types.ModuleType('planner'); p.__path__ = [sys.argv.pop()]; sys.modules['planner'] = p; "
+    "from planner.code.child import main; main()"
+)
 LONGEST = 64_000_000  # characters of an answer
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
@@ -55,16 +59,9 @@ class Child:
         hide_ourselves()
         self.isolation = isolation
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
-        self.scratch = Path(self._home.name)  # `spark.sock` in it is the way to Spark of an isolated child
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-c", START, PACKAGES],
-            cwd=root,
-            env=child_environment(os.environ, self._home.name),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
+        (self.scratch / "home").mkdir()
+        self._process = _started(root, self.scratch, isolation)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._said: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
@@ -137,6 +134,22 @@ class Child:
                 if text:
                     self._said.append(text)
                     print(text, file=sys.stderr)  # noqa: T201  # what a project's code prints
+
+
+def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
+    """The process, isolated if it is to be; Refused when it cannot be."""
+    home = scratch / "home"
+    start = partial(
+        subprocess.Popen,
+        cwd=root,
+        env=child_environment(os.environ, str(home)) | ({"TMPDIR": str(home)} if isolation.required else {}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    command = [sys.executable, "-P", "-s", "-c", START, PACKAGE]
+    return isolated(start, command, root, scratch, isolation) if isolation.required else start(command)
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
