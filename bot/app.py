@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from bot.desk import Desk
 from bot.events import MAX_BYTES, Ignored, Refused, read_delivery
 from bot.github import GitHubFailed, GitHubPaused
+from bot.isolated import isolation_said
 from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, QUEUE
 from planner.errors import MergeplanError
 
@@ -37,7 +38,8 @@ def create_app(desk: Desk) -> FastAPI:
     @app.get("/readyz")
     def readyz() -> Response:
         missing = not_ready(desk)
-        return Response((missing or "ready") + "\n", 503 if missing else 200, media_type="text/plain")
+        said = missing or f"ready\nisolation: {isolation_said(desk.settings)}"
+        return Response(said + "\n", 503 if missing else 200, media_type="text/plain")
 
     @app.get("/metrics")
     def metrics() -> Response:

@@ -21,6 +21,7 @@ import structlog
 from bot.processes import birth, signal_group
 from bot.results import Outcome, kept_lines, read_event, read_outcome
 from bot.settings import Settings
+from planner.isolation.mode import HIDDEN, MEMORY, VARIABLE
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.
@@ -93,6 +94,7 @@ def child_environment(settings: Settings, repository: str, environ: Mapping[str,
     home = project_home(settings, repository)
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
     own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
+    own |= _isolation(settings)
     own |= dict.fromkeys(stdin_secrets(settings), "-")
     return {**kept, **own, "PYTHONUNBUFFERED": "1"}
 
@@ -161,6 +163,12 @@ def stdin_secrets(settings: Settings) -> dict[str, str]:
         "MERGEPLAN_OPENLINEAGE_API_KEY": settings.openlineage_api_key.get_secret_value(),
     }
     return {name: secret for name, secret in given.items() if secret}
+
+
+def _isolation(settings: Settings) -> dict[str, str]:
+    """What the planner is told of isolation: whether, how much memory, and what no project code may read."""
+    hidden = (str(path) for path in settings.secret_paths())
+    return {VARIABLE: settings.isolation, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
 
 
 def _gateways(task: Task) -> dict[str, str]:

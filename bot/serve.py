@@ -12,11 +12,13 @@ from bot.app import create_app
 from bot.desk import Desk
 from bot.github import GitHub
 from bot.inbox import Inbox
+from bot.isolated import isolation_said
 from bot.logs import start_logging
 from bot.processes import hide_environment, this_process
 from bot.settings import Settings, checked_for_service
 from bot.warm import Warmth
 from bot.worker import Worker
+from planner.isolation.mode import REQUIRED
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +54,8 @@ def run_service(settings: Settings) -> None:
     config = uvicorn.Config(create_app(desk), host=settings.host, port=settings.port, log_config=None, access_log=False)
     _end_in_order(desk)
     worker.start()
+    isolated = isolation_said(settings)
+    (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
     try:
         uvicorn.Server(config).run()

@@ -19,9 +19,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +138,25 @@ class Child:
 def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
     """The process, isolated if it is to be; Refused when it cannot be."""
     home = scratch / "home"
-    start = partial(
-        subprocess.Popen,
-        cwd=root,
-        env=child_environment(os.environ, str(home)) | ({"TMPDIR": str(home)} if isolation.required else {}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
     command = [sys.executable, "-P", "-s", "-c", START, PACKAGE]
-    return isolated(start, command, root, scratch, isolation) if isolation.required else start(command)
+    environment = child_environment(os.environ, str(home))
+
+    def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=descriptors,
+        )
+
+    if not isolation.required:
+        return start(command)
+    environment["TMPDIR"] = str(home)
+    return isolated(start, command, root, scratch, isolation)
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:

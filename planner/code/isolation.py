@@ -1,4 +1,4 @@
-"""How the child in which a project's Python runs is isolated: what it may read, and that it is refused where it cannot be.
+"""How the child in which a project's Python runs is isolated, and that it is refused where it cannot be.
 
 It reads the interpreter, the libraries that it may import and its own project, writes a folder of its own, and connects
 to the socket `spark.sock` beside that folder, whatever address it names.
@@ -22,11 +22,18 @@ from planner.isolation.user import OWN_USER
 
 __all__ = ["NO_ISOLATION", "Isolation", "isolated", "isolation_of"]
 SOCKET = "spark.sock"
-HINT = "Its operator can run it on Linux 6.2 or newer with Landlock, or allow code without isolation: MERGEPLAN_ISOLATION=none."
+HINT = (
+    "The operator can run it on Linux 6.2 or newer with Landlock, or say that code may run without isolation: "
+    "MERGEPLAN_ISOLATION=none."
+)
 
 
 def isolated(
-    start: Callable[..., subprocess.Popen[bytes]], command: Sequence[str], root: Path, scratch: Path, isolation: Isolation
+    start: Callable[[Sequence[str], Sequence[int]], subprocess.Popen[bytes]],
+    command: Sequence[str],
+    root: Path,
+    scratch: Path,
+    isolation: Isolation,
 ) -> subprocess.Popen[bytes]:
     """The command's process, isolated; Refused when this machine cannot."""
     if why := cannot():
@@ -35,7 +42,7 @@ def isolated(
     scratch.chmod(0o711)  # its socket and its home can be reached, and nothing else be seen
     profile = code_profile(root, scratch, isolation)
     way_out = WayOut(scratch / SOCKET)
-    process = start(profile.listening(way_out.descriptor).launched(command), pass_fds=(way_out.descriptor,))
+    process = start(profile.listening(way_out.descriptor).launched(command), (way_out.descriptor,))
     way_out.started()
     return process
 

@@ -23,7 +23,7 @@ def main() -> None:
     profile, command = profile_from(sys.argv[1]), sys.argv[2:]
     try:
         restrict(profile)
-        os.execv(command[0], command)
+        os.execv(command[0], command)  # noqa: S606  # that it starts a program is its purpose
     except (OSError, KeyError, ValueError) as error:
         sys.stderr.write(f"It cannot be isolated: {error}\n")
         sys.exit(FAILED)
@@ -42,8 +42,9 @@ def restrict(profile: Profile) -> None:
     if version < landlock.FLOOR:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
     loose = profile.network is Network.ALL
-    # without a filter, or where it lets a server answer, TCP is not Landlock's to keep
-    landlock.restrict(profile.read, (*profile.write, *DEVICES), network=profile.network is not Network.DOOR, signals=loose)
+    writes = (*profile.write, *DEVICES)
+    # where a server answers, the filter keeps it from connecting
+    landlock.restrict(profile.read, writes, network=profile.network is not Network.DOOR, signals=loose)
     if loose:
         return
     listener = seccomp.restrict(profile.network, signals_kept=version >= 6)
