@@ -11,6 +11,7 @@ import structlog
 
 from bot.desk import Desk
 from bot.events import Event, Ignored, Refused, read_event
+from bot.isolated import isolation_said
 from bot.logs import start_logging
 from bot.markdown import inert
 from bot.processes import hide_environment
@@ -36,6 +37,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     if not isinstance(event, Event):
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, Refused) else 0
+    log.info("isolation", code_of_projects=isolation_said(settings))
     desk = open_desk(settings)
     try:
         worker = Worker(desk)

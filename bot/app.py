@@ -19,6 +19,7 @@ from bot.desk import Desk
 from bot.door import Limits
 from bot.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
 from bot.github import GitHubFailed, GitHubPaused
+from bot.isolated import isolation_said
 from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, OWNERS, QUEUE
 from bot.owners import OwnerState
 from planner.errors import MergeplanError
@@ -50,11 +51,14 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
     def readyz(request: Request) -> Response:
         missing = not_ready(desk)
         status, owners = 503 if missing else 200, desk.github.owners.states()
+        isolation = isolation_said(desk.settings)
         if "application/json" in request.headers.get("accept", ""):
-            data = {"ready": not missing, "why": missing, "owners": [asdict(each) for each in owners]}
+            told = [asdict(each) for each in owners]
+            data = {"ready": not missing, "why": missing, "isolation": isolation, "owners": told}
             return Response(json.dumps(data), status, media_type="application/json")
         troubled = [f"{each.owner}: {each.state} since {each.since}. {each.why}" for each in in_trouble(owners)]
-        return Response("\n".join([missing or "ready", *troubled]) + "\n", status, media_type="text/plain")
+        lines = [missing or "ready", f"isolation: {isolation}", *troubled]
+        return Response("\n".join(lines) + "\n", status, media_type="text/plain")
 
     @app.get("/metrics")
     def metrics() -> Response:

@@ -13,11 +13,13 @@ from bot.desk import Desk
 from bot.door import server_config
 from bot.github import GitHub
 from bot.inbox import Inbox
+from bot.isolated import isolation_said
 from bot.logs import start_logging
 from bot.processes import hide_environment, this_process
 from bot.settings import Settings, checked_for_service
 from bot.warm import Warmth
 from bot.worker import Worker
+from planner.isolation.mode import REQUIRED
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +55,8 @@ def run_service(settings: Settings) -> None:
     config = server_config(create_app(desk), settings.host, settings.port)
     _end_in_order(desk)
     worker.start()
+    isolated = isolation_said(settings)
+    (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
     try:
         uvicorn.Server(config).run()

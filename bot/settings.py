@@ -58,6 +58,8 @@ class Settings(BaseSettings):
     api_timeout_seconds: int = Field(default=20, gt=0)
     planner_command: tuple[str, ...] = ()  # JSON list; empty: this Python's own planner
     planner_environment: tuple[str, ...] = ()  # JSON list: further variables that a planner child may see
+    isolation: Literal["required", "none"] = "required"  # of the projects' own code
+    isolation_memory: int = Field(default=8, ge=1, le=65_536)  # GiB that project code may take
     warm: bool = True  # keep one Spark per project ready
 
     @field_validator("project_path")
@@ -82,6 +84,12 @@ class Settings(BaseSettings):
     def database_url(self) -> str:
         """Where the inbox lives: the shared state database, or a file in the bot's home."""
         return self.state_url.get_secret_value() or f"sqlite:///{self.home.resolve() / 'bot.db'}"
+
+    def secret_paths(self) -> tuple[Path, ...]:
+        """The files and folders that project code may not read, wherever they lie; it reads its own checkout."""
+        kind, _, rest = self.database_url.partition(":///")
+        file = Path(rest.partition("?")[0]) if kind.startswith("sqlite") and rest else None
+        return tuple(path.resolve() for path in (self.home, self.github_private_key_path, file) if path)
 
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never leave this process."""

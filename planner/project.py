@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TypeVar
 
+from planner.code.isolation import NO_ISOLATION, Isolation
 from planner.code.messages import RegisteredModel
 from planner.code.project import ProjectCode
 from planner.errors import Place, ProjectError, ProjectErrors, RequestError
@@ -107,11 +108,18 @@ class _Reading:
             raise ProjectErrors(tuple(self.errors))
 
 
-def load_project(root: Path, now: datetime, gateway: str | None = None, gateways_from: Path | None = None) -> Project:
+def load_project(
+    root: Path,
+    now: datetime,
+    gateway: str | None = None,
+    gateways_from: Path | None = None,
+    isolation: Isolation = NO_ISOLATION,
+) -> Project:
     """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
 
     Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
-    another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own.
+    another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own. Refused when the
+    folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = _Reading(root.resolve())
     ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
@@ -130,7 +138,7 @@ def load_project(root: Path, now: datetime, gateway: str | None = None, gateways
     rules = chosen_rules(config.linter, document, own)
     defaults = replace(defaults, jinja=_jinja_macros(reading, config))
 
-    code = _read_code(reading, config, defaults)
+    code = _read_code(reading, config, defaults, isolation)
     defaults = replace(defaults, macros=code)
     models, audits = _read_models(reading, config, defaults, code)
     code.close()
@@ -250,9 +258,9 @@ def _python_files(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def _read_code(reading: _Reading, config: Config, defaults: Defaults) -> ProjectCode:
+def _read_code(reading: _Reading, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
     """The project's Python, with what it registers; nothing is started where there is none."""
-    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway)
+    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
     paths = [
         reading.name(path)
         for folder in ("macros", "signals", "models")

@@ -108,7 +108,8 @@ def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
     if not any(each.models for each in asked):
         return
     columns = {name: _typed(linted, name) for name in project.models}
-    for each in ask_rules(project.root, project.rule_files, asked, project.models, columns):
+    found = ask_rules(project.root, project.rule_files, asked, project.models, columns, project.code.isolation)
+    for each in found:
         model = project.models[each.model]
         place = Place(model.path, each.line, each.column) if each.line else _head(model)
         yield Violation(each.rule, each.model, each.message, place, each.rule in project.rules.errors)

@@ -18,6 +18,7 @@ import click
 
 from planner.cli.unfinished import finish, on_stderr, tell
 from planner.code.host import hide_ourselves
+from planner.code.isolation import isolation_of
 from planner.engine import Connection, Engine
 from planner.environment import Environment
 from planner.errors import QueryError, RequestError
@@ -94,7 +95,8 @@ class Workspace:
     def project(self) -> Project:
         """The project in the folder."""
         ruling = os.environ.get(GATEWAYS_FROM)
-        return load_project(self.root, self.now, self.gateway, Path(ruling) if ruling else None)
+        isolation = isolation_of(os.environ)
+        return load_project(self.root, self.now, self.gateway, Path(ruling) if ruling else None, isolation)
 
     @property
     def default_target(self) -> str:

@@ -19,19 +19,20 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from planner.code.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
 from planner.code.messages import Reply, Wrong
 from planner.errors import Cancelled
+from planner.isolation.profile import PACKAGE, starting
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
-PACKAGES = str(Path(__file__).parents[2])
-START = "import sys; sys.path.append(sys.argv.pop()); from planner.code.child import main; main()"
+START = starting("planner.code.child")
 LONGEST = 64_000_000  # characters of an answer
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
@@ -50,18 +51,13 @@ class ChildFailed(Exception):
 class Child:
     """One process that runs a project's Python; it is asked one thing at a time."""
 
-    def __init__(self, root: Path, files: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
         hide_ourselves()
+        self.isolation = isolation
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-c", START, PACKAGES],
-            cwd=root,
-            env=child_environment(os.environ, self._home.name),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
+        (self.scratch / "home").mkdir()
+        self._process = _started(root, self.scratch, isolation)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._said: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
@@ -134,6 +130,30 @@ class Child:
                 if text:
                     self._said.append(text)
                     print(text, file=sys.stderr)  # noqa: T201  # what a project's code prints
+
+
+def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
+    """The process, isolated if it is to be; Refused when it cannot be."""
+    home = scratch / "home"
+    command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
+    environment = child_environment(os.environ, str(home))
+
+    def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=descriptors,
+        )
+
+    if not isolation.required:
+        return start(command)
+    environment["TMPDIR"] = str(home)
+    return isolated(start, command, root, scratch, isolation)
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from planner.code.host import Child, ChildFailed
+from planner.code.isolation import NO_ISOLATION, Isolation
 from planner.code.messages import Answer
 from planner.errors import Place, ProjectError
 from planner.model import Kind, Model
@@ -48,6 +49,7 @@ def ask_rules(
     rules: Sequence[Asked],
     models: Mapping[str, Model],
     columns: Mapping[str, Sequence[tuple[str, str]] | None],
+    isolation: Isolation = NO_ISOLATION,
 ) -> tuple[Found, ...]:
     """What the rules find; ProjectError at the line of a rule that fails. `files` are the project's Python texts."""
     request = {
@@ -59,7 +61,7 @@ def ask_rules(
         ],
     }
     try:
-        child = Child(root, files)
+        child = Child(root, files, isolation)
         try:
             found = FOUND.validate_python(child.ask(request, LONGEST))
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from importlib.util import find_spec
@@ -19,6 +19,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from planner.code.datafiles import DataFiles
 from planner.code.host import Child, ChildFailed
+from planner.code.isolation import NO_ISOLATION, Isolation
 from planner.code.messages import Loaded, RegisteredModel, Wrong
 from planner.code.models import python_models
 from planner.code.reached import Reached
@@ -42,6 +43,7 @@ class ProjectCode:
     files: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
     gateway: str = ""
+    isolation: Isolation = NO_ISOLATION
     names: frozenset[str] = frozenset()  # of its macros
     signals: Mapping[str, Place] = field(default_factory=dict)
     found: tuple[RegisteredModel, ...] = ()
@@ -76,9 +78,8 @@ class ProjectCode:
 
     def again(self, model: Model, defaults: Defaults) -> Model:
         """A model of a Python file as it would be with these defaults."""
-        other = ProjectCode(
-            self.root, self.files, defaults.variables, self.gateway, self.names, self.signals, _paths=self._paths
-        )
+        fresh: dict[str, Any] = {"digests": {}, "queried": {}, "_child": None, "_lock": threading.Lock()}
+        other = replace(self, variables=defaults.variables, found=(), **fresh)
         try:
             own = (each for each in self.found if each.path == model.path)
             return next(each for found in own for each in other.models(found, defaults) if each.name == model.name)
@@ -114,7 +115,7 @@ class ProjectCode:
 
     def start(self, paths: Sequence[str]) -> tuple[Child, Loaded]:
         """A child that has loaded these files of the project."""
-        child = Child(self.root, self.files)
+        child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
             return child, checked(Loaded, answer)

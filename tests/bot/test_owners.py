@@ -56,7 +56,7 @@ def test_a_suspended_owner_does_not_stop_the_timer_for_others(two: Bench) -> Non
     until(lambda: planned(two, STORE, number), what="bob's plan")
     answer = httpx.get(f"{two.url}/readyz")
     assert (answer.status_code, owners(two)["ann"]["state"]) == (200, "suspended")
-    assert answer.text.startswith("ready\nann: suspended since ")
+    assert answer.text.startswith("ready\nisolation: required\nann: suspended since ")
     assert owners(two)["bob"]["state"] == "working"
 
 
@@ -90,7 +90,7 @@ def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two:
 
     assert two.record(number).head == two.head(number)
     assert planned(two, SHOP, number)
-    assert httpx.get(f"{two.url}/readyz").text == "ready\n"
+    assert httpx.get(f"{two.url}/readyz").text == "ready\nisolation: required\n"
 
 
 def test_a_removed_app_is_left_alone_and_others_go_on(two: Bench) -> None:

@@ -1,0 +1,62 @@
+"""How the child in which a project's Python runs is isolated, and that it is refused where it cannot be.
+
+It reads the interpreter, the libraries that it may import and its own project, writes a folder of its own, and connects
+to the socket `spark.sock` beside that folder, whatever address it names.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from planner.errors import Refused
+from planner.isolation.connecting import WayOut
+from planner.isolation.interpreter import libraries
+from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
+from planner.isolation.probe import cannot
+from planner.isolation.profile import Profile, without
+from planner.isolation.user import OWN_USER
+
+__all__ = ["NO_ISOLATION", "Isolation", "isolated", "isolation_of"]
+SOCKET = "spark.sock"
+OPTIONS = ("-P", "-s")  # of the child's Python: its own folder and the user's own libraries are not imported from
+HINT = (
+    "The operator can run it on Linux 6.2 or newer with Landlock, or say that code may run without isolation: "
+    "MERGEPLAN_ISOLATION=none."
+)
+
+
+def isolated(
+    start: Callable[[Sequence[str], Sequence[int]], subprocess.Popen[bytes]],
+    command: Sequence[str],
+    root: Path,
+    scratch: Path,
+    isolation: Isolation,
+) -> subprocess.Popen[bytes]:
+    """The command's process, isolated; Refused when this machine cannot."""
+    if why := cannot():
+        raise Refused(f"The project brings Python code, and it cannot be isolated here: {why}.", hint=HINT)
+    own_folder(scratch / "home")
+    scratch.chmod(0o711)  # its socket and its home can be reached, and nothing else be seen
+    profile = code_profile(root, scratch, isolation)
+    way_out = WayOut(scratch / SOCKET)
+    try:
+        return start(profile.listening(way_out.descriptor).launched(command), (way_out.descriptor,))
+    finally:
+        way_out.started()
+
+
+def code_profile(root: Path, scratch: Path, isolation: Isolation) -> Profile:
+    """What project code may do."""
+    read = (*libraries(sys.executable, os.environ, *OPTIONS), str(root))
+    home = str(scratch / "home")
+    return Profile(without(read, isolation.hidden), (home,), memory=isolation.memory)
+
+
+def own_folder(folder: Path) -> None:
+    """Let the user that project code has write there."""
+    if os.getuid() == 0:
+        os.chown(folder, OWN_USER, OWN_USER)

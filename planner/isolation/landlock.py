@@ -1,0 +1,74 @@
+"""Landlock: from now on this process, and all that it starts, opens these files and folders and no others.
+
+https://docs.kernel.org/userspace-api/landlock.html; no privilege is needed. The floor is its version 3 (Linux 6.2), the
+first that knows of truncating; version 6 (Linux 6.12) also keeps signals inside.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+from collections.abc import Iterable
+
+from planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LANDLOCK_RESTRICT, call
+
+FLOOR = 3
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+TRUNCATE, IOCTL_DEVICE = 1 << 14, 1 << 15
+DEVICE_NODES = 1 << 6 | 1 << 11  # character and block devices are made by nobody
+LISTED_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE  # what there is to allow of a single file
+HANDLED = {3: (1 << 15) - 1, 4: (1 << 15) - 1}  # by version, of files; from 5 on also what devices are told
+HANDLED_LATER = (1 << 16) - 1
+CONNECT_OR_BIND_TCP = 3
+SIGNALS_AND_ABSTRACT_SOCKETS = 3
+READ = EXECUTE | READ_FILE | READ_DIR
+WRITE = HANDLED[3] & ~EXECUTE & ~DEVICE_NODES  # what was written is not run
+PATH_BENEATH = 1
+
+
+def version() -> int:
+    """The version of Landlock that this kernel has; 0 when it has none, or it is switched off."""
+    try:
+        return call(LANDLOCK_CREATE, None, 0, 1)
+    except OSError:
+        return 0
+
+
+def restrict(read: Iterable[str], write: Iterable[str], *, network: bool, signals: bool) -> None:
+    """Allow nothing but reading (and running) these, and writing those; paths that are not there are left out.
+
+    `network` leaves TCP and `signals` leaves signals as they are. Needs `no_new_privs`. OSError.
+    """
+    known = version()
+    attributes = struct.pack(
+        "QQQ",
+        HANDLED.get(known, HANDLED_LATER),
+        0 if network or known < 4 else CONNECT_OR_BIND_TCP,
+        0 if signals or known < 6 else SIGNALS_AND_ABSTRACT_SOCKETS,
+    )
+    size = 8 if known < 4 else 16 if known < 6 else 24
+    rules = call(LANDLOCK_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), size, 0)
+    try:
+        for path in read:
+            _allow(rules, path, READ)
+        for path in write:
+            _allow(rules, path, WRITE)
+        call(LANDLOCK_RESTRICT, rules, 0)
+    finally:
+        os.close(rules)
+
+
+def _allow(rules: int, path: str, access: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            access &= LISTED_FILES
+        rule = struct.pack("=Qi", access, place)
+        call(LANDLOCK_ADD, rules, PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
+    finally:
+        os.close(place)

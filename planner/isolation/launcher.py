@@ -1,0 +1,58 @@
+"""Takes away from its own process all that a profile does not allow, and becomes the program that it is to start.
+
+It runs before any code of a project, with nothing imported but Python's own library. What cannot be taken away ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from planner.isolation import landlock, seccomp
+from planner.isolation.profile import DEVICES, Profile, profile_from
+from planner.isolation.seccomp import Network
+from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
+from planner.isolation.user import become_own_user, keep_capabilities, limit
+
+FAILED = 125  # exit code
+
+
+def main() -> None:
+    """Run `PROFILE COMMAND...`."""
+    profile, command = profile_from(sys.argv[1]), sys.argv[2:]
+    try:
+        restrict(profile)
+        os.execv(command[0], command)  # noqa: S606  # that it starts a program is its purpose
+    except (OSError, KeyError, ValueError) as error:
+        sys.stderr.write(f"It cannot be isolated: {error}\n")
+        sys.exit(FAILED)
+
+
+def restrict(profile: Profile) -> None:
+    """Take away from this process what the profile does not allow. OSError, KeyError for an unknown architecture."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if profile.own_user and os.getuid() == 0:
+        become_own_user()
+    elif profile.own_user:
+        keep_capabilities(0)
+    if profile.limited:
+        limit(profile.memory, profile.seconds)
+    version = landlock.version()
+    if version < landlock.FLOOR:
+        raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
+    loose = profile.network is Network.ALL
+    writes = (*profile.write, *DEVICES)
+    landlock.restrict(profile.read, writes, network=loose, signals=loose)
+    if loose:
+        return
+    listener = seccomp.restrict(profile.network, signals_kept=version >= 6)
+    if listener >= 0:
+        _hand_over(listener, profile.listener)
+
+
+def _hand_over(listener: int, descriptor: int) -> None:
+    """Give the one who started us what it needs to answer for `connect`, and keep nothing of it."""
+    with socket.socket(fileno=descriptor) as line:
+        socket.send_fds(line, [b"!"], [listener])
+    os.close(listener)

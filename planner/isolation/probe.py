@@ -1,0 +1,74 @@
+"""Whether this machine can isolate: tried for good, in a process that attacks what it must not reach."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from planner.isolation.connecting import WayOut
+from planner.isolation.interpreter import libraries
+from planner.isolation.profile import Profile
+
+# Each line must fail; a number says which did not.
+ATTACK = """
+import os, socket, sys
+secret, scratch = sys.argv[1:]
+def works(attack):
+    try:
+        attack()
+    except OSError:
+        return False
+    return True
+attacks = [
+    lambda: open(secret).read(),
+    lambda: open(secret, "a"),
+    lambda: os.truncate(secret, 0),
+    lambda: os.chmod(secret, 0o777),
+    lambda: os.listdir(os.path.dirname(secret)),
+    lambda: os.kill(os.getppid(), 0),
+    lambda: os.listdir("/proc"),
+    lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+    lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+    lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+    lambda: socket.socket(socket.AF_UNIX).connect(os.path.join(os.path.dirname(secret), "socket")),
+]
+broken = [str(number) for number, attack in enumerate(attacks, 1) if works(attack)]
+open(os.path.join(scratch, "written"), "w").write("here I may")
+print(",".join(broken) or "isolated")
+"""
+
+
+@cache
+def cannot() -> str:
+    """Why this machine cannot isolate project code, '' when it can. It is tried once in a process's life."""
+    if sys.platform != "linux":
+        return f"this is {sys.platform}, not Linux"
+    with tempfile.TemporaryDirectory(prefix="mergeplan-probe-") as folder:
+        secret, scratch = Path(folder, "secret"), Path(folder, "scratch")
+        secret.write_text("secret")
+        secret.chmod(0o666)
+        scratch.mkdir(mode=0o777)
+        scratch.chmod(0o777)
+        Path(folder).chmod(0o755)
+        return _tried(secret, scratch)
+
+
+def _tried(secret: Path, scratch: Path) -> str:
+    way_out = WayOut(scratch / "nobody.sock")
+    profile = Profile(libraries(sys.executable, {}, "-I", "-S"), (str(scratch),)).listening(way_out.descriptor)
+    command = profile.launched([sys.executable, "-I", "-S", "-c", ATTACK, str(secret), str(scratch)])
+    try:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            pass_fds=(way_out.descriptor,), cwd="/",
+        ) as process:  # fmt: skip
+            way_out.started()
+            said, wrong = process.communicate(timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"a process that was to be isolated did not run ({error})"
+    if process.returncode:
+        return (wrong.strip().splitlines() or ["a process that was isolated failed"])[-1].rstrip(".")
+    return "" if said.strip() == "isolated" else f"attacks on it succeeded ({said.strip()})"

@@ -1,0 +1,83 @@
+"""What an isolated process may do, as data that its launcher reads; the paths that are an interpreter and libraries."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from planner.isolation.seccomp import Network
+
+PACKAGE = Path(__file__).parents[1]  # `planner`
+SYSTEM = (
+    "/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/local/lib", "/usr/local/lib64",
+    "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/usr/share/locale",
+    "/dev/zero", "/dev/random", "/dev/urandom",
+)  # fmt: skip
+DEVICES = ("/dev/null",)
+LONGEST = 24 * 3600  # seconds of processor time
+
+
+def starting(module: str) -> str:
+    """A program for `python -c` that runs a module's `main`; its first argument is where `planner` lies."""
+    found = "p = types.ModuleType('planner'); p.__path__ = [sys.argv.pop(1)]; sys.modules['planner'] = p"
+    return f"import sys, types; {found}; from {module} import main; main()"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is left to a process: paths that it may read (and run), and write; its network; its limits.
+
+    `listener` is the descriptor of a socket on which the launcher hands out the one that hears of each `connect`.
+    """
+
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    network: Network = Network.DOOR
+    memory: int = 8  # GiB
+    seconds: int = LONGEST
+    own_user: bool = True  # when root starts it
+    limited: bool = True
+    listener: int = -1
+
+    def listening(self, descriptor: int) -> Profile:
+        """The same with a listener."""
+        return replace(self, listener=descriptor)
+
+    @property
+    def text(self) -> str:
+        """What `profile_from` reads."""
+        return json.dumps(asdict(self))
+
+    def launched(self, command: Sequence[str]) -> list[str]:
+        """The command that runs another one with this profile."""
+        return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), self.text, *command]
+
+
+LAUNCH = starting("planner.isolation.launcher")
+
+
+def profile_from(text: str) -> Profile:
+    """A profile out of its text."""
+    given: dict[str, Any] = json.loads(text)
+    paths = {name: tuple(given[name]) for name in ("read", "write")}
+    return Profile(**{**given, **paths, "network": Network(given["network"])})
+
+
+def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:
+    """The paths without what is hidden below them: a folder that holds such stands for all else that is in it."""
+    resolved = [each.resolve() for each in hidden]
+    return tuple(each for path in paths for each in _without(Path(path), resolved))
+
+
+def _without(path: Path, hidden: Sequence[Path]) -> Iterator[str]:
+    real = path.resolve()
+    below = [each for each in hidden if each.is_relative_to(real)]
+    if not below:
+        yield str(path)
+    elif real not in below and real.is_dir():
+        for each in sorted(real.iterdir()):
+            yield from _without(each, below)

@@ -1,0 +1,129 @@
+"""seccomp: the system calls that are left to project code, as a filter that the kernel runs before each of them.
+
+What Landlock does not keep (sockets that are no TCP, modes and owners of files, memory and limits of other processes,
+new namespaces, io_uring, keys, shared memory) is closed here. https://docs.kernel.org/userspace-api/seccomp_filter.html
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Iterator
+from enum import StrEnum
+
+from planner.isolation.calls import AUDIT_ARCHITECTURES, FORBIDDEN, NEWEST, SPECIAL
+from planner.isolation.system import call, machine
+
+SET_FILTER, NEW_LISTENER = 1, 8
+ALLOW, ASK, KILL = 0x7FFF0000, 0x7FC00000, 0x80000000
+LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_BITS, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+OTHER_TABLE = 0x40000000  # x32 calls
+AF_UNIX, SOCK_STREAM, TYPE_MASK = 1, 1, 0xF
+NEW_NAMESPACES = 0x7E020000  # flags of clone(2)
+FAST_OPEN = 0x20000000  # of send(2): connects as it sends
+OWNERS = (8, 15, 1024, 1026)  # fcntl(2): F_SETOWN, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
+TERMINAL = (0x8901, 0x8902, 0x5412, 0x541C)  # ioctl(2): FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX
+SET_SECCOMP = 22  # prctl(2)
+Step = tuple[int, int, int, int]
+
+
+class Network(StrEnum):
+    """What is left of sockets: one way out that whoever started it opens, Unix sockets to answer on, none to connect or
+    answer, or all."""
+
+    DOOR = "door"
+    ANSWER = "answer"
+    NONE = "none"
+    ALL = "all"
+
+
+def restrict(network: Network, *, signals_kept: bool) -> int:
+    """Filter all calls from now on; the descriptor that hears of each `connect`, -1 where none is let through.
+
+    `signals_kept` is whether Landlock keeps signals inside. Needs `no_new_privs`. OSError.
+    """
+    steps = program(machine(), network, os.getpid(), signals_kept)
+    code = b"".join(struct.pack("HBBI", *step) for step in steps)
+    held = ctypes.create_string_buffer(code, len(code))
+    filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
+    asks = network is Network.DOOR
+    number = SPECIAL[machine()]["seccomp"]
+    found = call(number, SET_FILTER, NEW_LISTENER if asks else 0, ctypes.create_string_buffer(filters, len(filters)))
+    return found if asks else -1
+
+
+def program(architecture: str, network: Network, pid: int, signals_kept: bool) -> tuple[Step, ...]:
+    """The filter, as instructions of classic BPF; KeyError for an architecture whose calls are not known here."""
+    forbidden, special = FORBIDDEN[architecture], SPECIAL[architecture]
+    steps: list[Step] = [
+        (LOAD, 0, 0, ARCHITECTURE),
+        (JUMP_EQUAL, 1, 0, AUDIT_ARCHITECTURES[architecture]),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER),
+        (JUMP_GREATER_EQUAL, 0, 1, OTHER_TABLE),
+        (RETURN, 0, 0, KILL),
+        (JUMP_GREATER_EQUAL, 0, 1, NEWEST),
+        (RETURN, 0, 0, _error(errno.ENOSYS)),
+    ]
+    for number in forbidden.values():
+        steps += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, _error(errno.EPERM))]
+    for name, block in _rules(network, pid, signals_kept):
+        steps += [(JUMP_EQUAL, 0, len(block), special[name]), *block]
+    return (*steps, (RETURN, 0, 0, ALLOW))
+
+
+def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str, list[Step]]]:
+    """The calls that are allowed with some arguments only: each block loads one and returns."""
+    yield "clone3", [(RETURN, 0, 0, _error(errno.ENOSYS))]  # its flags cannot be seen; clone(2) is used in its place
+    yield "clone", _unless_bits(0, NEW_NAMESPACES)
+    yield "prlimit64", _only(0, (0, pid))
+    yield "fcntl", _never(1, OWNERS)
+    yield "ioctl", _never(1, TERMINAL)
+    for name, place in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+        yield name, _unless_bits(place, FAST_OPEN)
+    if not signals_kept:
+        yield "kill", _only(0, (0, pid, -pid))
+        yield "tgkill", _only(0, (pid,))
+    yield "socket", _local_streams()
+    yield "socketpair", _local_streams()
+    yield "connect", [(RETURN, 0, 0, ASK if network is Network.DOOR else _error(errno.EACCES))]
+    if network is not Network.ANSWER:  # whose forks are filtered further
+        yield "prctl", _never(0, (SET_SECCOMP,))
+        yield "seccomp", [(RETURN, 0, 0, _error(errno.EPERM))]
+        for name in ("bind", "listen", "accept", "accept4", "setpgid", "setsid"):
+            yield name, [(RETURN, 0, 0, _error(errno.EPERM))]
+
+
+def _only(place: int, values: tuple[int, ...]) -> list[Step]:
+    """Allowed with these values of an argument."""
+    tests = [(JUMP_EQUAL, len(values) - at, 0, value & 0xFFFFFFFF) for at, value in enumerate(values)]
+    return [_argument(place), *tests, (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
+
+
+def _never(place: int, values: tuple[int, ...]) -> list[Step]:
+    """Allowed with all but these values of an argument."""
+    tests = [(JUMP_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
+    return [_argument(place), *tests, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, _error(errno.EPERM))]
+
+
+def _unless_bits(place: int, bits: int) -> list[Step]:
+    return [_argument(place), (JUMP_BITS, 0, 1, bits), (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
+
+
+def _local_streams() -> list[Step]:
+    """Allowed are streams within this machine."""
+    refuse = (RETURN, 0, 0, _error(errno.EPERM))
+    family = [_argument(0), (JUMP_EQUAL, 1, 0, AF_UNIX), refuse]
+    kind = [_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM), refuse]
+    return [*family, *kind, (RETURN, 0, 0, ALLOW)]
+
+
+def _argument(place: int) -> Step:
+    return (LOAD, 0, 0, FIRST_ARGUMENT + 8 * place)  # its lower half, on machines that begin with it
+
+
+def _error(number: int) -> int:
+    return 0x00050000 | number

@@ -1,0 +1,79 @@
+"""What a process may be and take: a user of its own when root starts it, no capabilities, limited resources."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from planner.isolation.system import prctl
+
+OWN_USER = 61_110  # nobody has it: above people's and packages' ids, below those that systemd lends
+READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; what may be read is Landlock's to say
+PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_SET_SECUREBITS = 8, 23, 24, 47, 28
+AMBIENT_RAISE, AMBIENT_CLEAR = 2, 4
+CAPABILITIES = 0x20080522  # the version of the structure below
+MORE_TASKS = 4096  # processes and threads beyond those that the user has
+GIB = 1 << 30
+
+
+def become_own_user() -> None:
+    """Be a user that owns nothing else; from then on nothing that root may do is left but to read. OSError."""
+    held = _permitted()
+    for capability in range(64):
+        with suppress(OSError):  # there are not as many
+            if prctl(PR_CAPBSET_READ, capability) and capability != READ_ANYTHING:
+                prctl(PR_CAPBSET_DROP, capability)
+    prctl(PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(OWN_USER, OWN_USER, OWN_USER)
+    os.setresuid(OWN_USER, OWN_USER, OWN_USER)
+    keep_capabilities(held & 1 << READ_ANYTHING)
+
+
+def keep_capabilities(kept: int) -> None:
+    """Have these capabilities (a bit each) and no others, also after the next program starts. OSError."""
+    header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITIES, 0))
+    data = ctypes.create_string_buffer(struct.pack("III", kept, kept, kept) + struct.pack("III", 0, 0, 0))
+    prctl(PR_CAP_AMBIENT, AMBIENT_CLEAR)
+    if ctypes.CDLL(None, use_errno=True).capset(header, data):
+        raise OSError(ctypes.get_errno(), "capset")
+    for capability in range(32):
+        if kept & 1 << capability:
+            prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, capability)
+
+
+def limit(memory: int, seconds: int) -> None:
+    """Limit memory (GiB), processor time, processes, open files and what a file may hold."""
+    limits: Mapping[int, int] = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_DATA: memory * GIB,
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_FSIZE: memory * GIB,
+        resource.RLIMIT_NOFILE: 1024,
+        resource.RLIMIT_NPROC: _tasks() + MORE_TASKS,
+        resource.RLIMIT_MEMLOCK: 64 << 20,
+    }
+    for kind, most in limits.items():
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def _tasks() -> int:
+    """How many processes and threads our user has: a limit counts them all."""
+    ours, count = os.getuid(), 0
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if place.stat().st_uid == ours:
+                count += len(os.listdir(place / "task"))
+    return count
+
+
+def _permitted() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapPrm:")), 16)
