@@ -180,6 +180,12 @@ def days(intervals: Sequence[Days]) -> str:
     return ", ".join(texts) + (f" and {len(intervals) - 3} more" if len(intervals) > 3 else "")
 
 
+def whole_days(intervals: Sequence[Days]) -> int:
+    """How many days the intervals are, 0 when one of them is not made of whole days."""
+    spans = [_whole_days(each) for each in intervals]
+    return sum((end - start).days for start, end in filter(None, spans)) if all(spans) else 0
+
+
 def graph(models: Sequence[ModelChange]) -> str:
     """A mermaid graph of the plan's models, coloured by category, arrows from parent to child."""
     ids = {model.name: f"m{index}" for index, model in enumerate(models)}

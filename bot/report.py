@@ -241,8 +241,8 @@ def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
         if not test.ok
     ]
     lines = [problem_line(each) for each in told.problems] + failed
-    told_already = " ".join(each.message for each in told.problems)
-    lines += [audit_line(each) for each in told.audits if not each.ok and each.name not in told_already]
+    told_already = {(each.model, each.audit) for each in told.problems if each.audit}
+    lines += [audit_line(each) for each in told.audits if not each.ok and (each.model, each.name) not in told_already]
     details = [audit_details(each) for each in told.audits if not each.ok and each.query][:AUDITS_MOST]
     return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
 
@@ -268,6 +268,9 @@ def _plan_blocks(plan: PlanView) -> list[str]:
     return blocks
 
 
+# The rules whose reason says itself that the rows change, or which columns do.
+ROWS_TOLD = frozenset({"rows-changed", "reads-changed-rows", "settings-changed", "kind-changed", "undecidable"})
+COLUMNS_TOLD = frozenset({"column-added", "column-altered", "column-removed", "settings-changed", "kind-changed"})
 PREVIEW = " (preview: made of some days only, and never promoted)"
 
 
@@ -319,11 +322,12 @@ def table_words(model: ModelChange) -> str:
 
 def _column_words(model: ModelChange) -> str:
     groups = (("added", model.added), ("altered", model.altered), ("removed", model.removed))
-    if model.every and "row" not in model.reason and model.change not in ("added", "removed"):
-        return " (every row)"
+    if model.every:
+        return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
+    if model.rule in COLUMNS_TOLD:
+        return ""
     said = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
-    named = all(name in model.reason for _, names in groups for name in names)
-    return f" ({'; '.join(said)})" if said and not named else ""
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _diff_block(model: ModelChange) -> str:

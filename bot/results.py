@@ -54,6 +54,8 @@ class Problem:
     column: int = 0
     hint: str = ""
     kind: str = ""
+    audit: str = ""  # the audit that this is about
+    model: str = ""  # and its model, '' for a standalone one
 
     @property
     def where(self) -> str:
@@ -345,6 +347,8 @@ def _problem(value: Mapping[str, Any]) -> Problem:
         column=_whole(value.get("column")),
         hint=_text(value.get("hint")),
         kind=_text(value.get("kind")),
+        audit=_text(value.get("audit")),
+        model=_text(value.get("model")) if value.get("audit") else "",
     )
 
 

@@ -13,12 +13,12 @@ from bot.markdown import (
     clipped,
     code,
     counted,
-    days,
     fence,
     folded,
     inert,
     table,
     tag_text,
+    whole_days,
 )
 from bot.records import PullRecord, State
 from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
@@ -66,9 +66,7 @@ def work_words(plan: PlanView) -> str:
 
 def day_count(model: ModelChange) -> int:
     """How many days of an incremental model a plan computes; 0 for a table that is computed whole."""
-    text = "" if model.kind.upper() in WHOLE_KINDS else days(model.intervals)
-    head = text.split(" day", 1)[0].replace(",", "")
-    return int(head) if head.isdigit() else 0
+    return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
 
 
 def cut_off_words(plan: PlanView) -> str:

@@ -369,9 +369,8 @@ def found_rows(model: Model, audit: AuditResult) -> Failure:
     """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
     place = line_of(model, audit.name, header=True)
-    return Failure(
-        model.name, AuditFailed(f"The audit `{audit.name}` of {model.name} found {rows}.", place=place), audit
-    )
+    message = f"The audit `{audit.name}` of {model.name} found {rows}."
+    return Failure(model.name, AuditFailed(message, place=place, audit=audit.name, model=model.name), audit)
 
 
 def _failure(model: Model, future: Future[None]) -> Failure | None:

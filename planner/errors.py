@@ -93,7 +93,14 @@ class Refused(MergeplanError):
 
 
 class AuditFailed(Refused):
-    """A blocking audit found rows."""
+    """A blocking audit found rows; `model` is '' for a standalone audit."""
+
+    def __init__(
+        self, message: str, *, place: Place | None = None, hint: str = "", audit: str = "", model: str = ""
+    ) -> None:
+        super().__init__(message, place=place, hint=hint)
+        self.audit = audit
+        self.model = model
 
 
 class PlanMoved(Refused):

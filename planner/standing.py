@@ -104,4 +104,4 @@ def _question(audit: Audit, tables: list[str]) -> str:
 def _found_rows(audit: Audit, result: AuditResult) -> Failure:
     rows = "1 row" if result.count == 1 else f"{result.count} rows"
     message = f"The standalone audit `{audit.name}` found {rows}."
-    return Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place), result)
+    return Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)

@@ -12,7 +12,7 @@ from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
 from planner.cli.plan_json import interval_json, plan_json, revised_json, touched_json
 from planner.costs import Estimate
-from planner.errors import MergeplanError
+from planner.errors import AuditFailed, MergeplanError
 from planner.events import (
     AuditRan,
     BatchDone,
@@ -162,7 +162,8 @@ class JsonLines:
         """Something that is wrong; the result follows."""
         path, number, column = (error.place.path, error.place.line, error.place.column) if error.place else ("", 0, 0)
         told = {"message": error.message, "path": path, "line": number, "column": column, "hint": error.hint}
-        line({"event": "error", **told, "exit_code": error.exit_code, "kind": type(error).__name__})
+        found = {"audit": error.audit, "model": error.model} if isinstance(error, AuditFailed) else {}
+        line({"event": "error", **told, "exit_code": error.exit_code, "kind": type(error).__name__, **found})
 
     def result(self, ok: bool, outcome: Outcome | None = None, more: Mapping[str, object] | None = None) -> None:
         """The last line."""

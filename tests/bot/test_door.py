@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast
 
 import httpx
 import pytest
@@ -37,8 +36,8 @@ class Door:
     """The server with an inbox behind it, and no GitHub."""
 
     def __init__(self, home: Path, limits: Limits) -> None:
-        settings = Settings(webhook_secret=SecretStr(SECRET), home=home)
-        self.desk = Desk(settings, Inbox(settings.database_url), cast(GitHub, object()), "nobody")
+        settings = Settings(webhook_secret=SecretStr(SECRET), home=home, github_token=SecretStr("none"))
+        self.desk = Desk(settings, Inbox(settings.database_url), GitHub(settings), "nobody")
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = self._listening.getsockname()
         self.url = "http://{}:{}".format(*self.address)

@@ -208,3 +208,45 @@ def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> No
     assert "<summary>What <code>few</code> of <code>shop.a, shop.b</code> found</summary>" in text
     assert "| `id` | `na\\|me` |\n| --- | --- |\n| `#` | `a*** (7)` |\n| `NULL` | `<b>` |" in text
     assert balanced(text)
+
+
+def with_audit(*problems: dict[str, Any]) -> str:
+    """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
+    found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
+    lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
+    return plan_comment(shown(State.FAILED, said=packed([json.dumps(each) for each in lines], 4))) or ""
+
+
+def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
+    """No decision looks for words in sentences: the name of an audit may be part of any message."""
+    other = {"message": "The table `shop.nulls_by_day` cannot be read.", "kind": "QueryError"}
+    line = "audit `nulls` found 3 rows"
+
+    assert line in with_audit(other)
+    assert line in with_audit({"message": "It found rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.b"})
+
+
+def test_a_failed_audit_is_told_once() -> None:
+    """Its error tells it already, at the line where the model asks for it."""
+    told = {"message": "Rows were found.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
+
+    assert "audit `nulls` found" not in with_audit(told)
+    assert "Rows were found." in with_audit(told)
+
+
+@pytest.mark.parametrize("reason", ["It reads `shop.rows`.", "The order of `arrow` is another one."])
+def test_every_row_is_told_whatever_the_reason_says(reason: str) -> None:
+    change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "reason": reason}
+    text = plan_comment(shown(models=[{**change, "rule": "reads-every-column", "columns": {"every": True}}])) or ""
+    told = plan_comment(shown(models=[{**change, "rule": "rows-changed", "columns": {"every": True}}])) or ""
+
+    assert "(every row)" in text
+    assert "(every row)" not in told
+
+
+def test_columns_are_told_whatever_the_reason_says() -> None:
+    """A column `a` is part of nearly every sentence."""
+    change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "rule": "categorized"}
+    text = plan_comment(shown(models=[{**change, "reason": "ann said so.", "columns": {"altered": ["a"]}}])) or ""
+
+    assert "(altered `a`)" in text

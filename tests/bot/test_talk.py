@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.records import State
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
@@ -225,3 +227,60 @@ def test_edited_comments_and_comments_on_issues_run_nothing(bench: Bench) -> Non
 
     assert bench.reactions(number, comment) == []
     assert bench.by_bot(issue) == []
+
+
+@pytest.mark.parametrize("editor", ["wim", "ann"])
+def test_a_comment_edited_within_its_own_second_runs_nothing(bench: Bench, editor: str) -> None:
+    """Behaviour 36: REST tells whole seconds, so such an edit looks like none; GraphQL tells of it."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("issue_comment", times=2)
+    comment = bench.github.comment(SHOP, number, "Nice", author="wim")
+    bench.github.edit_comment(SHOP, comment, "/categorize orders breaking", author=editor)
+    with bench.github.state.lock:
+        item = bench.github.state.repositories[SHOP].comments[comment]
+        item.updated_at = item.created_at  # the clock may have moved on between the two
+    bench.desk.inbox.wake(SHOP, number)
+    bench.idle()
+
+    assert bench.replies(number) == []
+    assert bench.reactions(number, comment) == []
+
+
+def test_a_comment_that_no_webhook_brought_and_nobody_edited_runs(bench: Bench) -> None:
+    """Behaviour 18."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("issue_comment", times=1)
+    bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.desk.inbox.wake(SHOP, number)
+    bench.idle()
+
+    assert "is now Breaking" in bench.replies(number)[0]
+
+
+def test_a_comment_whose_webhook_came_runs_as_it_was_written(bench: Bench) -> None:
+    """An edit by somebody else changes nothing of what the author said; the edited words never run."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    comment = bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.github.edit_comment(SHOP, comment, "/cancel", author="ann")
+    bench.idle()
+
+    assert ["is now Breaking" in each for each in bench.replies(number)] == [True]
+
+
+def test_where_edits_cannot_be_known_what_needs_more_than_write_is_refused(bench: Bench) -> None:
+    """Without GraphQL a writer could put words into a maintainer's mouth; what a writer may do anyway still runs."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    bench.github.faults.fail("POST", "^/graphql$", status=404, times=100)
+    bench.github.faults.drop("issue_comment", times=1)
+    bench.github.comment(SHOP, number, "/rollback", author="ann")
+    bench.desk.inbox.wake(SHOP, number)
+    bench.idle()
+
+    assert "write it again" in bench.replies(number)[0]
+    assert bench.record(number).state is State.PROMOTED

@@ -130,3 +130,37 @@ def test_a_person_may_do_no_more_in_python_than_over_http(sandbox: Sandbox, numb
         sandbox.merge(SHOP, number, author="rea")
     with pytest.raises(ApiError, match="no user 'nobody'"):
         sandbox.comment(SHOP, number, "Hello", author="nobody")
+
+
+def test_a_suspended_installation_is_403_and_tells_so_to_the_app(sandbox: Sandbox, app: GithubIntegration) -> None:
+    token, number = sandbox.installation_token(SHOP), app.get_repo_installation("ann", "shop").id
+    sandbox.suspend_app("ann")
+
+    assert httpx.get(f"{sandbox.url}/repos/{SHOP}", headers={"Authorization": f"token {token}"}).status_code == 403
+    with pytest.raises(GithubException, match="suspended") as refused:
+        app.get_access_token(number)
+    assert refused.value.status == 403
+    assert app.get_app_installation(number).suspended_at
+    sandbox.suspend_app("ann", suspended=False)
+    assert httpx.get(f"{sandbox.url}/repos/{SHOP}", headers={"Authorization": f"token {token}"}).status_code == 200
+
+
+def test_an_app_that_is_installed_again_has_another_installation(sandbox: Sandbox, app: GithubIntegration) -> None:
+    token, number = sandbox.installation_token(SHOP), app.get_repo_installation("ann", "shop").id
+    sandbox.uninstall_app("ann")
+    again = sandbox.install_app(SHOP)
+
+    assert again != number
+    assert httpx.get(f"{sandbox.url}/repos/{SHOP}", headers={"Authorization": f"token {token}"}).status_code == 401
+    with pytest.raises(UnknownObjectException):
+        app.get_access_token(number)
+
+
+def test_graphql_tells_who_edited_a_comment(sandbox: Sandbox, bot: Github, number: int) -> None:
+    comment = sandbox.comment(SHOP, number, "Hello", author="rea")
+    node = bot.get_repo(SHOP).get_issue(number).get_comment(comment).node_id
+    asked = "lastEditedAt editor { login }"
+
+    assert bot.requester.graphql_node(node, asked, "IssueComment")[1]["data"]["node"]["lastEditedAt"] is None
+    sandbox.edit_comment(SHOP, comment, "Hello you", author="ann")
+    assert bot.requester.graphql_node(node, asked, "IssueComment")[1]["data"]["node"]["editor"] == {"login": "ann"}

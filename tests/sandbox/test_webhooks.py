@@ -30,6 +30,10 @@ def test_every_webhook_is_of_github_s_type(
     sandbox.create_repository("ann/second", {"a": "1"})
     sandbox.install_app("ann/second", webhook_url=receiver.url)
     everything_happens(sandbox, number, api)
+    sandbox.remove_from_app("ann/second")
+    sandbox.suspend_app("ann")
+    sandbox.suspend_app("ann", suspended=False)
+    sandbox.uninstall_app("ann")
     sandbox.wait_idle()
 
     for item in sandbox.deliveries:
@@ -38,6 +42,8 @@ def test_every_webhook_is_of_github_s_type(
         "ping",
         "installation.created",
         "installation_repositories.added",
+        "installation_repositories.removed",
+        *(f"installation.{action}" for action in ("suspend", "unsuspend", "deleted")),
         "push",
         *(
             f"pull_request.{action}"

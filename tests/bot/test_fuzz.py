@@ -1,0 +1,109 @@
+"""A thousand signed payloads that GitHub never sends: each is answered and none leaves a trace."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.door import Limits
+from bot.events import signature
+from bot.sandbox.server import Sandbox
+from tests.bot.conftest import SECRET, SHOP
+from tests.bot.test_door import Door, _door  # noqa: F401 - the server, as a fixture
+
+ODD: tuple[Any, ...] = (
+    None, True, -1, 0, 2**31, 2**63, 2**64, 1e308, "", " ", "x" * 3000, "../..", "a/b", "$(id)", "\u202e", "😀", [], {},
+    [[]], {"login": None}, "0" * 40, "refs/heads/" + "y" * 300, "2026-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00",
+)  # fmt: skip
+RAW = (b'"\\ud800"', b"1e999", b"-1e999", b"NaN", b"99999999999999999999", b'"\\u0000"', b"[" * 2000 + b"]" * 2000)
+
+
+@pytest.fixture(name="github")
+def _github() -> Iterator[Sandbox]:
+    """A sandbox in which everything has happened once; it sends nowhere."""
+    with Sandbox() as github:
+        for login in ("ann", "wim"):
+            github.add_user(login)
+        github.create_repository(SHOP, {"a.sql": "SELECT 1"})
+        github.set_permission(SHOP, "wim", "write")
+        github.install_app(SHOP)
+        github.commit(SHOP, "more", {"a.sql": "SELECT 2"}, "More", author="wim")
+        number = github.open_pull_request(SHOP, "more", "main", "More", author="wim")
+        github.comment(SHOP, number, "/plan", author="wim")
+        github.comment(SHOP, number, "/categorize a breaking", author="ann")
+        github.close(SHOP, number, author="wim")
+        github.reopen(SHOP, number, author="wim")
+        github.commit(SHOP, "more", {"a.sql": "SELECT 3"}, "More", author="wim")
+        github.suspend_app("ann")
+        github.suspend_app("ann", suspended=False)
+        github.uninstall_app("ann")
+        github.wait_idle()
+        yield github
+
+
+def samples(github: Sandbox) -> list[tuple[str, dict[str, Any]]]:
+    """What the sandbox told, one of each event and action."""
+    found = {(item.event, item.action): item.payload for item in github.deliveries}
+    return [(event, payload) for (event, _), payload in found.items()]
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at] * bool(at) + [path for key, each in inner for path in paths(each, (*at, key))]
+
+
+def mutated(chance: random.Random, payload: dict[str, Any]) -> bytes:
+    """A payload with one to three places changed, taken away, or made what no JSON writer makes."""
+    changed, holes = copy.deepcopy(payload), []
+    used = ("action", "repository", "pull_request", "issue", "comment", "ref", "after", "installation", "repositories")
+    for _ in range(chance.randint(1, 3)):
+        spots = paths({key: changed[key] for key in changed if key in used}) or paths(changed)
+        short = [path for path in spots if len(path) <= 3]
+        *way, last = chance.choice(short)
+        place: Any = changed
+        for key in way:
+            place = place[key]
+        kind = chance.random()
+        if kind < 0.2:
+            del place[last]
+        elif kind < 0.3:
+            holes.append(chance.choice(RAW))
+            place[last] = f"hole{len(holes) - 1}"
+        else:
+            place[last] = chance.choice(ODD)
+    body = json.dumps(changed).encode()
+    for index, raw in enumerate(holes):
+        body = body.replace(f'"hole{index}"'.encode(), raw)
+    return body[: chance.randrange(len(body))] if chance.random() < 0.03 else body
+
+
+@pytest.mark.parametrize("door", [Limits()], indirect=True)
+def test_a_thousand_odd_payloads_are_answered_and_leave_no_trace(
+    door: Door, github: Sandbox, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behaviour 28."""
+    chance, known, answers = random.Random(9), samples(github), []  # noqa: S311 - a seed, so that it can be done again
+    with httpx.Client(base_url=door.url) as client, caplog.at_level(logging.WARNING):
+        for index in range(1000):
+            event, payload = chance.choice(known)
+            body = mutated(chance, payload)
+            guid = f"odd-{index - index % 10 if chance.random() < 0.1 else index}"
+            fields = {
+                "X-GitHub-Event": event,
+                "X-GitHub-Delivery": guid,
+                "X-Hub-Signature-256": signature(SECRET, body),
+            }
+            answers.append(client.post("/webhook", content=body, headers=fields).status_code)
+
+    assert set(answers) <= {202, 400}
+    assert min(answers.count(202), answers.count(400)) > 100
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err + caplog.text
+    assert door.post().status_code == 202
