@@ -113,11 +113,12 @@ def run_planner(
     reader.start()
     deadline = time.monotonic() + settings.run_timeout_seconds
     lines: list[str] = []
+    home = str(settings.home.resolve())  # a path of the server's is nobody's business on GitHub
     stopped, asked = "", 0.0
     try:
         while (line := _next(said)) is not None:
             if line:
-                _hear(line, lines, on_event)
+                _hear(line.replace(home, "MERGEPLAN_HOME"), lines, on_event)
             if time.monotonic() - asked < POLL_SECONDS:
                 continue
             stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")

@@ -54,6 +54,7 @@ class Problem:
     column: int = 0
     hint: str = ""
     kind: str = ""
+    retry: bool = False  # nothing has to be mended: the same request may succeed later
 
     @property
     def where(self) -> str:
@@ -215,8 +216,8 @@ class Outcome:
 
     @property
     def may_pass_later(self) -> bool:
-        """True when somebody else held the environment or the world moved: the same request may succeed soon."""
-        return self.exit_code == 4 and any(each.kind in ("LeaseHeld", "PlanMoved") for each in self.problems)
+        """True when nothing has to be mended: somebody else held what it needs, the world moved, Spark was away."""
+        return not self.ok and any(each.retry for each in self.problems)
 
 
 def read_event(line: str) -> Mapping[str, Any] | None:
@@ -345,6 +346,7 @@ def _problem(value: Mapping[str, Any]) -> Problem:
         column=_whole(value.get("column")),
         hint=_text(value.get("hint")),
         kind=_text(value.get("kind")),
+        retry=value.get("retry") is True,
     )
 
 

@@ -20,7 +20,7 @@ from bot.markdown import (
     table,
     tag_text,
 )
-from bot.records import PullRecord, State
+from bot.records import ProdRecord, PullRecord, State
 from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
@@ -144,6 +144,16 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
     )
     work = f" It computes {', '.join(later)}, built of previews here." if later else " Nothing is computed again."
     return f"Merging points {counted(views, 'view')} of prod at its forward-only and newly built tables.{shown}{work}"
+
+
+def waiting_words(prod: ProdRecord) -> str:
+    """Why a pull request waits for prod's first build, and what became of the last try."""
+    problems = prod.outcome.problems if prod.outcome else ()
+    if not problems:
+        return "Prod is being built for the first time; this pull request is planned as soon as it stands."
+    why = inert(clipped(problems[0].message))
+    then = "It is tried again by itself; this pull request is planned as soon as it stands."
+    return f"Prod could not be built yet: {why} {then}"
 
 
 def promotion_status(record: PullRecord) -> str:

@@ -42,6 +42,7 @@ class Worker:
     def start(self) -> None:
         """Finds what a dead worker left, then begins to work."""
         self.recover()
+        self.retry()
         jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
         jobs += [(f"lane-{index}", self._working) for index in range(self.desk.settings.workers)]
         for name, job in jobs:
@@ -69,6 +70,17 @@ class Worker:
             if is_gone(owner):
                 inbox.release_of(owner)
                 log.info("lanes_recovered", worker=owner)
+
+    def retry(self, *, passing: bool = False) -> None:
+        """A first build of prod that failed is tried again: its operator may have mended what was wrong.
+
+        `passing` leaves those out that only a new commit mends.
+        """
+        for repository in self.desk.inbox.repositories():
+            prod = self.desk.inbox.prod(repository)
+            if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
+                self.desk.inbox.change_prod(repository, again=True)
+                self.desk.inbox.wake(repository, 0)
 
     def drain(self, repository: str, seconds: float) -> str:
         """Works on one repository's lanes until none is due or put off; else why not, in a sentence."""
@@ -208,7 +220,7 @@ class Worker:
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
     """True when prod does not show its branch, or its branch is there no longer."""
-    if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
+    if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
         return True
     try:
         return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit

@@ -143,7 +143,9 @@ class JsonLines:
         """Something that is wrong; the result follows."""
         path, number, column = (error.place.path, error.place.line, error.place.column) if error.place else ("", 0, 0)
         told = {"message": error.message, "path": path, "line": number, "column": column, "hint": error.hint}
-        line({"event": "error", **told, "exit_code": error.exit_code, "kind": type(error).__name__})
+        line(
+            {"event": "error", **told, "exit_code": error.exit_code, "kind": type(error).__name__, "retry": error.retry}
+        )
 
     def result(self, ok: bool, outcome: Outcome | None = None, more: Mapping[str, object] | None = None) -> None:
         """The last line."""

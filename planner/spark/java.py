@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from planner.errors import RequestError
+from planner.errors import RequestError, SparkAway
 
 OLDEST = 17
 PROFILE_VARIABLE = "MERGEPLAN_SPARK_PROFILE"
@@ -182,7 +182,7 @@ def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> Jvm
             process.wait(10)
             assert process.stdin is not None
             process.stdin.close()
-            raise RequestError("Spark did not start.", hint=f"What Java said about it is in {log}.")
+            raise SparkAway("Spark did not start.", hint=f"What Java said about it is in {log}.")
         time.sleep(0.02)
     content = answer.read_bytes()
     return Jvm(process, int.from_bytes(content[:4], "big"), content[8:].decode())

@@ -54,7 +54,9 @@ def models() -> dict[str, str]:
 
 
 def fail(message: str, path: str, line: int, kind: str, hint: str, code: int = 1) -> None:
-    say("error", message=message, path=path, line=line, column=0, hint=hint, exit_code=code, kind=kind)
+    where = {"path": path, "line": line, "column": 0}
+    retry = kind in ("LeaseHeld", "CatalogBusy")
+    say("error", message=message, **where, hint=hint, exit_code=code, kind=kind, retry=retry)
     say("result", ok=False, applied=False)
     raise SystemExit(code)
 
@@ -147,6 +149,8 @@ def plan(name: str) -> None:
     wait(name)
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
+    if turn.get("busy", 0) > sum(f'"plan", "{name}"' in call for call in (HOME / "calls.jsonl").open()) - 1:
+        fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):
