@@ -170,11 +170,12 @@ class Promotion:
     seconds: float = 0.0
     revision: int = 0
     batches: int = 0  # computed before the views moved, because something was missing
+    cut_off: bool = False  # by a run that did not live to tell; what it computed is not known
 
     @property
     def is_free(self) -> bool:
         """True when nothing was computed at all."""
-        return not self.spark_jobs and not self.batches
+        return not self.spark_jobs and not self.batches and not self.cut_off
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,7 @@ def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
     tests = tuple(_test(event) for event in events if event["event"] == "test")
     counts = _mapping(result.get("tests"))
     audits = result.get("audits") or [event for event in events if event["event"] == "audit"]
-    promotion = result.get("promotion")
+    promotion, before = result.get("promotion"), result.get("promoted_before")
     rows = result.get("environments")
     failed = sum(not test.ok for test in tests)
     return Outcome(
@@ -257,7 +258,11 @@ def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
         ok=exit_code == 0 and bool(result) and bool(result.get("ok", True)),
         applied=bool(result.get("applied")),
         plan=_plan(plans[-1]) if plans else None,
-        promotion=_promotion(promotion) if isinstance(promotion, dict) else None,
+        promotion=_promotion(promotion)
+        if isinstance(promotion, dict)
+        else replace(_promotion(before), cut_off=True)
+        if isinstance(before, dict)
+        else None,
         tests=tests,
         passed=_whole(counts.get("passed")) or sum(test.ok for test in tests),
         failed=_whole(counts.get("failed")) or failed,

@@ -172,6 +172,8 @@ def promotion_status(record: PullRecord) -> str:
     if done is None:
         return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
     work = "**Nothing was computed: 0 Spark jobs.**" if done.is_free else f"{cost_words(done)} first."
+    if done.cut_off:
+        work = "The run that did it was cut off, and its end was found by the next one."
     moved = f" {inert(record.reason)}" if record.reason else ""
     revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
@@ -195,6 +197,8 @@ def view_words(done: Promotion) -> str:
 
 def cost_words(done: Promotion) -> str:
     """What a promotion had to compute: `3 batches computed`."""
+    if done.cut_off:
+        return "by a run that was cut off"
     if done.batches:
         return f"{counted(done.batches, 'batch', 'batches')} computed"
     return f"{counted(done.spark_jobs, 'Spark job')} run"

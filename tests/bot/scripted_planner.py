@@ -161,15 +161,23 @@ def plan(name: str) -> None:
     old = state["environments"].get(name, {"revision": 0})
     revision = old["revision"] + bool(found or not old["revision"])
     tables = [each["table"] for each in found]
-    state["environments"][name] = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
-    state["history"].setdefault(name, {})[str(revision)] = now
-    save(state)
+    note = option("--note")
+    before = old.get("views") if note and old.get("note") == note and not found else None
     views = {
         "added": len(shown["views"]["added"]),
         "swapped": sum(each["change"] in ("direct", "indirect") for each in found),
         "dropped": 0,
         "unchanged": 1,
     }
+    environment = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
+    state["environments"][name] = {**environment, "note": note, "views": before or views}
+    state["history"].setdefault(name, {})[str(revision)] = now
+    save(state)
+    if turn.get("die") == name and not before:
+        raise SystemExit(137)
+    if before:
+        say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
+        return
     promotion = {"views": views, "spark_jobs": jobs, "seconds": 0.1}
     say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests={"passed": 2, "failed": 0}, audits=[])
 

@@ -381,6 +381,21 @@ def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
     assert bench.desk.inbox.prod(SHOP).state is Prod.READY
 
 
+def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -> None:
+    """The run that moved the views did not live to tell; the next one finds nothing to do and still tells."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(die="prod")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    assert bench.record(number).state is State.PROMOTED
+    assert "2 views re-pointed" in bench.plan(number)
+    assert "The run that did it was cut off" in bench.plan(number)
+    assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
+    assert bench.record(number).promoted_revision == 2
+
+
 def unbuilt(bench: Bench) -> None:
     """Prod was never built, and its lane has not looked yet."""
     bench.desk.inbox.change_prod(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
