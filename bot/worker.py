@@ -17,6 +17,7 @@ from bot.processes import end_group, is_gone
 from bot.prod import reconcile_prod
 from bot.reconcile import reconcile_pull
 from bot.records import AFTER_MERGE, Prod, ProdRecord, Pull, PullRecord, State
+from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
 IDLE_SECONDS = 0.5
@@ -24,6 +25,8 @@ EYES_TRIES = 5
 DRAIN_TRIES = 5
 KEEP_DAYS = 30.0
 LONGEST_BACKOFF = 300.0
+
+EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
 
 
 class Worker:
@@ -131,7 +134,7 @@ class Worker:
             self._failed(lane, error)
 
     def _failed(self, lane: Lane, error: Exception) -> None:
-        expected = isinstance(error, (GitHubFailed, CheckoutFailed))
+        expected = isinstance(error, EXPECTED)
         said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
         wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
         log.error(
@@ -176,7 +179,8 @@ class Worker:
             return job()
         except Exception as error:
             said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
-            log.error("thread_failed", thread=threading.current_thread().name, error=said, exc_info=True)
+            expected = isinstance(error, EXPECTED)
+            log.error("thread_failed", thread=threading.current_thread().name, error=said, exc_info=not expected)
             self.desk.closing.wait(1.0)
             return None
 

@@ -223,6 +223,9 @@ def _environment(java: Path, answer: Path, conf: Mapping[str, str], config_dir: 
     return {
         **kept,
         "PATH": os.pathsep.join(filter(None, (kept.get("PATH"), os.defpath))),  # Hadoop calls `chmod`
+        # Spark starts its Python workers in the folder of a project: no module of it, or below HOME, is one of theirs.
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONSAFEPATH": "1",
         "JAVA_HOME": str(java.parent.parent),
         "SPARK_HOME": str(spark_home()),
         "PYSPARK_PYTHON": python,
