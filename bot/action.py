@@ -42,6 +42,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     try:
         worker = Worker(desk)
         worker.recover()
+        worker.retry(passing=True)
         desk.inbox.receive(event)
         undone = worker.drain(event.repository, DRAIN_SECONDS)
         return _conclude(desk, event, environ, undone)

@@ -20,6 +20,7 @@ from bot.words import (
     promise_sentence,
     promotion_status,
     view_words,
+    waiting_words,
     work_words,
 )
 
@@ -66,7 +67,8 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             doing = record.progress or "The plan is being made."
             return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in CHECKS)
         case State.WAITING:
-            return tuple(_running(name, "Waiting for prod's first build.", "queued") for name in CHECKS)
+            said = waiting_words(shown.prod)
+            return tuple(_running(name, "Waiting for prod's first build.", "queued", said) for name in CHECKS)
         case State.HELD:
             return tuple(_held(name, record) for name in CHECKS)
         case State.CLOSED if record.reason:
@@ -86,8 +88,8 @@ def superseded(name: str, newer: str) -> CheckView:
     return CheckView(name, text.replace("`", ""), text, conclusion="cancelled")
 
 
-def _running(name: str, text: str, status: str = "in_progress") -> CheckView:
-    return CheckView(name, text[:140], clipped(text), status, "")
+def _running(name: str, text: str, status: str = "in_progress", summary: str = "") -> CheckView:
+    return CheckView(name, text[:140], clipped(summary or text), status, "")
 
 
 def _held(name: str, record: PullRecord) -> CheckView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, State
+from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, State
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, r
         return Rest() if held else Hold()
     if record.state is State.CANCELLED and record.head == pull.head and not record.again:
         return Rest()
-    if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
+    if prod.is_to_come:
         waits = record.state is State.WAITING and record.head == pull.head
         return Rest() if waits else WaitForProd()
     return _open(pull, record, prod)

@@ -121,6 +121,8 @@ class Inbox:
             self._make_due(connection, event.repository, number, pushed=event.kind == "pull_request.synchronize")
         if event.again and numbers and numbers[0]:
             self._ask_again(connection, event.repository, numbers[0])
+        elif event.again:
+            self._put_prod(connection, replace(self._prod(connection, event.repository), again=True))
         if event.said:
             self._take_command(connection, event.repository, event.number, event.said)
 
@@ -413,8 +415,12 @@ class Inbox:
         """Changes fields of prod's record and returns it as it is then."""
         with transaction(self._database) as connection:
             record = replace(self._prod(connection, repository), **changes)
-            put(connection, PRODS, [{"repository": repository, "data": _PROD.dump_json(record).decode()}])
+            self._put_prod(connection, record)
             return record
+
+    def _put_prod(self, connection: sa.Connection, record: ProdRecord) -> None:
+        data = _PROD.dump_json(record).decode()
+        put(connection, PRODS, [{"repository": record.repository, "data": data}])
 
     def _prod(self, connection: sa.Connection, repository: str) -> ProdRecord:
         row = connection.execute(sa.select(PRODS.c.data).where(PRODS.c.repository == repository)).first()

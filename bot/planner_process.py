@@ -42,6 +42,9 @@ ALLOWED = (
     "SSL_CERT_FILE",
     "LD_LIBRARY_PATH",
 )
+# Programs read settings, passwords and code from below HOME: in none that project code can write to.
+NO_HOME = "/nonexistent"
+ISOLATED_PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}  # for a planner command of the operator's own
 POLL_SECONDS = 0.2
 LINES_MOST = 20_000  # progress lines beyond this are heard but not kept
 
@@ -76,8 +79,12 @@ def new_run_id() -> str:
 
 
 def planner_argv(settings: Settings) -> tuple[str, ...]:
-    """The planner's command: the settings' own, or this Python's; -P keeps the project's folder off the import path."""
-    return settings.planner_command or (sys.executable, "-P", "-m", "planner.cli.main")
+    """The planner's command: the settings' own, or this Python's.
+
+    -I: nothing is imported from the project's folder, from below HOME, or from where a variable says; -u: lines come
+    as they are said.
+    """
+    return settings.planner_command or (sys.executable, "-I", "-u", "-m", "planner.cli.main")
 
 
 def project_home(settings: Settings, repository: str) -> Path:
@@ -94,9 +101,9 @@ def child_environment(settings: Settings, repository: str, environ: Mapping[str,
     """
     home = project_home(settings, repository)
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
-    own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
+    own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", NO_HOME)}
     own |= dict.fromkeys(stdin_secrets(settings), "-")
-    return {**kept, **own, "PYTHONUNBUFFERED": "1"}
+    return {**kept, **own, **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
 
 
 def run_planner(
@@ -115,11 +122,12 @@ def run_planner(
     reader.start()
     deadline = time.monotonic() + settings.run_timeout_seconds
     lines: list[str] = []
+    home = str(settings.home.resolve())  # a path of the server's is nobody's business on GitHub
     stopped, asked = "", 0.0
     try:
         while (line := _next(said)) is not None:
             if line:
-                _hear(line, lines, on_event)
+                _hear(line.replace(home, "MERGEPLAN_HOME"), lines, on_event)
             if time.monotonic() - asked < POLL_SECONDS:
                 continue
             stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")

@@ -32,6 +32,7 @@ from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
+LONGEST_BACKOFF = 300.0
 
 
 def reconcile_prod(desk: Desk, lane: Lane) -> None:
@@ -61,7 +62,7 @@ def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
         return prod.branch or default  # the project is gone: what is merged now is refused, and said to be
     if config is None:
         if prod.state is Prod.UNKNOWN:
-            desk.inbox.change_prod(gateway.name, state=Prod.FAILED, branch=default)
+            desk.inbox.change_prod(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
             _wake_pulls(desk, gateway.name)
         return None
     return config.prod_branch
@@ -101,13 +102,16 @@ class _ProdReconciliation:
         if prod.branch and prod.branch != self.branch:
             prod = self._change(branch=self.branch)
             _wake_pulls(self.desk, self.lane.repository)
-        if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or (
-            prod.state is Prod.FAILED and prod.commit != head and not prod.revision
-        ):
+        if prod.again:
+            self._change(again=False)
+        if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or (prod.state is Prod.FAILED and is_due(prod, head)):
             self._build(head)
         self._roll_back()
-        for step in self._steps(head)[:STEPS_MOST]:
+        steps = self._steps(head)[:STEPS_MOST]
+        for step in steps:
             self._take(step)
+        if prod.again and not steps and prod.state is Prod.READY and self._prod().promoted_commit != head:
+            self._promote_push(head)
         self._again(head)
         self._settle_merged()
 
@@ -133,6 +137,9 @@ class _ProdReconciliation:
                 promoted_commit=head,
                 revision=found.revision,
                 plan_id=found.plan_id,
+                attempts=0,
+                again_at=0.0,
+                said="",
             )
             self.log.info("prod_adopted", revision=found.revision)
             _wake_pulls(self.desk, self.lane.repository)
@@ -148,15 +155,23 @@ class _ProdReconciliation:
             said = f"Prod was built for the first time. {view_words(done) if done else ''}"
             self._check(head, prod_check("Prod was built for the first time", said, ended.outcome, False))
         else:
-            self._retry_or_go_on(ended, head)
-            self._change(state=Prod.FAILED, commit=head, said=packed(ended.finished.lines, ended.finished.exit_code))
-            self._check(
-                head,
-                prod_check(
-                    "Prod could not be built", "Prod could not be built from this commit.", ended.outcome, False
-                ),
-            )
+            self._not_built(ended, head)
         _wake_pulls(self.desk, self.lane.repository)
+
+    def _not_built(self, ended: _Ended, head: str) -> None:
+        """Notes why; Later while trying again at once may help, and what may pass later is tried again after that."""
+        outcome, attempts = ended.outcome, self._prod().attempts + 1
+        wait = backoff(attempts) if outcome.may_pass_later or outcome.is_defect else 0.0
+        self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
+        said = packed(ended.finished.lines, ended.finished.exit_code)
+        if wait and attempts < DEFECT_TRIES:
+            self._change(attempts=attempts, said=said)
+            raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
+        again_at = time.time() + wait if wait else 0.0
+        self._change(state=Prod.FAILED, commit=head, said=said, attempts=attempts if wait else 0, again_at=again_at)
+        told = "It is tried again by itself." if wait else "It is tried again with the next commit, or by Re-run."
+        summary = f"Prod could not be built from this commit. {told}"
+        self._check(head, prod_check("Prod could not be built", summary, outcome, False))
 
     def _merged_since(self, commit: str, head: str) -> bool:
         return bool(commit) and bool(self._steps(head)) and any(step.number for step in self._steps(head))
@@ -355,6 +370,8 @@ class _ProdReconciliation:
             revision=revision,
             plan_id=plan_id,
             attempts=0,
+            again_at=0.0,
+            said="",
         )
 
     def _retry_or_go_on(self, ended: _Ended, commit: str, number: int = 0) -> None:
@@ -363,6 +380,7 @@ class _ProdReconciliation:
         passing = ended.outcome.may_pass_later and attempts < 10 * DEFECT_TRIES
         if passing or (ended.outcome.is_defect and attempts < DEFECT_TRIES):
             self._change(attempts=attempts)
+            self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=reasons(ended.outcome))
             if number and passing:
                 self._show(self._pull(number, progress=f"Waiting: {ended.outcome.problems[0].message}"))
             raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
@@ -389,6 +407,25 @@ class _ProdReconciliation:
 
     def _known_check(self, commit: str) -> int:
         return self.gateway.find_check(commit, f"mergeplan:prod:{commit[:12]}")
+
+
+def is_due(prod: ProdRecord, head: str) -> bool:
+    """True when a first build that failed is to be tried again: a new commit, a person's word, or its time has come."""
+    return not prod.revision and (prod.commit != head or prod.again or 0 < prod.again_at <= time.time())
+
+
+def backoff(attempts: int) -> float:
+    """Seconds until what failed for the nth time is tried again.
+
+    >>> [backoff(number) for number in (1, 2, 5, 20)]
+    [2.0, 4.0, 32.0, 300.0]
+    """
+    return min(LONGEST_BACKOFF, 2.0 ** min(attempts, 10))
+
+
+def reasons(outcome: Outcome) -> list[str]:
+    """What a child said went wrong, for the log."""
+    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]
 
 
 def moved_sentence(promised: str, outcome: Outcome) -> str:

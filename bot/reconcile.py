@@ -314,7 +314,7 @@ class _Reconciliation:
         if outcome.may_pass_later and record.attempts + 1 < 10 * DEFECT_TRIES:
             why = outcome.problems[0].message
             publish(self.inbox, self.gateway, self._change(attempts=record.attempts + 1, progress=f"Waiting: {why}"))
-            raise Later(3.0, why)
+            raise Later(min(60.0, 3.0 + 2.0 * record.attempts), why)
         ok = nothing or outcome.ok
         blocked = outcome.is_blocked
         self._change(

@@ -55,7 +55,7 @@ class Prod(StrEnum):
     UNKNOWN = "unknown"
     BUILDING = "building"
     READY = "ready"
-    FAILED = "failed"  # the first build failed; pull requests are planned against nothing
+    FAILED = "failed"  # the first build failed; unless it is tried again, pull requests are planned against nothing
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,19 @@ class ProdRecord:
     plan_id: str = ""
     said: str = ""
     attempts: int = 0
+    again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
+    again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
+
+    @property
+    def is_to_come(self) -> bool:
+        """True while the first build is under way, or will be tried again by itself."""
+        waits = self.state is Prod.FAILED and not self.revision and self.again_at > 0
+        return waits or self.state in (Prod.UNKNOWN, Prod.BUILDING)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the first build failed."""
+        return unpacked(self.said)
 
 
 @dataclass(frozen=True)

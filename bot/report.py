@@ -39,6 +39,7 @@ from bot.words import (
     problem_line,
     promise_sentence,
     promotion_status,
+    waiting_words,
     work_words,
 )
 
@@ -189,7 +190,7 @@ def status(shown: Shown) -> str:
                 f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new word."
             )
         case State.WAITING:
-            return "Prod is being built for the first time; this pull request is planned as soon as it stands."
+            return waiting_words(shown.prod)
         case State.NEW | State.PLANNING:
             stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.fresh else ""
             doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."

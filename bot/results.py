@@ -56,6 +56,7 @@ class Problem:
     kind: str = ""
     audit: str = ""  # the audit that this is about
     model: str = ""  # and its model, '' for a standalone one
+    retry: bool = False  # nothing has to be mended: the same request may succeed later
 
     @property
     def where(self) -> str:
@@ -171,11 +172,12 @@ class Promotion:
     seconds: float = 0.0
     revision: int = 0
     batches: int = 0  # computed before the views moved, because something was missing
+    cut_off: bool = False  # by a run that did not live to tell; what it computed is not known
 
     @property
     def is_free(self) -> bool:
         """True when nothing was computed at all."""
-        return not self.spark_jobs and not self.batches
+        return not self.spark_jobs and not self.batches and not self.cut_off
 
 
 @dataclass(frozen=True)
@@ -217,8 +219,8 @@ class Outcome:
 
     @property
     def may_pass_later(self) -> bool:
-        """True when somebody else held the environment or the world moved: the same request may succeed soon."""
-        return self.exit_code == 4 and any(each.kind in ("LeaseHeld", "PlanMoved") for each in self.problems)
+        """True when nothing has to be mended: somebody else held what it needs, the world moved, Spark was away."""
+        return not self.ok and any(each.retry for each in self.problems)
 
 
 def read_event(line: str) -> Mapping[str, Any] | None:
@@ -250,7 +252,7 @@ def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
     tests = tuple(_test(event) for event in events if event["event"] == "test")
     counts = _mapping(result.get("tests"))
     audits = result.get("audits") or [event for event in events if event["event"] == "audit"]
-    promotion = result.get("promotion")
+    promotion, before = result.get("promotion"), result.get("promoted_before")
     rows = result.get("environments")
     failed = sum(not test.ok for test in tests)
     return Outcome(
@@ -258,7 +260,11 @@ def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
         ok=exit_code == 0 and bool(result) and bool(result.get("ok", True)),
         applied=bool(result.get("applied")),
         plan=_plan(plans[-1]) if plans else None,
-        promotion=_promotion(promotion) if isinstance(promotion, dict) else None,
+        promotion=_promotion(promotion)
+        if isinstance(promotion, dict)
+        else replace(_promotion(before), cut_off=True)
+        if isinstance(before, dict)
+        else None,
         tests=tests,
         passed=_whole(counts.get("passed")) or sum(test.ok for test in tests),
         failed=_whole(counts.get("failed")) or failed,
@@ -349,6 +355,7 @@ def _problem(value: Mapping[str, Any]) -> Problem:
         kind=_text(value.get("kind")),
         audit=_text(value.get("audit")),
         model=_text(value.get("model")) if value.get("audit") else "",
+        retry=value.get("retry") is True,
     )
 
 

@@ -20,7 +20,7 @@ from bot.markdown import (
     tag_text,
     whole_days,
 )
-from bot.records import PullRecord, State
+from bot.records import ProdRecord, PullRecord, State
 from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
@@ -144,6 +144,16 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
     return f"Merging points {counted(views, 'view')} of prod at its forward-only and newly built tables.{shown}{work}"
 
 
+def waiting_words(prod: ProdRecord) -> str:
+    """Why a pull request waits for prod's first build, and what became of the last try."""
+    problems = prod.outcome.problems if prod.outcome else ()
+    if not problems:
+        return "Prod is being built for the first time; this pull request is planned as soon as it stands."
+    why = inert(clipped(problems[0].message))
+    then = "It is tried again by itself; this pull request is planned as soon as it stands."
+    return f"Prod could not be built yet: {why} {then}"
+
+
 def promotion_status(record: PullRecord) -> str:
     """What the merge did to prod, in numbers that were counted and not assumed."""
     outcome = record.promoted
@@ -160,6 +170,8 @@ def promotion_status(record: PullRecord) -> str:
     if done is None:
         return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
     work = "**Nothing was computed: 0 Spark jobs.**" if done.is_free else f"{cost_words(done)} first."
+    if done.cut_off:
+        work = "The run that did it was cut off, and its end was found by the next one."
     moved = f" {inert(record.reason)}" if record.reason else ""
     revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
@@ -183,6 +195,8 @@ def view_words(done: Promotion) -> str:
 
 def cost_words(done: Promotion) -> str:
     """What a promotion had to compute: `3 batches computed`."""
+    if done.cut_off:
+        return "by a run that was cut off"
     if done.batches:
         return f"{counted(done.batches, 'batch', 'batches')} computed"
     return f"{counted(done.spark_jobs, 'Spark job')} run"

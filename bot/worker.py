@@ -22,6 +22,7 @@ from bot.processes import end_group, is_gone
 from bot.prod import reconcile_prod
 from bot.reconcile import reconcile_pull
 from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, State
+from planner.errors import MergeplanError
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -33,6 +34,8 @@ KEEP_DAYS = 30.0
 UNAVAILABLE_SECONDS = 60.0  # until a lane whose owner is not there looks again; a webhook may bring it back sooner
 CALLS_A_LOOK = 3  # of the timer, for one repository
 LONGEST_BACKOFF = 300.0
+
+EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
 
 
 class Worker:
@@ -53,6 +56,7 @@ class Worker:
     def start(self) -> None:
         """Finds what a dead worker left, then begins to work."""
         self.recover()
+        self.retry()
         jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
         jobs += [(f"lane-{index}", self._working) for index in range(self.desk.settings.workers)]
         for name, job in jobs:
@@ -81,6 +85,17 @@ class Worker:
             if is_gone(owner):
                 inbox.release_of(owner)
                 log.info("lanes_recovered", worker=owner)
+
+    def retry(self, *, passing: bool = False) -> None:
+        """A first build of prod that failed is tried again: its operator may have mended what was wrong.
+
+        `passing` leaves those out that only a new commit mends.
+        """
+        for repository in self.desk.inbox.repositories():
+            prod = self.desk.inbox.prod(repository)
+            if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
+                self.desk.inbox.change_prod(repository, again=True)
+                self.desk.inbox.wake(repository, 0)
 
     def drain(self, repository: str, seconds: float) -> str:
         """Works on one repository's lanes until none is due or put off; else why not, in a sentence."""
@@ -136,7 +151,7 @@ class Worker:
             self._failed(lane, error)
 
     def _failed(self, lane: Lane, error: Exception) -> None:
-        expected = isinstance(error, (GitHubFailed, CheckoutFailed))
+        expected = isinstance(error, EXPECTED)
         said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
         wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
         log.error(
@@ -193,7 +208,8 @@ class Worker:
             return job()
         except Exception as error:
             said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
-            log.error("thread_failed", thread=threading.current_thread().name, error=said, exc_info=True)
+            expected = isinstance(error, EXPECTED)
+            log.error("thread_failed", thread=threading.current_thread().name, error=said, exc_info=not expected)
             self.desk.closing.wait(1.0)
             return None
 
@@ -282,7 +298,7 @@ class Worker:
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
     """True when prod does not show its branch, or its branch is there no longer."""
-    if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
+    if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
         return True
     try:
         return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit

@@ -3,11 +3,13 @@
 MergeplanError                exit code 1
 ├── ProjectError              a file of the project is wrong: file and line
 ├── RequestError              the request is wrong: an argument, a name, a date
+│   └── SparkAway             Spark did not start or does not answer: the same request may succeed later
 ├── QueryError                Spark refused a query: the model's file and line
 ├── Refused                   exit code 4: a rule forbids it now, and the text says which
 │   ├── AuditFailed           a blocking audit found rows
 │   ├── PlanMoved             what the plan was built on is no longer so
-│   └── LeaseHeld             somebody else is changing this environment
+│   ├── LeaseHeld             somebody else is changing this environment
+│   └── CatalogBusy           another process holds the embedded catalog
 └── Cancelled                 exit code 130: the person or a newer push ended the run
 """
 
@@ -32,6 +34,7 @@ class MergeplanError(Exception):
     """An expected failure: `message` is one sentence for a person, `hint` is what to do about it."""
 
     exit_code = 1
+    retry = False  # True: nothing has to be mended, the same request may succeed later
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
         super().__init__(message)
@@ -62,6 +65,12 @@ class ProjectErrors(ProjectError):
 
 class RequestError(MergeplanError):
     """The request itself is wrong: an argument, a name, a date."""
+
+
+class SparkAway(RequestError):
+    """Spark did not start, or does not answer."""
+
+    retry = True
 
 
 class QueryError(MergeplanError):
@@ -106,9 +115,19 @@ class AuditFailed(Refused):
 class PlanMoved(Refused):
     """What the plan was built on has changed since."""
 
+    retry = True
+
 
 class LeaseHeld(Refused):
     """Another process is changing this environment."""
+
+    retry = True
+
+
+class CatalogBusy(Refused):
+    """Another process holds the embedded catalog."""
+
+    retry = True
 
 
 class Cancelled(MergeplanError):

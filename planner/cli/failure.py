@@ -19,7 +19,7 @@ def report(error: MergeplanError, *, as_json: bool) -> None:
     errors = error.errors if isinstance(error, ProjectErrors) else (error,)
     if as_json:
         for each in errors:
-            _line(each.message, each.hint, error.exit_code, type(each).__name__, each.place)
+            _line(each.message, each.hint, error.exit_code, type(each).__name__, each.place, each.retry)
         _end()
         return
     for each in errors:
@@ -47,10 +47,11 @@ def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
     _end()
 
 
-def _line(message: str, hint: str, exit_code: int, kind: str, place: Place | None) -> None:
+def _line(message: str, hint: str, exit_code: int, kind: str, place: Place | None, retry: bool = False) -> None:
     path, line, column = (place.path, place.line, place.column) if place else ("", 0, 0)
     event = {"event": "error", "message": message, "path": path, "line": line, "column": column}
-    print(json.dumps({**event, "hint": hint, "exit_code": exit_code, "kind": kind}), flush=True)  # noqa: T201
+    told = {**event, "hint": hint, "exit_code": exit_code, "kind": kind, "retry": retry}
+    print(json.dumps(told), flush=True)  # noqa: T201
 
 
 def _end() -> None:

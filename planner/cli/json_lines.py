@@ -163,7 +163,8 @@ class JsonLines:
         path, number, column = (error.place.path, error.place.line, error.place.column) if error.place else ("", 0, 0)
         told = {"message": error.message, "path": path, "line": number, "column": column, "hint": error.hint}
         found = {"audit": error.audit, "model": error.model} if isinstance(error, AuditFailed) else {}
-        line({"event": "error", **told, "exit_code": error.exit_code, "kind": type(error).__name__, **found})
+        about = {"exit_code": error.exit_code, "kind": type(error).__name__, "retry": error.retry}
+        line({"event": "error", **told, **about, **found})
 
     def result(self, ok: bool, outcome: Outcome | None = None, more: Mapping[str, object] | None = None) -> None:
         """The last line."""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from planner.checks.unit_tests import run_unit_tests
-from planner.cli.json_lines import JsonLines
+from planner.cli.json_lines import Json, JsonLines
 from planner.cli.linting import check_rules
 from planner.cli.planning import (
     DEFAULT_TARGET,
@@ -28,10 +28,11 @@ from planner.cli.planning import (
 from planner.cli.running import LEASE_WAIT, Output, carried_out, estimates, then_run, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.environment import PROD
+from planner.environment import PROD, view_changes, views_of
 from planner.errors import MergeplanError, Refused
 from planner.executor import Outcome
 from planner.plan import Plan
+from planner.state import Action, StateStore
 
 MORE = ("min_intervals", "no_gaps", "empty_backfill", "include_unmodified", "diff_rendered", "ignore_cron")
 
@@ -153,7 +154,7 @@ def plan(
         if planned.is_empty and after and not planned.blockers:
             return told(out, after())
         if planned.is_empty or planned.blockers:
-            return unapplied(out, planned)
+            return unapplied(out, planned, promoted_before(work.store, asked.environment, flags["note"]))
         save(work, planned, asked)
         if not flags["auto_apply"] and not _agreed(out, planned, flags["no_prompts"]):
             return 0
@@ -242,6 +243,20 @@ def _applied(
         outcome = replace(outcome, filled=outcome.filled.plus(after().filled))
     seconds = round(time.monotonic() - started, 3)
     return told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
+
+
+def promoted_before(store: StateStore, name: str, note: str) -> Json:
+    """What an earlier run promoted under the same note, for whoever was cut off before hearing it; {} when nothing."""
+    history = [row for row in store.history(name) if row.action is not Action.UNDONE]
+    if not note or not history or (history[0].note, history[0].action) != (note, Action.PROMOTED):
+        return {}
+    latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
+    new = store.at_revision(name, latest)
+    moved = view_changes(store.at_revision(name, before), new)
+    added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
+    unchanged = len(views_of(new)) - added - swapped
+    views = {"added": added, "swapped": swapped, "dropped": dropped, "unchanged": unchanged}
+    return {"promoted_before": {"views": views, "revision": latest}}
 
 
 def _renew(work: Workspace, planned: Plan) -> None:

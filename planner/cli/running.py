@@ -100,12 +100,12 @@ def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
     return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
 
 
-def unapplied(out: Output, planned: Plan) -> int:
+def unapplied(out: Output, planned: Plan, more: Mapping[str, object] | None = None) -> int:
     """An empty plan is done; a blocked one is refused, each blocker told."""
     if isinstance(out, JsonLines):
         for blocker in planned.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
-        out.result(not planned.blockers)
+        out.result(not planned.blockers, None, more)
     return Refused.exit_code if planned.blockers else 0
 
 

@@ -18,10 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from planner.engine import Connection
-from planner.errors import Refused
+from planner.errors import CatalogBusy
 from planner.settings import TIME_ZONE, properties
 
 WAIT = 60.0  # seconds
+WARM_WAIT = 600.0  # seconds for a warm Spark that is starting: what it takes on a busy machine, and not forever
 
 # Settings with which a connection brings a catalog of its own.
 FOREIGN = (
@@ -40,6 +41,12 @@ class Owner:
     port: int = 0
     counter: int = 0
     token: str = ""
+    warm: bool = False  # it will serve, or does
+
+    @property
+    def starting(self) -> bool:
+        """True while a warm Spark is on its way."""
+        return self.warm and not self.port and _alive(self.pid)
 
     @property
     def serves(self) -> bool:
@@ -76,17 +83,21 @@ class CatalogLock:
         return self.folder / "owner.json"
 
     def acquire(self, wait: float = WAIT, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Take the lock, waiting for it; False when `stop()` says not to; Refused when the time is over."""
+        """Take the lock, waiting for it; False when `stop()` says not to; CatalogBusy when the time is over.
+
+        A warm Spark that is starting is waited for beyond that time: it is there to be shared.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         self.descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = time.monotonic() + wait
+        began = time.monotonic()
         while not self._taken():
             if stop():
                 self.release()
                 return False
-            if time.monotonic() >= deadline:
+            waited = time.monotonic() - began
+            if waited >= wait and not (wait > 0 and waited < WARM_WAIT and self._is_warming()):
                 self.release()
-                raise Refused(
+                raise CatalogBusy(
                     f"the tables in {self.folder} are in use by {self._holder()}.",
                     hint="Wait until it has ended, or share one Spark between processes with `mergeplan warm`.",
                 )
@@ -116,6 +127,10 @@ class CatalogLock:
             self.owner_path.unlink(missing_ok=True)
         os.close(self.descriptor)
         self.descriptor, self._held = -1, False
+
+    def _is_warming(self) -> bool:
+        owner = self.owner()
+        return owner is not None and owner.starting
 
     def _taken(self) -> bool:
         try:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from planner.errors import RequestError
+from planner.errors import RequestError, SparkAway
 from planner.isolation.mode import isolation_of
 from planner.isolation.probe import cannot
 from planner.spark.workers import Workers, isolated_workers
@@ -206,7 +206,7 @@ def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> tup
             process.wait(10)
             assert process.stdin is not None
             process.stdin.close()
-            raise RequestError("Spark did not start.", hint=f"What Java said about it is in {log}.")
+            raise SparkAway("Spark did not start.", hint=f"What Java said about it is in {log}.")
         time.sleep(0.02)
     content = answer.read_bytes()
     return int.from_bytes(content[:4], "big"), content[8:].decode()
@@ -248,6 +248,9 @@ def _environment(
     return {
         **kept,
         "PATH": os.pathsep.join(filter(None, (kept.get("PATH"), os.defpath))),  # Hadoop calls `chmod`
+        # Spark starts its Python workers in the folder of a project: no module of it, or below HOME, is one of theirs.
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONSAFEPATH": "1",
         "JAVA_HOME": str(java.parent.parent),
         "SPARK_HOME": str(spark_home()),
         "PYSPARK_PYTHON": python,

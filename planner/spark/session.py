@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
 
 from planner.engine import Connection, Door
-from planner.errors import MergeplanError, QueryError, RequestError
+from planner.errors import MergeplanError, QueryError, RequestError, SparkAway
 from planner.settings import shaping
 from planner.spark.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
 from planner.spark.errors import condition, translated
@@ -244,7 +244,7 @@ class ConnectSession:
         except Exception as error:
             if spark is not None:
                 spark.client.close()  # otherwise it is tried again when this process ends
-            raise RequestError(f"{where} does not answer: {translated(error, '').message}") from None
+            raise SparkAway(f"{where} does not answer: {translated(error, '').message}") from None
         self.spark = spark
         try:
             for key, value in {**conf, "spark.sql.connect.serverStacktrace.enabled": "false"}.items():

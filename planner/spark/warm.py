@@ -44,12 +44,13 @@ def serve_warm(
     conf = {**dict(connection.conf), **SHARED}
     with _asked_to_stop() as stop:
         lock.acquire(wait)
+        lock.publish(Owner(os.getpid(), command(), warm=True))
         serving = replace(connection, conf=tuple(conf.items()), serves=True)
         session = ClassicSession(serving, home, profile_of(profile), lock)
         try:
             with _counter(session) as counter:
                 port = session.connect_port()
-                lock.publish(Owner(os.getpid(), command(), port, counter, session.token))
+                lock.publish(Owner(os.getpid(), command(), port, counter, session.token, warm=True))
                 say(f"warm Spark ready on 127.0.0.1:{port} (process {os.getpid()})")
                 while not stop.wait(1.0):
                     if session.jvm.process.poll() is not None:

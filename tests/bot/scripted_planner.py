@@ -54,7 +54,9 @@ def models() -> dict[str, str]:
 
 
 def fail(message: str, path: str, line: int, kind: str, hint: str, code: int = 1) -> None:
-    say("error", message=message, path=path, line=line, column=0, hint=hint, exit_code=code, kind=kind)
+    where = {"path": path, "line": line, "column": 0}
+    retry = kind in ("LeaseHeld", "CatalogBusy")
+    say("error", message=message, **where, hint=hint, exit_code=code, kind=kind, retry=retry)
     say("result", ok=False, applied=False)
     raise SystemExit(code)
 
@@ -147,6 +149,8 @@ def plan(name: str) -> None:
     wait(name)
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
+    if turn.get("busy", 0) > sum(f'"plan", "{name}"' in call for call in (HOME / "calls.jsonl").open()) - 1:
+        fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):
@@ -157,15 +161,23 @@ def plan(name: str) -> None:
     old = state["environments"].get(name, {"revision": 0})
     revision = old["revision"] + bool(found or not old["revision"])
     tables = [each["table"] for each in found]
-    state["environments"][name] = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
-    state["history"].setdefault(name, {})[str(revision)] = now
-    save(state)
+    note = option("--note")
+    before = old.get("views") if note and old.get("note") == note and not found else None
     views = {
         "added": len(shown["views"]["added"]),
         "swapped": sum(each["change"] in ("direct", "indirect") for each in found),
         "dropped": 0,
         "unchanged": 1,
     }
+    environment = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
+    state["environments"][name] = {**environment, "note": note, "views": before or views}
+    state["history"].setdefault(name, {})[str(revision)] = now
+    save(state)
+    if turn.get("die") == name and not before:
+        raise SystemExit(137)
+    if before:
+        say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
+        return
     promotion = {"views": views, "spark_jobs": jobs, "seconds": 0.1}
     say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests={"passed": 2, "failed": 0}, audits=[])
 

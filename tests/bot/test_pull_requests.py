@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 from bot.processes import birth
@@ -377,6 +378,83 @@ def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
     bench.idle()
 
     assert bench.conclusions(bench.head(number)) == GREEN
+    assert bench.desk.inbox.prod(SHOP).state is Prod.READY
+
+
+def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -> None:
+    """The run that moved the views did not live to tell; the next one finds nothing to do and still tells."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(die="prod")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    assert bench.record(number).state is State.PROMOTED
+    assert "2 views re-pointed" in bench.plan(number)
+    assert "The run that did it was cut off" in bench.plan(number)
+    assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
+    assert bench.record(number).promoted_revision == 2
+
+
+def unbuilt(bench: Bench) -> None:
+    """Prod was never built, and its lane has not looked yet."""
+    bench.desk.inbox.change_prod(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
+    (bench.home / "scripted.json").unlink()
+
+
+def test_prods_first_build_is_tried_again_while_what_it_needs_is_busy(bench: Bench) -> None:
+    """A warm Spark that is slow to start is no refusal: pull requests wait, are told why, and are planned on prod."""
+    unbuilt(bench)
+    bench.knobs(busy=len(bench.calls("plan", "prod")) + 1)
+    number = bench.open(COLUMN)
+    until(lambda: bench.desk.inbox.prod(SHOP).attempts == 1, what="the first try")
+    bench.idle()
+
+    assert bench.desk.inbox.prod(SHOP).state is Prod.READY
+    assert bench.conclusions(bench.head(number)) == GREEN
+    assert "1 non-breaking" in bench.plan(number)
+
+
+def test_a_first_build_that_stays_busy_is_told_without_a_path_and_tried_again_by_rerun(bench: Bench) -> None:
+    """The check says why; pull requests wait and are not planned as if everything were new; Re-run and time mend it."""
+    unbuilt(bench)
+    bench.knobs(busy=1000)
+    number = bench.open(COLUMN)
+    until(lambda: bench.desk.inbox.prod(SHOP).state is Prod.FAILED, what="the failure")
+    bench.idle()
+    check = bench.checks(bench.github.head(SHOP))["promotion"]
+    assert check.conclusion == "failure"
+    assert "are in use by process 7" in str(check.summary) and f"/{bench.folder.name}/" not in str(check.summary)
+    assert bench.desk.inbox.prod(SHOP).again_at > time.time()
+    assert bench.calls("plan", f"pr_{number}") == []
+    assert "are in use by process 7" in str(bench.checks(bench.head(number))["plan"].summary)
+
+    bench.knobs()
+    bench.github.rerequest(SHOP, check.id, author="ann")
+    bench.idle()
+    assert bench.desk.inbox.prod(SHOP).state is Prod.READY
+    assert bench.conclusions(bench.head(number)) == GREEN
+
+
+def test_a_first_build_that_failed_is_tried_again_in_its_time_and_at_the_next_start(bench: Bench) -> None:
+    """What may pass later by the timer, what the project has to mend when the service starts."""
+    unbuilt(bench)
+    bench.knobs(fail="prod")
+    bench.worker.sweep()
+    until(lambda: bench.desk.inbox.prod(SHOP).state is Prod.FAILED, what="the failure")
+    bench.idle()
+    tries = len(bench.calls("plan", "prod"))
+    bench.worker.sweep()
+    bench.idle()
+    assert len(bench.calls("plan", "prod")) == tries
+    bench.worker.retry()
+    bench.idle()
+    assert len(bench.calls("plan", "prod")) == tries + 1
+
+    bench.desk.inbox.change_prod(SHOP, again_at=time.time() - 1)
+    bench.knobs()
+    bench.worker.sweep()
+    bench.idle()
     assert bench.desk.inbox.prod(SHOP).state is Prod.READY
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from planner.engine import Connection
-from planner.errors import Refused, RequestError
+from planner.errors import CatalogBusy, Refused, RequestError
 from planner.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
 from planner.spark.engine import SparkEngine
 from planner.spark.java import Profile
@@ -93,6 +93,27 @@ def test_a_second_process_is_told_in_one_sentence_who_holds_the_catalog(home: Pa
     assert "mergeplan warm" in caught.value.hint
     lock.release()
     assert not lock.owner_path.exists()
+
+
+def test_a_warm_spark_that_is_starting_is_waited_for(home: Path) -> None:
+    """However long it takes; one that has started and does not answer is not."""
+    lock = CatalogLock(spark_folder(home))
+    lock.acquire(0)
+    lock.publish(Owner(os.getpid(), "mergeplan warm", warm=True))
+    looks: list[int] = []
+
+    def third_look() -> bool:
+        looks.append(1)
+        return len(looks) == 3
+
+    assert not CatalogLock(spark_folder(home)).acquire(1e-9, stop=third_look)
+    lock.publish(Owner(os.getpid(), "mergeplan warm", port=1, warm=True))
+    with pytest.raises(CatalogBusy) as caught:
+        CatalogLock(spark_folder(home)).acquire(1e-9)
+    assert caught.value.retry
+    with pytest.raises(CatalogBusy):
+        CatalogLock(spark_folder(home)).acquire(0)
+    lock.release()
 
 
 def test_the_lock_outlives_its_process_until_the_inheriting_java_has_ended(home: Path) -> None:

@@ -121,6 +121,18 @@ def test_a_category_for_a_model_that_is_not_changed_names_those_that_are(shop: S
     )
 
 
+def test_what_a_run_that_was_cut_off_has_promoted_is_told_to_who_plans_under_its_note(shop: Shop) -> None:
+    """Its views are counted from the history, and another note asks about another promotion."""
+    mergeplan = shop(**SMALL, reader=READER)
+    again = ("plan", "--auto-apply", "--output", "json", *AT, "--note")
+    first = mergeplan(*again, "#7").result
+    second, other = mergeplan(*again, "#7").result, mergeplan(*again, "#8").result
+
+    assert second["promoted_before"] == {"views": first["promotion"]["views"], "revision": 1}
+    assert (second["ok"], second["applied"], "promotion" in second) == (True, False, False)
+    assert "promoted_before" not in other and "promoted_before" not in first
+
+
 def test_an_environment_without_differences_says_so(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
     promoted(mergeplan)
