@@ -1,4 +1,4 @@
-"""A hostile pull request through the service: nothing is read, written, run or reached; without isolation, all of it is."""
+"""A hostile pull request through the service: nothing is read, written, run or reached; without isolation, all is."""
 
 from __future__ import annotations
 
@@ -63,9 +63,11 @@ def test_what_is_no_python_gets_nothing(stage: Stage) -> None:
     key = stage.scene.key
     files = {
         "models/file.sql": f"MODEL (name shop.file, kind FULL);\nSELECT * FROM text.`{key}`\n",
-        "models/jinja.sql": "MODEL (name shop.jinja, kind FULL);\nJINJA_QUERY_BEGIN;\nSELECT '{{ ''.__class__.__mro__[1]"
-        f".__subclasses__() }}' AS a, '{{{{ open('{key}').read() }}}}' AS b\nJINJA_END;\n",
-        "models/called.sql": "MODEL (name shop.called, kind FULL);\nSELECT java_method('java.lang.System', 'getenv') AS a\n",
+        "models/jinja.sql": "MODEL (name shop.jinja, kind FULL);\nJINJA_QUERY_BEGIN;\n"
+        f"SELECT '{{{{ ''.__class__.__mro__[1].__subclasses__() }}}}' AS a, '{{{{ open('{key}').read() }}}}' AS b\n"
+        "JINJA_END;\n",
+        "models/called.sql": "MODEL (name shop.called, kind FULL);\n"
+        "SELECT java_method('java.lang.System', 'getenv', 'HOME') AS a\n",
         "models/seed.sql": f"MODEL (name shop.seed, kind SEED (path '../../../../../../{key}'), columns (a text));\n",
         "config.yaml": CONFIG + "variables: {key: \"{{ env_var('MERGEPLAN_GITHUB_PRIVATE_KEY') }}\"}\n",
         ".gitattributes": "* filter=evil diff=evil merge=evil\n",
@@ -83,9 +85,8 @@ def test_where_landlock_is_missing_code_is_held_and_sql_is_planned(stage: Stage)
     elsewhere = {"planner_command": (sys.executable, "-P", str(Path(__file__).with_name("without_landlock.py")))}
 
     held = stage.attack("held", stage.scene.files(), **elsewhere)
-    planned = stage.attack(
-        "sql", {"models/orders.sql": "MODEL (name shop.orders, kind FULL);\n\nSELECT 2 AS id\n"}, **elsewhere
-    )
+    edit = {"models/orders.sql": "MODEL (name shop.orders, kind FULL);\n\nSELECT 2 AS id\n"}
+    planned = stage.attack("sql", edit, **elsewhere)
 
     assert (held.record.state, held.got, held.after) == (State.FAILED, {}, held.before)
     assert "The project brings Python code, and it cannot be isolated here: Landlock 3 is needed" in held.comment
@@ -99,6 +100,7 @@ def test_an_ordinary_user_is_isolated_too() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         scene = Scene(Path(folder, "scene"), Path(folder), 9)
+        planted = scene.written()
         for path in (scene.folder, *scene.folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
         isolated, before = run_as_nobody(scene, isolate=True), scene.written()
@@ -107,7 +109,7 @@ def test_an_ordinary_user_is_isolated_too() -> None:
 
     assert {name for name, got in isolated.items() if any(got)} == set()
     assert isolated.keys() == loose.keys() == ATTACKS.keys()
-    assert set(before.values()) <= {SECRET, "SQLite format 3\0", "[core]\n", "", "PAR1"}
+    assert before == planted
     assert {name for name in loose if any(loose[name])} >= {
         "read_the_key",
         "write_a_start_file",
@@ -120,7 +122,7 @@ def test_an_ordinary_user_is_isolated_too() -> None:
 
 def run_as_nobody(scene: Scene, *, isolate: bool) -> dict[str, list[str]]:
     """What the attacks get when an ordinary user runs them."""
-    scratch = scene.folder / ("isolated" if isolate else "loose")
+    scratch = scene.folder.parent / ("isolated" if isolate else "loose")
     scratch.mkdir()
     os.chown(scratch, NOBODY, NOBODY)
     attacks = scratch / "attacks.py"
