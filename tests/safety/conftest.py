@@ -66,7 +66,7 @@ class Stage:
 @pytest.fixture(scope="session", name="stage")
 def _stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("safety")
-    bench = Bench(folder / "bench", planner_command=(), patience=200.0)
+    bench = Bench(folder / "bench", planner_command=(), patience=400.0)
     scene = Scene(folder / "scene", bench.settings.home, int(bench.url.rpartition(":")[2]))
     scene.mirror, scene.state = bench.home / "mirror.git" / "config", bench.settings.home / "bot.db"
     try:
