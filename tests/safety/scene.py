@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 ATTACKS = Path(__file__).with_name("attacks.py")
 SECRET = "planted-secret-3f9b"  # noqa: S105  # of nobody
@@ -38,7 +39,7 @@ class Scene:
         self.home, self.port = home, port
         self.victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(900)"])
         self.held = ctypes.create_string_buffer(8)
-        self.abstract = f"mergeplan-safety-{os.getpid()}"
+        self.abstract = f"mergeplan-safety-{uuid4().hex}"
         self.database = folder / "db.sock"
         self.sockets = [self._listen(str(self.database)), self._listen(f"\0{self.abstract}")]
         self.database.chmod(0o777)

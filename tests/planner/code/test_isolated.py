@@ -44,8 +44,12 @@ def test_what_is_hidden_within_the_project_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["'/var/run/postgresql/.s.PGSQL.5432'", "'\\\\0hidden'", "os.environ['HOME']"])
 def test_whatever_it_connects_to_is_its_own_socket(address: str, tmp_path: Path) -> None:
-    code = f"import os, socket\ns = socket.socket(socket.AF_UNIX)\ns.connect({address})\n"
-    child = Child(tmp_path, {"a.py": f"{code}raise ValueError(s.recv(10).decode())\n"}, Isolation(True))
+    code = f"import os, select, socket\ns = socket.socket(socket.AF_UNIX)\ns.connect({address})\n"
+    child = Child(
+        tmp_path,
+        {"a.py": f"{code}select.select([s], [], [])\nraise ValueError(s.recv(10).decode())\n"},
+        Isolation(True),
+    )
     with closing(socket.socket(socket.AF_UNIX)) as door:
         door.bind(str(child.scratch / "spark.sock"))
         door.listen()
