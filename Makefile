@@ -33,10 +33,14 @@ types: $(READY)
 
 # Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
-	tests/planner/test_everything.py tests/planner/test_forward_kinds.py
+	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/safety/test_workers.py
+
+# All of its tests share one service and one prod: several processes would make one each.
+ONE := tests/safety/test_isolation.py
 
 unit: $(READY)
-	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) --ignore=$(ONE) $(TESTS)
+	@$(if $(TESTS),,$(BIN)/pytest -q $(ONE))
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \

@@ -95,7 +95,7 @@ class Workspace:
     def project(self) -> Project:
         """The project in the folder."""
         ruling = os.environ.get(GATEWAYS_FROM)
-        isolation = isolation_of(os.environ)
+        isolation = isolation_of(os.environ).hiding(self.home)
         return load_project(self.root, self.now, self.gateway, Path(ruling) if ruling else None, isolation)
 
     @property

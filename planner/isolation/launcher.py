@@ -16,6 +16,7 @@ from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
 from planner.isolation.user import become_own_user, keep_capabilities, limit
 
 FAILED = 125  # exit code
+SAYS = "It cannot be isolated: "
 
 
 def main() -> None:
@@ -25,7 +26,7 @@ def main() -> None:
         restrict(profile)
         os.execv(command[0], command)  # noqa: S606  # that it starts a program is its purpose
     except (OSError, KeyError, ValueError) as error:
-        sys.stderr.write(f"It cannot be isolated: {error}\n")
+        sys.stderr.write(f"{SAYS}{error}\n")
         sys.exit(FAILED)
 
 

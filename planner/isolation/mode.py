@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.errors import RequestError
@@ -27,6 +27,10 @@ class Isolation:
     required: bool = False
     hidden: tuple[Path, ...] = ()
     memory: int = 8
+
+    def hiding(self, path: Path) -> Isolation:
+        """The same, with another file or folder hidden."""
+        return replace(self, hidden=(*self.hidden, path))
 
 
 NO_ISOLATION = Isolation()

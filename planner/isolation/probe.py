@@ -10,6 +10,7 @@ from pathlib import Path
 
 from planner.isolation.connecting import WayOut
 from planner.isolation.interpreter import libraries
+from planner.isolation.launcher import SAYS
 from planner.isolation.profile import Profile
 
 # Each line must fail; a number says which did not.
@@ -70,5 +71,5 @@ def _tried(secret: Path, scratch: Path) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return f"a process that was to be isolated did not run ({error})"
     if process.returncode:
-        return (wrong.strip().splitlines() or ["a process that was isolated failed"])[-1].rstrip(".")
+        return (wrong.strip().splitlines() or ["a process that was isolated failed"])[-1].removeprefix(SAYS).rstrip(".")
     return "" if said.strip() == "isolated" else f"attacks on it succeeded ({said.strip()})"
