@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
 
-from planner.engine import Connection, Door
+from planner.engine import Connection, Server
 from planner.errors import MergeplanError, QueryError, RequestError
 from planner.spark.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
 from planner.spark.errors import condition, translated
@@ -65,7 +65,7 @@ class Session(Protocol):
     def let_go(self) -> None:
         """End a session that was set apart."""
 
-    def door(self) -> Door:
+    def server(self) -> Server:
         """How another process reaches this Spark; RequestError when none can."""
 
     def close(self) -> None:
@@ -194,12 +194,12 @@ class ClassicSession:
         service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
         return int(getattr(service, "MODULE$").localPort())
 
-    def door(self) -> Door:
+    def server(self) -> Server:
         if not self._token:
             raise RequestError("this Spark was started without a door for other processes.")
         # By that name and no other pyspark sends a token without TLS.
         url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
-        return Door(url, tuple(session_conf(self._connection).items()), self._connection.catalog)
+        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog)
 
     def close(self) -> None:
         try:
@@ -224,7 +224,7 @@ class ConnectSession:
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._owner, self._made_of = owner, (remote, conf, catalog, owner)
-        self._door = Door(remote, tuple(conf.items()), catalog)
+        self._server = Server(remote, tuple(conf.items()), catalog)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else remote.split("/;")[0]
@@ -307,8 +307,8 @@ class ConnectSession:
             raise QueryError("the warm Spark does not count this session's jobs.")
         return int(answer)
 
-    def door(self) -> Door:
-        return self._door
+    def server(self) -> Server:
+        return self._server
 
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
