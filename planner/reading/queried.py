@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -60,6 +59,7 @@ def queried(text: str) -> Queried:
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
         raise Refused(f"`spark.sql` is given a query here, and `{word[:40]}` begins none: a model only reads.")
+    _check_words(tokens, clean)
     tree = _tree(clean, tokens)
     if not isinstance(tree, exp.Query | exp.Values):
         raise Refused("`spark.sql` is given a query here and nothing else: a model only reads.")
@@ -69,6 +69,7 @@ def queried(text: str) -> Queried:
 def expressed(text: str) -> Queried:
     """The text of one expression, with the tables that its subqueries read; Refused for whatever else it may be."""
     clean, tokens = _read(text)
+    _check_words(tokens, clean)
     if not any(token.text.upper() in READING and not _is_quoted(token, clean) for token in tokens):
         return Queried(clean)
     head = "SELECT "
@@ -110,9 +111,6 @@ def _read(text: str) -> tuple[str, list[Token]]:
         raise Refused("The query cannot be read.") from None
     if _joined(quotes) != _joined(list(_quoted_spans(tokens, clean))):
         raise Refused("The query's quotes can be read in more than one way.")
-    for token, after in pairwise([*tokens, None]):
-        assert token is not None
-        _check_word(token, after, clean)
     return clean, joined_quotes(tokens, clean)
 
 
@@ -137,7 +135,7 @@ def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
             if match.lastgroup == "line" and piece.endswith("\\"):
                 raise Refused("A comment of the query ends in a backslash, which Spark reads as its going on.")
             piece = re.sub(r"[^\r\n]", " ", piece)
-        elif not _PLAIN.fullmatch(piece):
+        elif match.lastgroup == "other" and not _PLAIN.fullmatch(piece):
             raise Refused(f"The character {piece!a} may stand in a query between quotes only.")
         pieces.append(piece)
         position = match.end()
@@ -165,6 +163,11 @@ def _quoted_spans(tokens: Sequence[Token], text: str) -> Iterator[tuple[int, int
 
 def _is_quoted(token: Token, text: str) -> bool:
     return text[token.start] in "'\"`"
+
+
+def _check_words(tokens: Sequence[Token], text: str) -> None:
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        _check_word(token, after, text)
 
 
 def _check_word(token: Token, after: Token | None, text: str) -> None:

@@ -49,8 +49,9 @@ PYTHON = (
 @dataclass(frozen=True)
 class May:
     """What project code may do on Spark at the moment: tables and views that it may read (lower case, without quotes),
-    the prefix of the global views in which it leaves its rows ('' for none), functions in Python."""
+    the prefix of the global views in which it leaves its rows ('' for none), functions in Python; in one session."""
 
+    session: str = ""
     tables: frozenset[str] = frozenset()
     views: frozenset[str] = frozenset()
     prefix: str = ""
@@ -68,6 +69,8 @@ class View:
 def admit(request: Message, may: May) -> None:
     """Refused unless each field and each name and text of the request is admitted; SQL in it is written as it was
     read."""
+    if request.session_id != may.session:
+        raise Refused("The request speaks for a session that is not this model's.")
     waiting: list[tuple[Message, int]] = [(request, 0)]
     while waiting:
         message, depth = waiting.pop()
@@ -217,6 +220,11 @@ def _sql_command(message: Message, may: May) -> None:
         raise Refused("A command in SQL is a query here and nothing else.")
 
 
+def _deduplicate(message: Message, may: May) -> None:
+    if message.within_watermark:
+        raise Refused(sentence("Relation", "with_watermark"))
+
+
 def _readable(message: Message, may: May) -> None:
     for key in [*getattr(message, "keys", ()), *(pair.key for pair in getattr(message, "pairs", ()))]:
         if not READABLE.fullmatch(key):
@@ -256,6 +264,7 @@ CHECKS: Mapping[str, Callable[[Message, May], None]] = {
     "Expression.UnresolvedFunction": _function,
     "CallFunction": _function,
     "UnresolvedTableValuedFunction": _table_function,
+    "Deduplicate": _deduplicate,
     "PythonUDF": _python,
     "PythonUDTF": _python,
     "Command": _registered,

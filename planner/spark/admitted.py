@@ -37,7 +37,7 @@ LocalRelation: data schema
 CachedLocalRelation: hash
 ChunkedCachedLocalRelation: dataHashes schemaHash
 Sample: input lower_bound upper_bound with_replacement seed deterministic_order
-Deduplicate: input column_names all_columns_as_keys
+Deduplicate: input column_names all_columns_as_keys within_watermark
 Range: start end step num_partitions
 SubqueryAlias: input alias qualifier
 Repartition: input num_partitions shuffle

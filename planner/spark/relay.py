@@ -26,7 +26,6 @@ from planner.spark.wire import Malformed, message_of
 LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
 THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts
 LONGEST_PATH = 100  # bytes of a socket's path; the system takes 107
-NOTHING = May()
 Ask = Callable[[Any, Any], Any]
 
 
@@ -38,7 +37,7 @@ class Relay:
             raise RequestError(f"the path of the socket {path} is too long.", hint="Set TMPDIR to a shorter folder.")
         self.session = str(uuid4())
         self._to, self._python = server, python
-        self._may = NOTHING
+        self._may = May(self.session)
         self._views: frozenset[str] = frozenset()  # of the session, that are there
         self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
         self._left: list[str] = []  # global views that were let through since `admit`
@@ -61,12 +60,12 @@ class Relay:
         names = frozenset(name.lower().removeprefix(CATALOG) for name in (*reading.tables, *reading.inputs))
         with self._lock:
             self._left, self._inputs = [], dict(reading.inputs)
-            self._may = May(names, frozenset(), reading.prefix, self._python)
+            self._may = May(self.session, names, prefix=reading.prefix, python=self._python)
 
     def refuse(self) -> tuple[str, ...]:
         """From now on let nothing through; the global views that were made since `admit`."""
         with self._lock:
-            self._may = NOTHING
+            self._may = May(self.session)
             return tuple(self._left)
 
     def close(self) -> None:
@@ -74,7 +73,7 @@ class Relay:
         with self._lock:
             if self._closed:
                 return
-            self._closed, self._may = True, NOTHING
+            self._closed, self._may = True, May(self.session)
             spark, self._spark = self._spark, None
         self._server.stop(grace=None)
         if spark is not None:
@@ -95,6 +94,7 @@ class Relay:
                 "ReleaseExecute": one(self._told(self._passed("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))),
                 "ArtifactStatus": one(self._told(self._passed("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))),
                 "FetchErrorDetails": one(self._told(self._details)),
+                "CloneSession": one(self._told(self._clone)),
                 "ReleaseSession": one(self._told(self._release)),
                 "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._told(self._add)),
             },
@@ -149,6 +149,9 @@ class Relay:
         number = self._ready().number
         return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
 
+    def _clone(self, data: bytes, context: Any) -> bytes:
+        raise Refused("A second session is not allowed to project code.")
+
     def _details(self, data: bytes, context: Any) -> bytes:
         request = self._judged(LIB.proto.FetchErrorDetailsRequest, data)
         found = LIB.proto.FetchErrorDetailsResponse.FromString(self._unary("FetchErrorDetails", request, context))
@@ -182,8 +185,6 @@ class Relay:
     def _judged(self, kind: Any, data: bytes) -> Any:
         """The request as it may be passed on, in this session's name; Refused."""
         request = message_of(kind, data)
-        if request.session_id != self.session:
-            raise Refused("The request speaks for a session that is not this model's.")
         with self._lock:
             may = replace(self._may, views=self._views)
         admit(request, may)
