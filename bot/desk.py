@@ -116,6 +116,7 @@ class Desk:
         *,
         run_id: str = "",
         gateways: Path | None = None,
+        own_code: bool = False,
         on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
@@ -131,7 +132,7 @@ class Desk:
             return "shutdown" if self.closing.is_set() else should_stop()
 
         self.before_plan(repository)
-        task = Task((*arguments, "--output", "json"), folder, repository, child_run, gateways)
+        task = Task((*arguments, "--output", "json"), folder, repository, child_run, gateways, own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
         self.inbox.end_run(child_run, finished.exit_code)

@@ -21,7 +21,7 @@ import structlog
 from bot.processes import birth, signal_group
 from bot.results import Outcome, kept_lines, read_event, read_outcome
 from bot.settings import Settings
-from planner.isolation.mode import HIDDEN, MEMORY, VARIABLE
+from planner.isolation.mode import AVAILABLE, HIDDEN, MEMORY, REQUIRED, VARIABLE
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.
@@ -68,6 +68,7 @@ class Task:
     repository: str
     run_id: str
     gateways: Path | None = None  # a config.yaml whose gateways hold, whatever the folder's own says
+    own_code: bool = False  # the folder holds code that nobody has merged
 
 
 def new_run_id() -> str:
@@ -94,7 +95,6 @@ def child_environment(settings: Settings, repository: str, environ: Mapping[str,
     home = project_home(settings, repository)
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
     own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", str(home))}
-    own |= _isolation(settings)
     own |= dict.fromkeys(stdin_secrets(settings), "-")
     return {**kept, **own, "PYTHONUNBUFFERED": "1"}
 
@@ -144,7 +144,11 @@ def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = 
         child = subprocess.Popen(
             [*planner_argv(settings), *task.arguments],
             cwd=task.folder,
-            env={**child_environment(settings, task.repository, os.environ), **_gateways(task)},
+            env={
+                **child_environment(settings, task.repository, os.environ),
+                **_gateways(task),
+                **_isolation(settings, task),
+            },
             stdin=subprocess.PIPE,
             stdout=errors if quiet else subprocess.PIPE,
             stderr=errors,
@@ -165,10 +169,14 @@ def stdin_secrets(settings: Settings) -> dict[str, str]:
     return {name: secret for name, secret in given.items() if secret}
 
 
-def _isolation(settings: Settings) -> dict[str, str]:
-    """What the planner is told of isolation: whether, how much memory, and what no project code may read."""
+def _isolation(settings: Settings, task: Task) -> dict[str, str]:
+    """What the planner is told of isolation: whether, how much memory, and what no project code may read.
+
+    What is merged was let in by people: where a machine cannot isolate, that goes on.
+    """
+    how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
-    return {VARIABLE: settings.isolation, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    return {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
 
 
 def _gateways(task: Task) -> dict[str, str]:

@@ -19,6 +19,7 @@ from bot.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest,
 from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, Superseded, failed, now_text
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox import Lane
+from bot.isolated import brings_code
 from bot.planner_process import Finished, new_run_id
 from bot.publish import end_checks, publish
 from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, State, packed
@@ -232,6 +233,7 @@ class _Reconciliation:
                 plan_arguments(record, self.config),
                 run_id=record.run_id,
                 gateways=gateways,
+                own_code=brings_code(self.checkout.changed(record.base_sha, commit)),
                 on_event=_Progress(self).hear,
                 should_stop=self._should_stop,
             )

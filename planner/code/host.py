@@ -26,16 +26,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.code.isolation import NO_ISOLATION, Isolation, isolated
+from planner.code.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
 from planner.code.messages import Reply, Wrong
 from planner.errors import Cancelled
+from planner.isolation.profile import PACKAGE, starting
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
-PACKAGE = str(Path(__file__).parents[1])
-START = (
-    "import sys, types; p = types.ModuleType('planner'); p.__path__ = [sys.argv.pop()]; sys.modules['planner'] = p; "
-    "from planner.code.child import main; main()"
-)
+START = starting("planner.code.child")
 LONGEST = 64_000_000  # characters of an answer
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
@@ -138,7 +135,7 @@ class Child:
 def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
     """The process, isolated if it is to be; Refused when it cannot be."""
     home = scratch / "home"
-    command = [sys.executable, "-P", "-s", "-c", START, PACKAGE]
+    command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
     environment = child_environment(os.environ, str(home))
 
     def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:

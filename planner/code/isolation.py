@@ -10,18 +10,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 from planner.errors import Refused
 from planner.isolation.connecting import WayOut
+from planner.isolation.interpreter import libraries
 from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from planner.isolation.probe import cannot
-from planner.isolation.profile import Profile, libraries, without
+from planner.isolation.profile import Profile, without
 from planner.isolation.user import OWN_USER
 
 __all__ = ["NO_ISOLATION", "Isolation", "isolated", "isolation_of"]
 SOCKET = "spark.sock"
+OPTIONS = ("-P", "-s")  # of the child's Python: its own folder and the user's own libraries are not imported from
 HINT = (
     "The operator can run it on Linux 6.2 or newer with Landlock, or say that code may run without isolation: "
     "MERGEPLAN_ISOLATION=none."
@@ -42,14 +43,15 @@ def isolated(
     scratch.chmod(0o711)  # its socket and its home can be reached, and nothing else be seen
     profile = code_profile(root, scratch, isolation)
     way_out = WayOut(scratch / SOCKET)
-    process = start(profile.listening(way_out.descriptor).launched(command), (way_out.descriptor,))
-    way_out.started()
-    return process
+    try:
+        return start(profile.listening(way_out.descriptor).launched(command), (way_out.descriptor,))
+    finally:
+        way_out.started()
 
 
 def code_profile(root: Path, scratch: Path, isolation: Isolation) -> Profile:
     """What project code may do."""
-    read = (*libraries(_import_path(os.environ.get("PYTHONPATH", ""))), str(root))
+    read = (*libraries(sys.executable, os.environ, *OPTIONS), str(root))
     home = str(scratch / "home")
     return Profile(without(read, isolation.hidden), (home,), memory=isolation.memory)
 
@@ -58,10 +60,3 @@ def own_folder(folder: Path) -> None:
     """Let the user that project code has write there."""
     if os.getuid() == 0:
         os.chown(folder, OWN_USER, OWN_USER)
-
-
-@cache
-def _import_path(_: str) -> tuple[str, ...]:
-    """Where a child imports from: what it says itself."""
-    command = [sys.executable, "-P", "-s", "-c", "import sys; print(*sys.path, sep='\\0', end='')"]
-    return tuple(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.split("\0"))

@@ -16,7 +16,7 @@ _TABLE = """
     ptrace 101 117             process_vm_readv 310 270   process_vm_writev 311 271  process_madvise 440 440
     process_mrelease 448 448   pidfd_open 434 434         pidfd_getfd 438 438        pidfd_send_signal 424 424
     kcmp 312 272               perf_event_open 298 241    bpf 321 280                userfaultfd 323 282
-    add_key 248 217            request_key 249 218        keyctl 250 219             seccomp 317 277
+    add_key 248 217            request_key 249 218        keyctl 250 219
     io_uring_setup 425 425     io_uring_enter 426 426     io_uring_register 427 427
     mount 165 40               umount2 166 39             pivot_root 155 41          chroot 161 51
     move_mount 429 429         open_tree 428 428          fsopen 430 430             fsconfig 431 431
@@ -47,7 +47,7 @@ _SPECIAL = """
     socket 41 198    connect 42 203   bind 49 200      listen 50 201    accept 43 202    accept4 288 242
     clone 56 220     clone3 435 435   kill 62 129      tgkill 234 131   prlimit64 302 261
     fcntl 72 25      ioctl 16 29      prctl 157 167    sendto 44 206    sendmsg 46 211   sendmmsg 307 269
-    setpgid 109 154  setsid 112 157   socketpair 53 199
+    seccomp 317 277  setpgid 109 154  setsid 112 157   socketpair 53 199
 """
 
 

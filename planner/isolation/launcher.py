@@ -43,8 +43,7 @@ def restrict(profile: Profile) -> None:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
     loose = profile.network is Network.ALL
     writes = (*profile.write, *DEVICES)
-    # where a server answers, the filter keeps it from connecting
-    landlock.restrict(profile.read, writes, network=profile.network is not Network.DOOR, signals=loose)
+    landlock.restrict(profile.read, writes, network=loose, signals=loose)
     if loose:
         return
     listener = seccomp.restrict(profile.network, signals_kept=version >= 6)

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import RequestError
+from planner.isolation.probe import cannot
 
 VARIABLE = "MERGEPLAN_ISOLATION"
 MEMORY = "MERGEPLAN_ISOLATION_MEMORY"
 HIDDEN = "MERGEPLAN_ISOLATION_HIDDEN"  # from the bot: its home, its key's file, its database's
-REQUIRED, NONE = "required", "none"
+REQUIRED, AVAILABLE, NONE = "required", "available", "none"
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """What the operator wants: `required` isolates project code or does not run it.
+    """What holds for project code: with `required` it is isolated or it does not run.
 
     `hidden` are files and folders that project code may not read even if they lie below a folder that it may.
     `memory` is how many GiB a process may take.
@@ -32,12 +33,15 @@ NO_ISOLATION = Isolation()
 
 
 def isolation_of(environ: Mapping[str, str]) -> Isolation:
-    """What the environment says; without a word of it nothing is isolated. RequestError for a value that is none."""
+    """What the environment says; without a word of it nothing is isolated. RequestError for a value that is none.
+
+    `available` isolates where this machine can, and lets project code run where it cannot.
+    """
     said = environ.get(VARIABLE, "") or NONE
-    if said not in (REQUIRED, NONE):
-        raise RequestError(f"{VARIABLE} is `{said}`.", hint=f"Say `{REQUIRED}` or `{NONE}`.")
+    if said not in (REQUIRED, AVAILABLE, NONE):
+        raise RequestError(f"{VARIABLE} is `{said}`.", hint=f"Say `{REQUIRED}`, `{AVAILABLE}` or `{NONE}`.")
     memory = environ.get(MEMORY, "") or "8"
     if not memory.isdecimal() or not 1 <= int(memory) <= 65_536:
         raise RequestError(f"{MEMORY} is `{memory}`.", hint="Say how many GiB project code may take, from 1 on.")
     hidden = tuple(Path(each) for each in environ.get(HIDDEN, "").split(os.pathsep) if each)
-    return Isolation(said == REQUIRED, hidden, int(memory))
+    return Isolation(said == REQUIRED or (said == AVAILABLE and not cannot()), hidden, int(memory))

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from planner.isolation.connecting import WayOut
-from planner.isolation.profile import Profile, libraries
+from planner.isolation.interpreter import libraries
+from planner.isolation.profile import Profile
 
 # Each line must fail; a number says which did not.
 ATTACK = """
@@ -57,7 +58,7 @@ def cannot() -> str:
 
 def _tried(secret: Path, scratch: Path) -> str:
     way_out = WayOut(scratch / "nobody.sock")
-    profile = Profile(libraries(sys.path[:0]), (str(scratch),)).listening(way_out.descriptor)
+    profile = Profile(libraries(sys.executable, {}, "-I", "-S"), (str(scratch),)).listening(way_out.descriptor)
     command = profile.launched([sys.executable, "-I", "-S", "-c", ATTACK, str(secret), str(scratch)])
     try:
         with subprocess.Popen(

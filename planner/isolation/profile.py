@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,10 +12,6 @@ from typing import Any
 from planner.isolation.seccomp import Network
 
 PACKAGE = Path(__file__).parents[1]  # `planner`
-LAUNCH = (
-    "import sys, types; p = types.ModuleType('planner'); p.__path__ = [sys.argv.pop(1)]; sys.modules['planner'] = p; "
-    "from planner.isolation.launcher import main; main()"
-)
 SYSTEM = (
     "/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/local/lib", "/usr/local/lib64",
     "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/usr/share/locale",
@@ -24,6 +19,12 @@ SYSTEM = (
 )  # fmt: skip
 DEVICES = ("/dev/null",)
 LONGEST = 24 * 3600  # seconds of processor time
+
+
+def starting(module: str) -> str:
+    """A program for `python -c` that runs a module's `main`; its first argument is where `planner` lies."""
+    found = "p = types.ModuleType('planner'); p.__path__ = [sys.argv.pop(1)]; sys.modules['planner'] = p"
+    return f"import sys, types; {found}; from {module} import main; main()"
 
 
 @dataclass(frozen=True)
@@ -46,24 +47,24 @@ class Profile:
         """The same with a listener."""
         return replace(self, listener=descriptor)
 
+    @property
+    def text(self) -> str:
+        """What `profile_from` reads."""
+        return json.dumps(asdict(self))
+
     def launched(self, command: Sequence[str]) -> list[str]:
         """The command that runs another one with this profile."""
-        return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), json.dumps(asdict(self)), *command]
+        return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), self.text, *command]
+
+
+LAUNCH = starting("planner.isolation.launcher")
 
 
 def profile_from(text: str) -> Profile:
-    """A profile as `launched` wrote it."""
+    """A profile out of its text."""
     given: dict[str, Any] = json.loads(text)
     paths = {name: tuple(given[name]) for name in ("read", "write")}
     return Profile(**{**given, **paths, "network": Network(given["network"])})
-
-
-def libraries(path: Iterable[str]) -> tuple[str, ...]:
-    """What a Python that imports from these places reads: itself, them, the system's libraries, and `planner`."""
-    python = Path(sys.executable)
-    itself = [python, python.resolve(), Path(sys.prefix) / "pyvenv.cfg", Path(sys.base_prefix) / "lib", PACKAGE]
-    found = [*map(str, itself), *(each for each in path if os.path.isabs(each)), *SYSTEM]
-    return tuple(dict.fromkeys(found))
 
 
 def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:

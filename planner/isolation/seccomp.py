@@ -21,7 +21,7 @@ ALLOW, ASK, KILL = 0x7FFF0000, 0x7FC00000, 0x80000000
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_BITS, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 OTHER_TABLE = 0x40000000  # x32 calls
-AF_UNIX, AF_INET, AF_INET6, SOCK_STREAM, TYPE_MASK = 1, 2, 10, 1, 0xF
+AF_UNIX, SOCK_STREAM, TYPE_MASK = 1, 1, 0xF
 NEW_NAMESPACES = 0x7E020000  # flags of clone(2)
 FAST_OPEN = 0x20000000  # of send(2): connects as it sends
 OWNERS = (8, 15, 1024, 1026)  # fcntl(2): F_SETOWN, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
@@ -31,10 +31,12 @@ Step = tuple[int, int, int, int]
 
 
 class Network(StrEnum):
-    """What is left of sockets: one way out that whoever started it opens, answering on this machine, or all."""
+    """What is left of sockets: one way out that whoever started it opens, Unix sockets to answer on, none to connect or
+    answer, or all."""
 
     DOOR = "door"
     ANSWER = "answer"
+    NONE = "none"
     ALL = "all"
 
 
@@ -48,7 +50,7 @@ def restrict(network: Network, *, signals_kept: bool) -> int:
     held = ctypes.create_string_buffer(code, len(code))
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
     asks = network is Network.DOOR
-    number = FORBIDDEN[machine()]["seccomp"]
+    number = SPECIAL[machine()]["seccomp"]
     found = call(number, SET_FILTER, NEW_LISTENER if asks else 0, ctypes.create_string_buffer(filters, len(filters)))
     return found if asks else -1
 
@@ -80,17 +82,17 @@ def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str
     yield "prlimit64", _only(0, (0, pid))
     yield "fcntl", _never(1, OWNERS)
     yield "ioctl", _never(1, TERMINAL)
-    yield "prctl", _never(0, (SET_SECCOMP,))
     for name, place in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
         yield name, _unless_bits(place, FAST_OPEN)
     if not signals_kept:
         yield "kill", _only(0, (0, pid, -pid))
         yield "tgkill", _only(0, (pid,))
-    families = (AF_UNIX,) if network is Network.DOOR else (AF_UNIX, AF_INET, AF_INET6)
-    yield "socket", _streams(families)
-    yield "socketpair", _streams((AF_UNIX,))
+    yield "socket", _local_streams()
+    yield "socketpair", _local_streams()
     yield "connect", [(RETURN, 0, 0, ASK if network is Network.DOOR else _error(errno.EACCES))]
-    if network is Network.DOOR:
+    if network is not Network.ANSWER:  # whose forks are filtered further
+        yield "prctl", _never(0, (SET_SECCOMP,))
+        yield "seccomp", [(RETURN, 0, 0, _error(errno.EPERM))]
         for name in ("bind", "listen", "accept", "accept4", "setpgid", "setsid"):
             yield name, [(RETURN, 0, 0, _error(errno.EPERM))]
 
@@ -111,12 +113,12 @@ def _unless_bits(place: int, bits: int) -> list[Step]:
     return [_argument(place), (JUMP_BITS, 0, 1, bits), (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
 
 
-def _streams(families: tuple[int, ...]) -> list[Step]:
-    """Allowed are streams of these families."""
-    tests = [(JUMP_EQUAL, len(families) - at, 0, family) for at, family in enumerate(families)]
+def _local_streams() -> list[Step]:
+    """Allowed are streams within this machine."""
     refuse = (RETURN, 0, 0, _error(errno.EPERM))
-    kind = [_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM)]
-    return [_argument(0), *tests, refuse, *kind, refuse, (RETURN, 0, 0, ALLOW)]
+    family = [_argument(0), (JUMP_EQUAL, 1, 0, AF_UNIX), refuse]
+    kind = [_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM), refuse]
+    return [*family, *kind, (RETURN, 0, 0, ALLOW)]
 
 
 def _argument(place: int) -> Step:

@@ -17,7 +17,7 @@ READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; what may be read is Landlock's to say
 PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_SET_SECUREBITS = 8, 23, 24, 47, 28
 AMBIENT_RAISE, AMBIENT_CLEAR = 2, 4
 CAPABILITIES = 0x20080522  # the version of the structure below
-MORE_TASKS = 512  # processes and threads beyond those that the user has
+MORE_TASKS = 4096  # processes and threads beyond those that the user has
 GIB = 1 << 30
 
 

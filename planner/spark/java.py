@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import IO
 
 from planner.errors import RequestError
+from planner.isolation.mode import isolation_of
+from planner.isolation.probe import cannot
+from planner.spark.workers import Workers, isolated_workers
 
 OLDEST = 17
 PROFILE_VARIABLE = "MERGEPLAN_SPARK_PROFILE"
@@ -133,6 +136,8 @@ class Jvm:
     process: subprocess.Popen[bytes]
     port: int
     secret: str
+    python: str  # that runs the functions in frames
+    workers: Workers | None = None
 
     def stop(self, timeout: float = 20.0) -> None:
         """End the JVM and wait for its end."""
@@ -143,6 +148,8 @@ class Jvm:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(timeout)
+        if self.workers is not None:
+            self.workers.close()
 
 
 def start_jvm(
@@ -160,6 +167,9 @@ def start_jvm(
     """
     java = find_java()
     folder.mkdir(parents=True, exist_ok=True)
+    workers = _workers(conf)
+    python = workers.python if workers else _python()
+    conf = {**conf, **(workers.conf if workers else {})}
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as scratch, _log(folder) as log:
         answer = Path(scratch) / "gateway"
         properties = Path(scratch) / "spark.properties"
@@ -168,13 +178,27 @@ def start_jvm(
         process = subprocess.Popen(
             [java, *_options(folder, conf, profile, config_dir), "org.apache.spark.deploy.SparkSubmit",
              "--properties-file", properties, "pyspark-shell"],
-            stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(java, answer, conf, config_dir),
+            stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(java, answer, conf, config_dir, python),
             pass_fds=tuple(keep_open), process_group=0,  # Ctrl-C is for us: we end it in good order
         )  # fmt: skip
-        return _listening(process, answer, Path(log.name))
+        port, secret = _listening(process, answer, Path(log.name))
+        return Jvm(process, port, secret, python, workers)
 
 
-def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> Jvm:
+def _python() -> str:
+    return os.environ.get("PYSPARK_PYTHON", sys.executable)
+
+
+def _workers(conf: Mapping[str, str]) -> Workers | None:
+    """Isolated Python workers, where that is asked for and can be; a cluster's are its operator's to isolate."""
+    isolation = isolation_of(os.environ)
+    if not isolation.required or not conf.get("spark.master", "local").startswith("local") or cannot():
+        return None  # where it cannot, no project with Python is run at all
+    return isolated_workers(_python(), spark_home(), isolation)
+
+
+def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> tuple[int, str]:
+    """The port and the secret of the JVM, once it listens."""
     deadline = time.monotonic() + START_TIMEOUT
     while not answer.exists():  # it is moved into place when it is whole
         if process.poll() is not None or time.monotonic() > deadline:
@@ -185,7 +209,7 @@ def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> Jvm
             raise RequestError("Spark did not start.", hint=f"What Java said about it is in {log}.")
         time.sleep(0.02)
     content = answer.read_bytes()
-    return Jvm(process, int.from_bytes(content[:4], "big"), content[8:].decode())
+    return int.from_bytes(content[:4], "big"), content[8:].decode()
 
 
 def _log(folder: Path) -> IO[bytes]:
@@ -211,7 +235,9 @@ def _options(folder: Path, conf: Mapping[str, str], profile: Profile, config_dir
     ]  # fmt: skip
 
 
-def _environment(java: Path, answer: Path, conf: Mapping[str, str], config_dir: Path | None) -> dict[str, str]:
+def _environment(
+    java: Path, answer: Path, conf: Mapping[str, str], config_dir: Path | None, python: str
+) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
     if config_dir:
         kept["SPARK_CONF_DIR"] = str(config_dir)
@@ -219,7 +245,6 @@ def _environment(java: Path, answer: Path, conf: Mapping[str, str], config_dir: 
         kept["LC_ALL"] = "C.UTF-8"  # otherwise Java cannot name files outside of ASCII
     if host := conf.get("spark.driver.host"):
         kept.setdefault("SPARK_LOCAL_IP", host)
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return {
         **kept,
         "PATH": os.pathsep.join(filter(None, (kept.get("PATH"), os.defpath))),  # Hadoop calls `chmod`

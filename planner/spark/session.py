@@ -7,7 +7,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -341,7 +340,7 @@ def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
         finally:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         context = SparkContext(gateway=gateway)
-        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        context.pythonExec = jvm.python
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)  # pyspark put its own there
         return SparkSession(context), gateway

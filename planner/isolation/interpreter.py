@@ -1,0 +1,35 @@
+"""What a Python reads to run: itself, the libraries that it may import, and the system's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from planner.errors import RequestError
+from planner.isolation.profile import PACKAGE, SYSTEM
+
+ASK = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, *sys.path]))"
+
+
+def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[str, ...]:
+    """The paths that a Python reads which is started with these options; RequestError when it does not run."""
+    return _libraries(python, environ.get("PYTHONPATH", ""), environ.get("PATH", ""), options)
+
+
+@cache
+def _libraries(python: str, python_path: str, path: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    environment = {"PATH": path, **({"PYTHONPATH": python_path} if python_path else {})}
+    command = [python, *options, "-c", ASK]
+    try:
+        asked = subprocess.run(command, env=environment, cwd="/", capture_output=True, timeout=60, check=True)
+        executable, prefix, base, *places = json.loads(asked.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        raise RequestError(f"{python} does not run as a Python.", hint="Look at PYSPARK_PYTHON.") from None
+    itself = [Path(python), Path(executable), Path(executable).resolve()]
+    around = [Path(prefix) / "pyvenv.cfg", Path(base) / "lib", PACKAGE]
+    found = [*map(str, itself + around), *(each for each in places if os.path.isabs(each) and each != "/"), *SYSTEM]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,69 @@
+"""A Python worker of Spark: the process that forks workers keeps its sockets, a worker has a folder of its own.
+
+It runs in the place of `python -m MODULE ...`. What it forks has less than itself: it answers on no socket, writes in
+no other worker's folder, and reaches no other worker and not this process. A function in a model's frame runs there.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.isolation import landlock, seccomp
+from planner.isolation.profile import DEVICES, Profile, profile_from
+from planner.isolation.seccomp import Network
+
+
+@dataclass
+class Worker:
+    """What becomes of forks: the first one is tightened, and so all that it starts."""
+
+    profile: Profile
+    tight: bool = False
+
+    def tighten(self) -> None:
+        """Take from a fresh fork what it does not need, or end it."""
+        if self.tight:
+            return
+        self.tight = True
+        try:
+            scratch = Path(self.profile.write[0], str(os.getpid()))
+            shutil.rmtree(scratch, ignore_errors=True)  # of one that had our number
+            scratch.mkdir(mode=0o700)
+            os.environ.update(HOME=str(scratch), TMPDIR=str(scratch))
+            tempfile.tempdir = None
+            landlock.restrict(self.profile.read, (str(scratch), *DEVICES), network=False, signals=False)
+            seccomp.restrict(Network.NONE, signals_kept=landlock.version() >= 6)
+        except OSError as error:
+            sys.stderr.write(f"A worker cannot be isolated: {error}\n")
+            os._exit(1)
+
+    def tidy(self) -> None:
+        """Remove the folders of workers that have ended."""
+        if self.tight:
+            return
+        for folder in Path(self.profile.write[0]).glob("[0-9]*"):
+            try:
+                os.kill(int(folder.name), 0)
+            except ProcessLookupError:
+                shutil.rmtree(folder, ignore_errors=True)
+            except (OSError, ValueError):
+                continue
+
+
+def main() -> None:
+    """Run `PROFILE -m MODULE ...`."""
+    profile, option, module, *rest = sys.argv[1:]
+    if option != "-m":
+        sys.exit(f"{option}: Spark starts its workers otherwise than is known here.")
+    worker = Worker(profile_from(profile))
+    os.register_at_fork(after_in_child=worker.tighten, after_in_parent=worker.tidy)
+    sys.argv = [module, *rest]
+    with suppress(KeyboardInterrupt):
+        runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,0 +1,69 @@
+"""The Python workers of a Spark that we start: isolated, so that a function in a model's frame reaches nothing.
+
+Spark starts them as `python -m pyspark.daemon` and talks to them over a Unix socket. In that python's place stands a
+script that starts it with nothing left but its libraries, a folder of its own, and sockets to answer on.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+from planner.isolation.interpreter import libraries
+from planner.isolation.mode import Isolation
+from planner.isolation.profile import PACKAGE, Profile, starting, without
+from planner.isolation.seccomp import Network
+from planner.isolation.user import OWN_USER
+
+START = starting("planner.isolation.worker")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The python that Spark is told, and what it has to be told about it; `close` when Spark has ended."""
+
+    folder: tempfile.TemporaryDirectory[str]
+
+    @property
+    def python(self) -> str:
+        """The script in python's place."""
+        return str(Path(self.folder.name, "python"))
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """Spark's settings: talk over Unix sockets, and let no worker that ran a project's function run another."""
+        return {
+            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.python.unix.domain.socket.dir": str(Path(self.folder.name, "home")),
+            "spark.python.worker.reuse": "false",
+        }
+
+    def close(self) -> None:
+        """Remove the script and what the workers left."""
+        with suppress(OSError):  # a worker may be about to end
+            self.folder.cleanup()
+
+
+def isolated_workers(python: str, spark_home: Path, isolation: Isolation) -> Workers:
+    """What stands in that python's place. RequestError when it does not run."""
+    workers = Workers(tempfile.TemporaryDirectory(prefix="mergeplan-python-"))
+    folder, home = Path(workers.folder.name), Path(workers.folder.name, "home")
+    home.mkdir()
+    if os.getuid() == 0:
+        os.chown(home, OWN_USER, OWN_USER)
+        folder.chmod(0o711)
+    python = which(python) or python
+    read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
+    profile = Profile(without(read, isolation.hidden), (str(home),), Network.ANSWER, isolation.memory)
+    start = [os.path.abspath(python), "-P", "-s", "-c", START, str(PACKAGE), profile.text]
+    folders = f"HOME={shlex.quote(str(home))} TMPDIR={shlex.quote(str(home))}; export HOME TMPDIR"
+    script = Path(workers.python)
+    script.write_text(f'#!/bin/sh\n{folders}\nexec {shlex.join(profile.launched(start))} "$@"\n')
+    script.chmod(0o755)
+    return workers

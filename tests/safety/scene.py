@@ -1,0 +1,99 @@
+"""What there is to steal and to spoil around a service, planted, and whether it was."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+ATTACKS = Path(__file__).with_name("attacks.py")
+SECRET = "planted-secret-3f9b"  # noqa: S105  # of nobody
+# A project's file that tries all attacks as soon as it is imported, and prints what it got.
+RUN = """
+from lib.attacks import print_all
+from lib.targets import TARGETS
+print_all(TARGETS)
+"""
+
+
+class Scene:
+    """Secrets in files that everybody may read and write, sockets that answer everybody, a process to hurt."""
+
+    def __init__(self, folder: Path, home: Path, port: int) -> None:
+        self.folder = folder
+        folder.mkdir(mode=0o755)
+        self.key = self._plant("key.pem", SECRET)
+        self.victims_file = self._plant("victim", SECRET)
+        self.other = self._plant("home-of-eve/state.json", SECRET)
+        self.state = self._plant("state.db", "SQLite format 3\0")
+        self.mirror = self._plant("mirror.git/config", "[core]\n")
+        self.bashrc = self._plant(".bashrc", "")
+        self.customization = self._plant("site/usercustomize.py", "")
+        self.warehouse = self._plant("warehouse/part-00000.parquet", "PAR1").parent
+        self.home, self.port = home, port
+        self.victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(900)"])
+        self.held = ctypes.create_string_buffer(8)
+        self.abstract = f"mergeplan-safety-{os.getpid()}"
+        self.database = folder / "db.sock"
+        self.sockets = [self._listen(str(self.database)), self._listen(f"\0{self.abstract}")]
+        self.database.chmod(0o777)
+
+    def targets(self) -> dict[str, str]:
+        """What the attacks are told."""
+        names = "key victims_file other state mirror bashrc customization warehouse home port database abstract".split()
+        told = {name: str(getattr(self, name)) for name in names}
+        own = {"service": str(os.getpid()), "victim": str(self.victim.pid), "address": str(ctypes.addressof(self.held))}
+        return told | own
+
+    def files(self) -> dict[str, str]:
+        """The files of a pull request that attacks when it is read."""
+        return {
+            "lib/attacks.py": ATTACKS.read_text(),
+            "lib/targets.py": f"TARGETS = {json.dumps(self.targets())}\n",
+            "models/attack.py": RUN,
+            "macros/attack.py": RUN,
+            "signals/attack.py": RUN,
+        }
+
+    def written(self) -> dict[str, str]:
+        """Every planted file as it is now."""
+        paths = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        return {path.relative_to(self.folder).as_posix(): path.read_text() for path in paths}
+
+    def close(self) -> None:
+        """Let go of what answers and what waits."""
+        for each in self.sockets:
+            each.close()
+        self.victim.kill()
+        self.victim.wait(10)
+        with suppress(OSError):
+            self.database.unlink()
+
+    def _plant(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o666)
+        path.parent.chmod(0o777)
+        return path
+
+    def _listen(self, address: str) -> socket.socket:
+        found = socket.socket(socket.AF_UNIX)
+        found.bind(address)
+        found.listen()
+        return found
+
+
+def loot(text: str) -> dict[str, list[str]]:
+    """What each attack printed that it got, a text for each place in which it ran: '' where it failed."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if "LOOT [" in line:
+            name, got = json.loads(line.partition("LOOT ")[2])
+            found.setdefault(name, []).append(got)
+    return found
