@@ -44,11 +44,13 @@ class Connection:
 
 @dataclass(frozen=True)
 class Server:
-    """How a Spark is reached from outside: a Spark Connect address with its token, and what its sessions are told."""
+    """How a Spark is reached from outside: a Spark Connect address with its token, what its sessions are told, and
+    whether its Python workers are known to be isolated."""
 
     url: str
     conf: tuple[tuple[str, str], ...] = ()
     catalog: str | None = None
+    isolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,7 @@ class Engine(Protocol):
 
     def door(self, path: Path, *, python: bool) -> Door:
         """A way for project code to this Spark, at a socket file that is made for it; with `python` its functions may
-        run in Spark's workers. RequestError when this Spark lets no other process in."""
+        run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else in."""
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from uuid import uuid4
 from pydantic import TypeAdapter
 
 from planner.code.host import Child, ChildFailed
-from planner.code.isolation import Isolation
+from planner.code.isolation import SOCKET
 from planner.code.messages import Executed
 from planner.code.project import CALLING, ProjectCode, checked, failure
 from planner.engine import Door, Engine, Reading
@@ -28,8 +27,6 @@ from planner.render import no_rows
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
 MOST_IDLE = 4  # children that wait for their model's next batch
-SOCKET = "spark.sock"
-FUNCTIONS = "MERGEPLAN_ISOLATION_UDF"  # `allow`: functions in Python may run in Spark's workers
 TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
 
 
@@ -206,7 +203,7 @@ class Running:
         except ChildFailed as failed:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
         try:
-            python = admits_functions(child.isolation, os.environ)
+            python = not child.isolation.required or child.isolation.functions
             door = engine_of(self.engine, model.gateway).door(child.scratch / SOCKET, python=python)
         except BaseException:
             child.stop()
@@ -247,11 +244,6 @@ def _heeded(said: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline)
         return batch if said else ()
     named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in said if start < end)
     return tuple(each for each in batch if not subtract((each,), named))  # a unit that is ready in part is not
-
-
-def admits_functions(isolation: Isolation, environ: Mapping[str, str]) -> bool:
-    """Whether functions in Python may run in Spark's workers: where nothing is isolated, or the operator allows it."""
-    return not isolation.required or environ.get(FUNCTIONS) == "allow"
 
 
 def _tables_named(call: SignalCall) -> Iterator[str]:

@@ -41,8 +41,8 @@ OF_A_FRAME = re.compile(r"_pyspark_connect_temp_view_[0-9a-f]{32}")  # `spark.sq
 FUNCTION = re.compile(r"[A-Za-z_]\w*|[^\w\s`.]{1,3}", re.ASCII)  # of Spark itself: a name or an operator
 RESERVED = frozenset({"stream", "values", "lateral", "table", "identifier", "global_temp"})
 PYTHON = (
-    "A function in Python runs in Spark's workers, which are not isolated here: use Spark's own functions, or work on"
-    " `toPandas()`. The operator admits such functions with MERGEPLAN_ISOLATION_UDF=allow; see docs/service.md."
+    "A function in Python runs in Spark's workers, which are not known to be isolated: use Spark's own functions, or"
+    " work on `toPandas()`. The operator admits such functions with MERGEPLAN_ISOLATION_UDF=allow; see docs/service.md."
 )
 
 

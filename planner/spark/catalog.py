@@ -40,6 +40,7 @@ class Owner:
     port: int = 0
     counter: int = 0
     token: str = ""
+    isolated: bool = False  # its Python workers
 
     @property
     def serves(self) -> bool:

@@ -302,7 +302,7 @@ class SparkEngine:
 
     def door(self, path: Path, *, python: bool) -> Door:
         """A way for project code to this Spark, at a socket file that is made for it; with `python` its functions may
-        run in Spark's workers. RequestError when this Spark lets no other process in."""
+        run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else in."""
         return Relay(self._session.server(), path, python=python)
 
     def scan_bytes(self, sql: str) -> int | None:

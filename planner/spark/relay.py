@@ -36,7 +36,7 @@ class Relay:
         if len(os.fsencode(path)) > LONGEST_PATH:
             raise RequestError(f"the path of the socket {path} is too long.", hint="Set TMPDIR to a shorter folder.")
         self.session = str(uuid4())
-        self._to, self._python = server, python
+        self._to, self._python = server, python or server.isolated
         self._may = May(self.session)
         self._views: frozenset[str] = frozenset()  # of the session, that are there
         self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
@@ -52,7 +52,7 @@ class Relay:
             maximum_concurrent_rpcs=THREADS,
         )
         self._server.add_insecure_port(f"unix:{path}")
-        os.chmod(path, 0o666)  # noqa: S103  # the folder is closed to all but the child, whose user may be another
+        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; who knows no session gets nothing
         self._server.start()
 
     def admit(self, reading: Reading) -> None:

@@ -136,6 +136,11 @@ class ClassicSession:
             raise
 
     @property
+    def isolated(self) -> bool:
+        """True when functions in Python run in workers that are isolated."""
+        return self.jvm.workers is not None
+
+    @property
     def _scala(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
@@ -198,7 +203,7 @@ class ClassicSession:
             raise RequestError("this Spark was started without a door for other processes.")
         # By that name and no other pyspark sends a token without TLS.
         url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
-        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog)
+        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.isolated)
 
     def close(self) -> None:
         try:
@@ -223,7 +228,7 @@ class ConnectSession:
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._owner, self._made_of = owner, (remote, conf, catalog, owner)
-        self._server = Server(remote, tuple(conf.items()), catalog)
+        self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else remote.split("/;")[0]

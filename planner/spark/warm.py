@@ -49,7 +49,7 @@ def serve_warm(
         try:
             with _counter(session, token) as counter:
                 port = session.connect_port()
-                lock.publish(Owner(os.getpid(), command(), port, counter, token))
+                lock.publish(Owner(os.getpid(), command(), port, counter, token, session.isolated))
                 say(f"warm Spark ready on 127.0.0.1:{port} (process {os.getpid()})")
                 while not stop.wait(1.0):
                     if session.jvm.process.poll() is not None:

@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
+from planner.code.running import running
 from planner.spark.admission import Blocks, May, admit
+from planner.spark.engine import SparkEngine
+from tests.planner.code.test_models import DAY, project_with
+from tests.planner.shop import NOW
 
+ITEMS = "SELECT id, date'2026-01-01' + id day, 10 * id price FROM VALUES (1), (2), (3) AS t(id)"
+EACH = """
+import json
+import os
+from sqlmesh import model
+from pyspark.sql import functions as F
+
+CODE = json.loads({code!r})
+
+
+@model("shop.tried", columns={{"name": "string", "said": "string"}}, depends_on=["shop.items"])
+def execute(context, **kwargs):
+    import pandas
+
+    spark, said = context.spark, []
+    session = spark.client._session_id
+    for name, code in CODE.items():
+        try:
+            exec(code, {{"spark": spark, "F": F, "table": context.table("shop.items")}})
+            said.append((name, "done"))
+        except Exception as error:
+            said.append((name, str(error)))
+        spark.client._session_id = session
+    said.append(("environment", json.dumps(dict(os.environ)) + str(vars(context._execution))))
+    return pandas.DataFrame(said, columns=["name", "said"])
+"""
 CLIENT = "SPARK_CONNECT_MODE_ENABLED"
 SESSION = "11111111-1111-4111-8111-111111111111"
 MAY = May(SESSION, frozenset({"phys.items"}), frozenset({"mine"}), "mergeplan_a", python=True)
@@ -108,3 +140,24 @@ def tried(code: str, may: May = MAY) -> None:
         SparkSession._default_session = SparkSession._active_session.session = None
         if before is None:
             del os.environ[CLIENT]
+
+
+def fill(engine: SparkEngine) -> None:
+    """Make a table that may be read, `phys.items`, and one that may not, `shop.secret`."""
+    for sql in (
+        "CREATE SCHEMA phys",
+        f"CREATE TABLE phys.items USING parquet AS {ITEMS}",
+        "CREATE SCHEMA shop",
+        "CREATE TABLE shop.secret USING parquet AS SELECT 7 id",
+    ):
+        engine.fetch(sql)
+
+
+def said(engine: SparkEngine, root: Path, code: dict[str, str]) -> dict[str, str]:
+    """What a model says of each piece of code that it ran."""
+    project = project_with(root, {"models/tried.py": EACH.format(code=json.dumps(code))})
+    with (
+        running(project.code, engine) as python,
+        python.rows(project.models["shop.tried"], DAY, {"shop.items": "phys.items"}, NOW) as sql,
+    ):
+        return {str(name): str(text) for name, text in engine.fetch(sql).rows}

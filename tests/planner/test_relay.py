@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from collections.abc import Iterator
@@ -16,55 +15,21 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
-from planner.code.isolation import NO_ISOLATION, Isolation
-from planner.code.running import admits_functions, running
+from planner.code.isolation import isolation_of
 from planner.engine import Reading, Server
 from planner.errors import RequestError
 from planner.spark.engine import SparkEngine
 from planner.spark.relay import Relay
 from planner.spark.upstream import SERVICE
-from tests.planner.attacks import ATTACKS, IN_PYTHON, ORDINARY
-from tests.planner.code.test_models import DAY, project_with
-from tests.planner.shop import NOW, rows
-
-ITEMS = "SELECT id, date'2026-01-01' + id day, 10 * id price FROM VALUES (1), (2), (3) AS t(id)"
-EACH = """
-import json
-import os
-from sqlmesh import model
-from pyspark.sql import functions as F
-
-CODE = json.loads({code!r})
-
-
-@model("shop.tried", columns={{"name": "string", "said": "string"}}, depends_on=["shop.items"])
-def execute(context, **kwargs):
-    import pandas
-
-    spark, said = context.spark, []
-    session = spark.client._session_id
-    for name, code in CODE.items():
-        try:
-            exec(code, {{"spark": spark, "F": F, "table": context.table("shop.items")}})
-            said.append((name, "done"))
-        except Exception as error:
-            said.append((name, str(error)))
-        spark.client._session_id = session
-    said.append(("environment", json.dumps(dict(os.environ)) + str(vars(context._execution))))
-    return pandas.DataFrame(said, columns=["name", "said"])
-"""
+from tests.planner.asking import fill, said
+from tests.planner.attacks import ATTACKS
+from tests.planner.shop import rows
 
 
 @pytest.fixture
 def items(engine: SparkEngine) -> SparkEngine:
-    """A Spark with a table that may be read, `phys.items`, and one that may not, `shop.secret`."""
-    for sql in (
-        "CREATE SCHEMA phys",
-        f"CREATE TABLE phys.items USING parquet AS {ITEMS}",
-        "CREATE SCHEMA shop",
-        "CREATE TABLE shop.secret USING parquet AS SELECT 7 id",
-    ):
-        engine.fetch(sql)
+    """A Spark with a table that may be read, and one that may not."""
+    fill(engine)
     return engine
 
 
@@ -97,16 +62,6 @@ def connected(relay: tuple[Relay, Path]) -> Any:
     return made.channelBuilder(builder).create()
 
 
-def said(engine: SparkEngine, root: Path, code: dict[str, str]) -> dict[str, str]:
-    """What a model says of each piece of code that it ran."""
-    project = project_with(root, {"models/tried.py": EACH.format(code=json.dumps(code))})
-    with (
-        running(project.code, engine) as python,
-        python.rows(project.models["shop.tried"], DAY, {"shop.items": "phys.items"}, NOW) as sql,
-    ):
-        return {str(name): str(text) for name, text in engine.fetch(sql).rows}
-
-
 def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: Path) -> None:
     found = said(items, tmp_path, {name: code for name, (code, _) in ATTACKS.items()})
 
@@ -118,13 +73,6 @@ def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: 
     assert rows(items, "SELECT id FROM shop.secret") == [(7,)]
     assert items.objects("shop") == {"secret"}
     assert len(rows(items, "SELECT id FROM phys.items")) == 3
-
-
-def test_an_ordinary_model_misses_nothing(items: SparkEngine, tmp_path: Path) -> None:
-    found = said(items, tmp_path, {**ORDINARY, **IN_PYTHON})
-
-    del found["environment"]
-    assert {name: text for name, text in found.items() if text != "done"} == {}
 
 
 def test_what_was_admitted_is_refused_when_the_model_has_answered(relay: tuple[Relay, Path]) -> None:
@@ -197,7 +145,8 @@ def test_a_socket_with_too_long_a_path_is_told(tmp_path: Path) -> None:
         Relay(Server("sc://localhost:1"), tmp_path / ("x" * 100), python=False)
 
 
-def test_functions_in_python_follow_the_operators_word() -> None:
-    assert admits_functions(NO_ISOLATION, {})
-    assert not admits_functions(Isolation(required=True), {})
-    assert admits_functions(Isolation(required=True), {"MERGEPLAN_ISOLATION_UDF": "allow"})
+def test_functions_in_python_follow_the_operators_word_and_the_workers() -> None:
+    assert isolation_of({"MERGEPLAN_ISOLATION_UDF": "allow"}).functions
+    assert not isolation_of({"MERGEPLAN_ISOLATION": "none"}).functions
+    with pytest.raises(RequestError, match="Say `allow`, or leave it out"):
+        isolation_of({"MERGEPLAN_ISOLATION_UDF": "yes"})
