@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
+from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 from planner.code.isolation import isolation_of
@@ -59,7 +60,11 @@ def connected(relay: tuple[Relay, Path]) -> Any:
     builder = Socket(channelOptions=[("grpc.default_authority", "localhost")])
     builder.set(ChannelBuilder.PARAM_SESSION_ID, door.session)
     made: Any = SparkSession.builder
-    return made.channelBuilder(builder).create()
+    spark = made.channelBuilder(builder).create()
+    spark.client.set_retry_policies(
+        [DefaultPolicy(max_retries=1, max_backoff=50)]
+    )  # the door may be shut before it ends
+    return spark
 
 
 def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: Path) -> None:
