@@ -33,7 +33,7 @@ types: $(READY)
 
 # Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
-	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/safety/test_workers.py
+	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_relay_ordinary.py tests/safety/test_workers.py
 
 # All of its tests share one service and one prod: several processes would make one each.
 ONE := tests/safety/test_isolation.py

@@ -21,7 +21,7 @@ import structlog
 from bot.processes import birth, signal_group
 from bot.results import Outcome, kept_lines, read_event, read_outcome
 from bot.settings import Settings
-from planner.isolation.mode import AVAILABLE, HIDDEN, MEMORY, REQUIRED, VARIABLE
+from planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, REQUIRED, VARIABLE
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.
@@ -184,7 +184,8 @@ def _isolation(settings: Settings, task: Task) -> dict[str, str]:
     """
     how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
-    return {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    said = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    return said | ({FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {})
 
 
 def _gateways(task: Task) -> dict[str, str]:

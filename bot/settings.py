@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     planner_command: tuple[str, ...] = ()  # JSON list; empty: this Python's own planner
     planner_environment: tuple[str, ...] = ()  # JSON list: further variables that a planner child may see
     isolation: Literal["required", "none"] = "required"  # of the projects' own code
+    isolation_udf: Literal["", "allow"] = ""  # functions in Python on a Spark whose workers are its operator's
     isolation_memory: int = Field(default=8, ge=1, le=65_536)  # GiB that project code may take
     warm: bool = True  # keep one Spark per project ready
 

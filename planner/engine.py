@@ -7,10 +7,11 @@ partitions of one interval) at the new files, so that a reader never fails and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from planner.content import ColumnSet, Found
@@ -42,12 +43,41 @@ class Connection:
 
 
 @dataclass(frozen=True)
-class Door:
-    """How another process reaches a Spark: a Spark Connect address with its token, and what its sessions are told."""
+class Server:
+    """How a Spark is reached from outside: a Spark Connect address with its token, what its sessions are told, and
+    whether its Python workers are known to be isolated."""
 
     url: str
     conf: tuple[tuple[str, str], ...] = ()
     catalog: str | None = None
+    isolated: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What project code may do on Spark: read these tables, and leave its rows in global views `PREFIX_0` and so on.
+
+    `inputs` are temporary views that are made for it first, name -> query; '' is no prefix.
+    """
+
+    tables: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+
+class Door(Protocol):
+    """The way of one child with project code to Spark, for relations alone; shut until something is admitted."""
+
+    session: str  # of Spark Connect, which the child uses
+
+    def admit(self, reading: Reading) -> None:
+        """From now on let project code read these tables and leave its rows in views of this prefix."""
+
+    def refuse(self) -> tuple[str, ...]:
+        """From now on let nothing through; the global views that were made since `admit`."""
+
+    def close(self) -> None:
+        """End the session, and what runs in it."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +275,9 @@ class Engine(Protocol):
         compared, is left out. The caller keeps others from writing the table meanwhile.
         """
 
-    def door(self) -> Door:
-        """How another process reaches this Spark; RequestError when none can."""
+    def door(self, path: Path, *, python: bool) -> Door:
+        """A way for project code to this Spark, at a socket file that is made for it; with `python` its functions may
+        run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else in."""
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""

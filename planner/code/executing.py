@@ -44,8 +44,6 @@ class Execution:
         TypeError when it returned no frame, ValueError when a frame lacks a column.
         """
         _pickle_by_value()
-        for name, sql in asked["inputs"].items():
-            self.spark.sql(sql).createOrReplaceTempView(name)
         context = Context(asked, self)
         if "pyspark" in sys.modules:
             _ = self.spark  # its functions look for the session that there is
@@ -68,7 +66,7 @@ class Execution:
             shown = frame.select(*(f"`{column}`" for column in chosen))
         else:
             shown = self._from_pandas(frame[chosen], columns)
-        shown.createOrReplaceGlobalTempView(name)
+        shown.createGlobalTempView(name)
 
     def _from_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
         """Rows of pandas with the declared types; where these do not fit, with their own, or as text: Spark casts."""
@@ -187,18 +185,25 @@ def _called(entry: Callable[..., Any], context: Context, moments: Mapping[str, d
 
 def _connected(spark: Mapping[str, Any]) -> Any:
     warnings.filterwarnings("ignore", module="pyspark")
+    from pyspark.sql.connect.client import ChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 
-    session: Any = SparkSession.builder.remote(spark["url"]).create()
+    class Socket(ChannelBuilder):
+        """A channel over the socket file at which the planner lets relations through."""
+
+        def toChannel(self) -> Any:  # pyspark's name
+            return self._insecure_channel(f"unix:{spark['socket']}")
+
+        @property
+        def host(self) -> str:
+            return "mergeplan"
+
+    channel = Socket(channelOptions=[("grpc.default_authority", "localhost")])
+    channel.set(ChannelBuilder.PARAM_SESSION_ID, spark["session"])
+    builder: Any = SparkSession.builder
+    session = builder.channelBuilder(channel).create()
     session.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
-    for key, value in spark["conf"].items():
-        try:
-            session.conf.set(key, value)
-        except Exception:  # noqa: S112  # what only a start can set was set at the start
-            continue
-    if spark["catalog"]:
-        session.catalog.setCurrentCatalog(spark["catalog"])
     SparkSession._set_default_and_active_session(session)
     return session
 

@@ -20,7 +20,7 @@ from planner.isolation.probe import cannot
 from planner.isolation.profile import Profile, without
 from planner.isolation.user import OWN_USER
 
-__all__ = ["NO_ISOLATION", "Isolation", "isolated", "isolation_of"]
+__all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolated", "isolation_of"]
 SOCKET = "spark.sock"
 OPTIONS = ("-P", "-s")  # of the child's Python: its own folder and the user's own libraries are not imported from
 HINT = (

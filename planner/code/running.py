@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,9 +15,10 @@ from uuid import uuid4
 from pydantic import TypeAdapter
 
 from planner.code.host import Child, ChildFailed
+from planner.code.isolation import SOCKET
 from planner.code.messages import Executed
 from planner.code.project import CALLING, ProjectCode, checked, failure
-from planner.engine import Door, Engine
+from planner.engine import Door, Engine, Reading
 from planner.errors import MergeplanError, PlanMoved, ProjectError
 from planner.gateways import engine_of
 from planner.intervals import Interval, Timeline, batches, merge, subtract
@@ -25,6 +27,7 @@ from planner.render import no_rows
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
 MOST_IDLE = 4  # children that wait for their model's next batch
+TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
 
 
 @contextmanager
@@ -37,14 +40,38 @@ def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
         found.stop()
 
 
+@dataclass(frozen=True)
+class Worker:
+    """A child with a model's code, and its way to Spark."""
+
+    child: Child
+    door: Door
+
+    @property
+    def alive(self) -> bool:
+        """True until it was ended."""
+        return self.child.stop.alive
+
+    def stop(self) -> None:
+        """End the child, then what it left running on Spark."""
+        self.child.stop()
+        self.door.close()
+
+    def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
+        """The child's answer; it may read this much on Spark from now on. ChildFailed, Cancelled."""
+        self.door.admit(reading)
+        spark = {"socket": str(self.child.scratch / SOCKET), "session": self.door.session}
+        return self.child.ask({**request, "spark": spark}, timeout)
+
+
 @dataclass
 class Running:
     """What computes Python models: a child for each model at a time, kept for the model's next batch."""
 
     code: ProjectCode
     engine: Engine
-    _idle: dict[str, list[Child]] = field(default_factory=dict)
-    _all: list[Child] = field(default_factory=list)
+    _idle: dict[str, list[Worker]] = field(default_factory=dict)
+    _all: list[Worker] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
 
@@ -86,20 +113,22 @@ class Running:
             "end": interval.end.isoformat(),
             "execution_time": execution.isoformat(),
             "columns": [[column.name, column.type] for column in model.columns],
-            "inputs": dict(inputs or {}),
             "prefix": prefix,
-            "spark": _door(engine.door()),
         }
-        views = 0
-        child = self._take(model)
+        reading = Reading(tuple(context["tables"].values()), dict(inputs or {}), prefix)
+        left: tuple[str, ...] = ()
+        worker = self._take(model)
         try:
-            views = checked(Executed, self._asked(child, request, model)).views
+            try:
+                views = checked(Executed, self._asked(worker, request, reading, model)).views
+            finally:
+                left = worker.door.refuse()
             yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
         finally:
-            for index in range(views):
+            for view in left:
                 with suppress(MergeplanError):  # it ends with Spark, and what went wrong before says more
-                    engine.drop_view(f"global_temp.{prefix}_{index}")
-            self._give_back(model, child)
+                    engine.drop_view(view)
+            self._give_back(model, worker)
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
         """The part of a batch that all of these signals say is ready: of a model that is filled by time, unit by unit.
@@ -114,21 +143,23 @@ class Running:
             if call.name not in self.code.signals:
                 raise ProjectError(f"There is no signal `{call.name}` in the project any more.", place=model.place)
             place = self.code.signals[call.name]
+            context = self._context(model, tables)
             request = {
-                **self._context(model, tables),
+                **context,
                 "op": "signal",
                 "name": call.name,
                 "intervals": [[each.start.isoformat(), each.end.isoformat()] for each in batch],
                 "kwargs": {name: json.loads(text) for name, text in call.arguments},
-                "spark": _door(engine_of(self.engine, model.gateway).door()),
             }
-            child = self._take(model, signals=True)
+            reading = Reading((*context["tables"].values(), *_tables_named(call)))
+            worker = self._take(model, signals=True)
             try:
-                said = READY.validate_python(child.ask(request, CALLING))
+                said = READY.validate_python(worker.ask(request, reading, CALLING))
             except ChildFailed as failed:
                 raise failure(failed.wrong, place, f"The signal `{call.name}`") from None
             finally:
-                self._give_back(model, child, signals=True)
+                worker.door.refuse()
+                self._give_back(model, worker, signals=True)
             batch = _heeded(said, batch)
         return merge(batch)
 
@@ -136,9 +167,9 @@ class Running:
         """End what runs now; whoever waits for it hears Cancelled."""
         with self._lock:
             self._closed = True
-            children = list(self._all)
-        for child in children:
-            child.stop()
+            workers = list(self._all)
+        for worker in workers:
+            worker.stop()
 
     def _context(self, model: Model, tables: Mapping[str, str]) -> dict[str, Any]:
         variables = {name: json.loads(text) for name, text in model.python.variables} if model.python else {}
@@ -152,14 +183,14 @@ class Running:
             "gateway": model.gateway or self.code.gateway,
         }
 
-    def _asked(self, child: Child, request: Mapping[str, Any], model: Model) -> Any:
+    def _asked(self, worker: Worker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
         assert model.python is not None
         try:
-            return child.ask(request, None)
+            return worker.ask(request, reading, None)
         except ChildFailed as failed:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
 
-    def _take(self, model: Model, *, signals: bool = False) -> Child:
+    def _take(self, model: Model, *, signals: bool = False) -> Worker:
         key = f"{model.name} signals" if signals else model.name
         with self._lock:
             if idle := self._idle.get(key):
@@ -171,21 +202,30 @@ class Running:
             )
         except ChildFailed as failed:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+        try:
+            python = not child.isolation.required or child.isolation.functions
+            door = engine_of(self.engine, model.gateway).door(child.scratch / SOCKET, python=python)
+        except BaseException:
+            child.stop()
+            raise
+        worker = Worker(child, door)
         with self._lock:
-            self._all.append(child)
+            self._all.append(worker)
             closed = self._closed
         if closed:
-            child.stop()
+            worker.stop()
         if loaded.errors:
             raise failure(loaded.errors[0], model.place)
-        return child
+        return worker
 
-    def _give_back(self, model: Model, child: Child, *, signals: bool = False) -> None:
+    def _give_back(self, model: Model, worker: Worker, *, signals: bool = False) -> None:
         key = f"{model.name} signals" if signals else model.name
+        if not worker.alive:
+            worker.stop()
         with self._lock:
-            if child.stop.alive:
-                self._idle.setdefault(key, []).append(child)
-            idle = [(name, each) for name, children in self._idle.items() for each in children]
+            if worker.alive:
+                self._idle.setdefault(key, []).append(worker)
+            idle = [(name, each) for name, workers in self._idle.items() for each in workers]
             for name, each in idle[: max(len(idle) - MOST_IDLE, 0)]:
                 self._idle[name].remove(each)
                 each.stop()
@@ -206,5 +246,10 @@ def _heeded(said: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline)
     return tuple(each for each in batch if not subtract((each,), named))  # a unit that is ready in part is not
 
 
-def _door(door: Door) -> dict[str, Any]:
-    return {"url": door.url, "conf": dict(door.conf), "catalog": door.catalog}
+def _tables_named(call: SignalCall) -> Iterator[str]:
+    """The tables that a signal is given by name: it may read these too, for it decides on no row."""
+    for _, text in call.arguments:
+        value = json.loads(text)
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and TABLE.fullmatch(each):
+                yield each

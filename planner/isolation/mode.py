@@ -12,8 +12,10 @@ from planner.isolation.probe import cannot
 
 VARIABLE = "MERGEPLAN_ISOLATION"
 MEMORY = "MERGEPLAN_ISOLATION_MEMORY"
+FUNCTIONS = "MERGEPLAN_ISOLATION_UDF"
 HIDDEN = "MERGEPLAN_ISOLATION_HIDDEN"  # from the bot: its home, its key's file, its database's
 REQUIRED, AVAILABLE, NONE = "required", "available", "none"
+ALLOW = "allow"
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,14 @@ class Isolation:
     """What holds for project code: with `required` it is isolated or it does not run.
 
     `hidden` are files and folders that project code may not read even if they lie below a folder that it may.
-    `memory` is how many GiB a process may take.
+    `memory` is how many GiB a process may take. `functions`: those in Python may run in workers of Spark that are not
+    known to be isolated.
     """
 
     required: bool = False
     hidden: tuple[Path, ...] = ()
     memory: int = 8
+    functions: bool = False
 
     def hiding(self, path: Path) -> Isolation:
         """The same, with another file or folder hidden."""
@@ -47,5 +51,8 @@ def isolation_of(environ: Mapping[str, str]) -> Isolation:
     memory = environ.get(MEMORY, "") or "8"
     if not memory.isdecimal() or not 1 <= int(memory) <= 65_536:
         raise RequestError(f"{MEMORY} is `{memory}`.", hint="Say how many GiB project code may take, from 1 on.")
+    functions = environ.get(FUNCTIONS, "")
+    if functions not in ("", ALLOW):
+        raise RequestError(f"{FUNCTIONS} is `{functions}`.", hint=f"Say `{ALLOW}`, or leave it out.")
     hidden = tuple(Path(each) for each in environ.get(HIDDEN, "").split(os.pathsep) if each)
-    return Isolation(said == REQUIRED or (said == AVAILABLE and not cannot()), hidden, int(memory))
+    return Isolation(said == REQUIRED or (said == AVAILABLE and not cannot()), hidden, int(memory), functions == ALLOW)

@@ -42,6 +42,7 @@ class Owner:
     counter: int = 0
     token: str = ""
     warm: bool = False  # it will serve, or does
+    isolated: bool = False  # its Python workers
 
     @property
     def starting(self) -> bool:

@@ -23,6 +23,7 @@ from planner.spark.errors import WRAPPER, condition, is_spark, translated
 from planner.spark.java import profile_of
 from planner.spark.placing import Run, Spec, empty, listed, point, specs_of, specs_seen
 from planner.spark.quoting import literal, quoted
+from planner.spark.relay import Relay
 from planner.spark.session import Frame, Session, open_session
 from planner.spark.sharing import let_go, share
 from planner.spark.views import MARK, commented, creation, marked, properties_clause
@@ -301,9 +302,10 @@ class SparkEngine:
             asked = question(table, self._run(f"SELECT * FROM {name}").schema.fields, column_sets, interval)
             return asked.answer(self._run(asked.sql).collect() if asked.sets else ())
 
-    def door(self) -> Door:
-        """How another process reaches this Spark; RequestError when none can."""
-        return self._session.door()
+    def door(self, path: Path, *, python: bool) -> Door:
+        """A way for project code to this Spark, at a socket file that is made for it; with `python` its functions may
+        run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else in."""
+        return Relay(self._session.server(), path, python=python)
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read, only the partitions it needs; None when Spark cannot tell (or

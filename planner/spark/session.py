@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from uuid import uuid4
 
-from planner.engine import Connection, Door
+from planner.engine import Connection, Server
 from planner.errors import MergeplanError, QueryError, RequestError, SparkAway
 from planner.settings import shaping
 from planner.spark.catalog import WAIT, CatalogLock, Owner, driver_conf, is_embedded, session_conf, spark_folder
@@ -67,7 +67,7 @@ class Session(Protocol):
     def let_go(self) -> None:
         """End a session that was set apart."""
 
-    def door(self) -> Door:
+    def server(self) -> Server:
         """How another process reaches this Spark; RequestError when none can."""
 
     def close(self) -> None:
@@ -139,6 +139,11 @@ class ClassicSession:
             raise
 
     @property
+    def isolated(self) -> bool:
+        """True when functions in Python run in workers that are isolated."""
+        return self.jvm.workers is not None
+
+    @property
     def _scala(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
@@ -201,12 +206,12 @@ class ClassicSession:
         service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
         return int(getattr(service, "MODULE$").localPort())
 
-    def door(self) -> Door:
+    def server(self) -> Server:
         if not self._token:
             raise RequestError("this Spark was started without a door for other processes.")
         # By that name and no other pyspark sends a token without TLS.
         url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
-        return Door(url, tuple(session_conf(self._connection).items()), self._connection.catalog)
+        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.isolated)
 
     def close(self) -> None:
         try:
@@ -231,7 +236,7 @@ class ConnectSession:
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._owner, self._made_of = owner, (remote, conf, catalog, owner)
-        self._door = Door(remote, tuple(conf.items()), catalog)
+        self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else remote.split("/;")[0]
@@ -286,7 +291,8 @@ class ConnectSession:
         if self._owner is not None:
             for key in other:
                 self._set(key, wanted[key])
-            self._door = replace(self._door, conf=(*self._door.conf, *((key, wanted[key]) for key in other)))
+            also = ((key, wanted[key]) for key in other)
+            self._server = replace(self._server, conf=(*self._server.conf, *also))
         elif other:
             said = ", ".join(f"`{key}: {value}`" for key, value in sorted(other.items()))
             hint = "Write them into `config` of the gateway: they are a part of what a table's version stands for."
@@ -343,8 +349,8 @@ class ConnectSession:
             raise QueryError("the warm Spark does not count this session's jobs.")
         return int(answer)
 
-    def door(self) -> Door:
-        return self._door
+    def server(self) -> Server:
+        return self._server
 
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go

@@ -50,7 +50,8 @@ def serve_warm(
         try:
             with _counter(session) as counter:
                 port = session.connect_port()
-                lock.publish(Owner(os.getpid(), command(), port, counter, session.token, warm=True))
+                ours = Owner(os.getpid(), command(), port, counter, session.token, warm=True, isolated=session.isolated)
+                lock.publish(ours)
                 say(f"warm Spark ready on 127.0.0.1:{port} (process {os.getpid()})")
                 while not stop.wait(1.0):
                     if session.jvm.process.poll() is not None:

@@ -60,9 +60,9 @@ class Watched(Lent):
         self.seen.append((self.name, "asked", ""))
         return self._engine.fetch(sql, limit)
 
-    def door(self) -> Door:
+    def door(self, path: Path, *, python: bool) -> Door:
         self.seen.append((self.name, "let in", ""))
-        return self._engine.door()  # type: ignore[no-any-return]
+        return self._engine.door(path, python=python)  # type: ignore[no-any-return]
 
     def refresh(self, name: str) -> None:
         self.seen.append((self.name, "forgot", name.split("__")[2]))

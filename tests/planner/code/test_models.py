@@ -15,12 +15,13 @@ import pytest
 
 from planner.checks.unit_tests import run_unit_tests
 from planner.code.running import running
-from planner.engine import Door
+from planner.engine import Door, Server
 from planner.errors import Cancelled, MergeplanError, PlanMoved
 from planner.intervals import Interval
 from planner.model import Column, Kind
 from planner.project import Project, load_project, with_variables
 from planner.spark.engine import SparkEngine
+from planner.spark.relay import Relay
 from planner.state import StateStore
 from tests.planner.building import change_of
 from tests.planner.shop import FILES, NOW, applied, rows
@@ -267,8 +268,8 @@ def run(project: Project) -> None:
 class NoSpark:
     """An engine that nothing is asked of but its door."""
 
-    def door(self) -> Door:
-        return Door("sc://localhost:1")
+    def door(self, path: Path, *, python: bool) -> Door:
+        return Relay(Server("sc://localhost:1"), path, python=python)
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
