@@ -154,6 +154,7 @@ def plan(name: str) -> None:
         fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
     jobs = sum(bool(each["intervals"]) for each in found)
     state = load()
+    state.pop("torn", None)  # what a crash left half promoted is finished first
     old = state["environments"].get(name, {"revision": 0})
     revision = old["revision"] + bool(found or not old["revision"])
     tables = [each["table"] for each in found]
@@ -208,7 +209,8 @@ def main() -> None:
             {"name": name, "revision": each["revision"], "plan_id": each["plan_id"]}
             for name, each in state["environments"].items()
         ]
-        say("result", ok=True, environments=rows)
+        torn = {"pending": state["torn"]} if state.get("torn") else {}
+        say("result", ok=True, environments=rows, **torn)
     elif verb == "invalidate":
         state["environments"].pop(sys.argv[2], None)
         save(state)

@@ -18,9 +18,9 @@ import pytest
 
 from bot.inbox import Inbox
 from bot.processes import birth
-from bot.records import ProdRecord, PullRecord, State
+from bot.records import Prod, ProdRecord, PullRecord, State
 from bot.sandbox.server import Sandbox
-from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, until
+from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
 
 
 class Scene:
@@ -154,6 +154,27 @@ def test_kill_9_during_a_promotion_is_followed_by_its_end(scene: Scene) -> None:
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
     prod = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]["prod"]
     assert (prod["revision"], prod["models"]["shop.orders"]) == (2, COLUMN["models/orders.sql"])
+
+
+@pytest.mark.parametrize(("torn", "plans"), [({}, 0), ({"prod": ["shop.orders"]}, 1)])
+def test_a_prod_whose_first_promotion_was_cut_off_is_finished_and_not_adopted(
+    torn: dict[str, list[str]], plans: int, tmp_path: Path
+) -> None:
+    """Behaviour 17: a prod that stands is taken as it is, one that stands half is planned, which finishes it."""
+    home = tmp_path / "home" / SHOP
+    home.mkdir(parents=True)
+    prod = {"revision": 1, "models": {}, "plan_id": "p", "tables": []}
+    state = {"environments": {"prod": prod}, "words": {}, "history": {}, "torn": torn}
+    (home / "scripted.json").write_text(json.dumps(state))
+    bench = Bench(tmp_path)
+    try:
+        bench.populate(PROJECT)
+
+        assert bench.desk.inbox.prod(SHOP).state is Prod.READY
+        assert len(bench.calls("plan", "prod")) == plans
+        assert "torn" not in bench.planner_state() or not bench.planner_state()["torn"]
+    finally:
+        bench.stop()
 
 
 def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
