@@ -33,13 +33,13 @@ types: $(READY)
 
 # Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
-	tests/planner/test_everything.py tests/planner/test_forward_kinds.py
+	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py
 
 unit: $(READY)
 	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
 		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
 		tests/bot/test_bad_days.py $(LONG)
 
