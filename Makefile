@@ -33,7 +33,8 @@ types: $(READY)
 
 # Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
-	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_relay_ordinary.py tests/safety/test_workers.py
+	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_relay_ordinary.py \
+	tests/planner/test_kills.py tests/safety/test_workers.py
 
 # All of its tests share one service and one prod: several processes would make one each.
 ONE := tests/safety/test_isolation.py
@@ -43,7 +44,7 @@ unit: $(READY)
 	@$(if $(TESTS),,$(BIN)/pytest -q $(ONE))
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
 		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
 		tests/bot/test_bad_days.py $(LONG)
 

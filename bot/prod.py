@@ -351,12 +351,12 @@ class _ProdReconciliation:
         return _Ended(finished, outcome, row)
 
     def _ask(self, commit: str) -> EnvironmentRow | None:
-        """Prod as the planner has it, None when it was never promoted."""
+        """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
         with self.desk.project(self.checkout, commit, run_id) as folder:
             listed = self.desk.plan(self.lane.repository, self.lane.key, folder, ("environments",), run_id=run_id)
         rows = listed.outcome.environments or ()
-        return next((each for each in rows if each.name == PROD and each.revision > 0), None)
+        return next((each for each in rows if each.name == PROD and each.revision > 0 and not each.pending), None)
 
     def _promoted(self, commit: str, ended: _Ended) -> ProdRecord:
         old = self._prod()

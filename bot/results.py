@@ -187,6 +187,7 @@ class EnvironmentRow:
     name: str
     revision: int
     plan_id: str = ""
+    pending: bool = False  # a promotion of it has not come to its end: its views may be of two revisions
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,9 @@ def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
         failed=_whole(counts.get("failed")) or failed,
         audits=tuple(_audit(each) for each in audits if isinstance(each, dict)),
         problems=_problems(event for event in events if event["event"] == "error"),
-        environments=tuple(_row(each) for each in rows if isinstance(each, dict)) if isinstance(rows, list) else None,
+        environments=tuple(_row(each, result) for each in rows if isinstance(each, dict))
+        if isinstance(rows, list)
+        else None,
         warnings=_warnings(events),
     )
 
@@ -402,8 +405,9 @@ def _promotion(value: Mapping[str, Any]) -> Promotion:
     )
 
 
-def _row(value: Mapping[str, Any]) -> EnvironmentRow:
-    return EnvironmentRow(_text(value.get("name")), _whole(value.get("revision")), _text(value.get("plan_id")))
+def _row(value: Mapping[str, Any], result: Mapping[str, Any]) -> EnvironmentRow:
+    name, pending = _text(value.get("name")), _mapping(result.get("pending"))
+    return EnvironmentRow(name, _whole(value.get("revision")), _text(value.get("plan_id")), name in pending)
 
 
 def _words(value: object) -> tuple[Word, ...]:

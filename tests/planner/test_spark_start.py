@@ -125,7 +125,7 @@ def test_the_lock_outlives_its_process_until_the_inheriting_java_has_ended(home:
     with pytest.raises(Refused):
         CatalogLock(spark_folder(home)).acquire(0.1)
 
-    child.communicate(timeout=10)
+    child.communicate(timeout=120)
     again = CatalogLock(spark_folder(home))
     assert again.acquire(0)
     again.release()

@@ -42,7 +42,7 @@ with StateStore(sys.argv[1], sys.argv[2]).lease("prod", "the other one", ttl=600
 
 def until(true: Callable[[], bool]) -> None:
     """Wait for something, but not for ever."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not true():
         assert time.monotonic() < deadline, "it never came"
         threading.Event().wait(0.02)
@@ -163,13 +163,13 @@ def test_a_lease_can_be_waited_for(store: StateStore) -> None:
     def hold() -> None:
         with store.lease("prod", "first"):
             held.set()
-            let_go.wait(20)
+            let_go.wait(120)
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
-        assert held.wait(20)
+        assert held.wait(120)
         threading.Timer(0.3, let_go.set).start()
-        with store.lease("prod", "second", wait=20) as lease:
+        with store.lease("prod", "second", wait=120) as lease:
             assert lease.token == 2
 
 
@@ -223,7 +223,7 @@ def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_
     with pytest.raises(LeaseHeld, match="the other one"), store.lease("prod", "ann"):
         pass
     other.kill()
-    other.communicate(timeout=20)
+    other.communicate(timeout=120)
 
     with store.lease("prod", "ann") as lease:
         assert lease.token == 2

@@ -104,7 +104,7 @@ def test_the_test_s_git_reads_no_settings_of_this_machine() -> None:
         text=True,
         cwd="/",
         check=False,
-        timeout=10,
+        timeout=120,
     )
 
     assert "global" not in done.stdout and "system" not in done.stdout

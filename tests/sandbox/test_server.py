@@ -69,7 +69,7 @@ def test_the_command_serves_until_it_is_ended_and_keeps_git(tmp_path: Path) -> N
         with GithubIntegration(auth=Auth.AppAuth(overview["app"]["id"], key), base_url=url, retry=None) as app:
             assert app.get_app().slug == "mergeplan"
         server.terminate()
-        assert server.wait(20) == 0
+        assert server.wait(120) == 0
 
     assert overview["repositories"] == [SHOP]
     assert (tmp_path / KEY_FILE).stat().st_mode & 0o077 == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -250,14 +249,11 @@ def test_code_that_is_not_what_was_planned_is_not_run(tmp_path: Path) -> None:
 
 def test_a_run_that_is_stopped_is_cancelled(tmp_path: Path) -> None:
     project = project_with(tmp_path, model_file("import time; time.sleep(60)"))
-    began = time.monotonic()
 
     with pytest.raises(Cancelled), running(project.code, NoSpark()) as python:
         threading.Timer(1.5, python.stop).start()
         with python.rows(project.models["shop.a"], DAY, {}, NOW):
             pass
-
-    assert time.monotonic() - began < 30
 
 
 def run(project: Project) -> None:
