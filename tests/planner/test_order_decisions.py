@@ -1,4 +1,4 @@
-"""The order of rows through models: a view or an embedded model tells its readers how it is written, a table does not."""
+"""The order of rows through models: a view or an embedded model says how it is written, a table does not."""
 
 from __future__ import annotations
 
