@@ -18,7 +18,7 @@ from planner.functions import (
 )
 from planner.meaning import rules
 from planner.meaning.terms import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
-from planner.meaning.types import is_collated, is_exact, type_of
+from planner.meaning.types import PLAIN, is_collated, is_exact, type_of
 from planner.meaning.written import Way
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
@@ -43,6 +43,7 @@ _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
 CHANCE, NAMES = "chance", "names"  # what `prepare` says of a node
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
+_OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
 
@@ -102,7 +103,7 @@ class _Expression:
         if multiplies_rows(node):
             raise Opaque("a function that makes rows stands inside an expression")
         value = self._value(node)
-        if is_volatile(node) or self._picks(node, value):
+        if (is_volatile(node) and not self._is_settled(node)) or self._picks(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
             op = value.op if isinstance(value, Term) else "unsure"
             return Term(op, (*parts, *self._chance(node)), own_volatile=True)
@@ -115,6 +116,18 @@ class _Expression:
         chance = (self.reader.chance(node),) if is_chancy(node) else ()
         return (*chance, *(() if is_of_the_moment(node) else self._way()))
 
+    def _is_settled(self, node: exp.Expr) -> bool:
+        """True for a list of values that is sorted or counted at once: the order in which they came is gone.
+
+        Of values of a type of which equal ones look alike.
+        """
+        over = node.parent if isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)) else None
+        if not isinstance(over, (exp.ArraySort, exp.ArraySize)) or over.this is not node or over.expression:
+            return False
+        told = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
+        types = [type_of(self.value(each)) for each in told]
+        return all(each is not None and (each in PLAIN or each.startswith("decimal")) for each in types)
+
     def _picks(self, node: exp.Expr, value: Part) -> bool:
         """True for an aggregate that answers with one of several equal texts that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
@@ -125,9 +138,11 @@ class _Expression:
     def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
         """What an aggregate of floating point rests on beside its parts, where the query or a view says an order."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
-        return () if exact or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
+        settled = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # else it is doubtful, and counts as chance
+        return () if exact or settled or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
 
     def _value(self, node: exp.Expr) -> Value:
+        node = _respelled(node)
         if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
             if isinstance(node, (exp.Query, exp.Star)):
                 raise Opaque(type(node).__name__)
@@ -334,6 +349,7 @@ class _Expression:
             return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
         if isinstance(node, exp.Count) and _counts_rows(node):
             return Term("window function", ("Count", "rows"))
+        node = _respelled(node)
         parts = self._parts(node)
         doubtful = is_volatile(node) or self._picks(node, Term("window function", parts))
         rests = self._chance(node) if doubtful else self._rounding(node, parts)
@@ -378,6 +394,17 @@ def placed(value: Part, block: Block) -> Part:
 def has_op(value: Part, *ops: str) -> bool:
     """True when an operation stands somewhere in the value itself, subqueries aside."""
     return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
+
+
+def _respelled(node: exp.Expr) -> exp.Expr:
+    """The same function by the name that all its names share."""
+    if isinstance(node, exp.StddevSamp):
+        return exp.Stddev(this=node.this.copy())
+    if isinstance(node, exp.Any) and not isinstance(node.this, exp.Query):
+        return exp.LogicalOr(this=node.this.copy())
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and node.name.lower() in _OF_CONDITIONS:
+        return _OF_CONDITIONS[node.name.lower()](this=node.expressions[0].copy())
+    return node
 
 
 def _binds_otherwise(node: exp.Expr) -> bool:

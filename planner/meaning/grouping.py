@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from sqlglot import exp
 
@@ -21,6 +22,7 @@ _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "an
 _OF_NO_FLOAT = frozenset(
     "Year Month Day Quarter Hour TsOrDsToDate TimestampTrunc DateTrunc Lower Upper Trim Substring Length".split()
 )
+_CUBED = 5  # columns of a CUBE that are told as sets
 _SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
 _LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
 
@@ -137,7 +139,7 @@ def group_keys(
         raise Opaque("several groupings, one of them over all keys")
     sets_told = [_grouping_set(reader, each, scope) for each in sets]
     if whole:
-        return keys, Term("sets", ("then", Term(type(whole[0]).__name__, tuple(keys))))
+        return keys, Term("sets", ("then", _expanded(type(whole[0]).__name__, keys)))
     told = Term("sets", (*keys, "then", *sets_told))
     return [*keys, *(reader.value(each, scope) for each in inner)], told
 
@@ -145,10 +147,33 @@ def group_keys(
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
     """ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
     if isinstance(node, (*_SETS, exp.Tuple)):
-        return Term(type(node).__name__, tuple(_grouping_set(reader, each, scope) for each in node.expressions))
+        members = [_grouping_set(reader, each, scope) for each in node.expressions]
+        return Term("Tuple", tuple(members)) if isinstance(node, exp.Tuple) else _expanded(type(node).__name__, members)
     if isinstance(node, exp.Paren):
         return Term("Tuple", (_grouping_set(reader, node.this, scope),))
     return reader.value(node, scope)
+
+
+def _expanded(kind: str, members: Sequence[Value]) -> Value:
+    """ROLLUP and CUBE as the GROUPING SETS that they stand for, in their order, which GROUPING_ID goes by."""
+    if any(isinstance(each, Term) and each.op == "GroupingSets" for each in members):
+        return Term(kind, tuple(members))  # one inside another
+    count = len(members)
+    if kind == "GroupingSets":
+        return Term(kind, tuple(_tuple([each]) for each in members))
+    if kind == "Rollup":
+        return Term("GroupingSets", tuple(_tuple(members[:length]) for length in range(count, -1, -1)))
+    if count > _CUBED:
+        return Term(kind, tuple(members))
+    chosen = (each for length in range(count, -1, -1) for each in combinations(members, length))
+    return Term("GroupingSets", tuple(map(_tuple, chosen)))
+
+
+def _tuple(members: Sequence[Value]) -> Value:
+    flat: list[Part] = []
+    for each in members:
+        flat += each.parts if isinstance(each, Term) and each.op == "Tuple" else [each]
+    return Term("Tuple", tuple(flat))
 
 
 def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:

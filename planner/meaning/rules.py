@@ -54,6 +54,8 @@ def filters(value: Value) -> list[Value]:
 
 def _sought(value: Value) -> Value:
     """`x IN (SELECT y ...)` as a filter: there is a row of which y = x; where there is none, NULLs do not matter."""
+    if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
+        return _said_of(value)
     if not _is(value, "in query"):
         return value
     assert isinstance(value, Term)
@@ -64,6 +66,15 @@ def _sought(value: Value) -> Value:
         return value
     (column,) = query.columns.values()
     return found(query.block.kept([comparison("EQ", column, this)]))
+
+
+def _said_of(value: Term) -> Value:
+    """`b = TRUE` as a filter is `b`, and `b = FALSE` is `NOT b`: NULL leaves the row out either way."""
+    for told, other in (_values(value), _values(value)[::-1]):
+        if told in (TRUE, FALSE) and other not in (TRUE, FALSE):
+            same = (told is TRUE) is (value.op != "NEQ")
+            return other if same else negation(other) if value.op != "NullSafeEQ" else value
+    return value
 
 
 def membership(this: Value, listed: Sequence[Value]) -> Value:

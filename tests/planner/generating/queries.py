@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .data import Columns
 from .expressions import AGGREGATES, CHANCES, GROUPABLE, VALUES, WINDOWS, Scope, Source, condition, filled, value
+from .ordered import order_taken
 from .sources import Relations, from_clause, subquery_condition
 
 
@@ -51,7 +52,7 @@ def query(scope: Scope, relations: Relations, depth: int = 2) -> Query:
 def body(scope: Scope, relations: Relations, depth: int) -> Query:
     """A SELECT of some shape, or a set operation."""
     shapes = (plain, plain, plain, plain, starred, grouped, grouped, total, distinct, united, limited, generating,
-              pivoted, hashed, lateral_aliases)  # fmt: skip
+              pivoted, hashed, lateral_aliases, ordered, ordered)  # fmt: skip
     return scope.rng.choice(shapes)(scope, relations, depth)
 
 
@@ -230,6 +231,11 @@ def limited(scope: Scope, relations: Relations, depth: int) -> Query:
     order = ", ".join(f"{number}{scope.rng.choice(('', ' DESC'))}" for number, _ in enumerate(found, 1))
     sql = f"SELECT {listed(found)} FROM {text}{where(inner, relations)} ORDER BY {order}"
     return Query(f"{sql} LIMIT {scope.rng.choice('2345')}", kinds(found))
+
+
+def ordered(scope: Scope, relations: Relations, depth: int) -> Query:
+    """What takes rows by the order in which they come."""
+    return Query(*order_taken(scope, relations, min(depth, 1), query))
 
 
 def generating(scope: Scope, relations: Relations, depth: int) -> Query:

@@ -34,11 +34,26 @@ class Content:
 
     def projected(self, columns: Sequence[str]) -> list[str]:
         """The rows with these columns only, sorted."""
-        rows = (json.loads(row, parse_float=str, parse_int=str) for row in self.rows)
-        return sorted(json.dumps([row[column] for column in columns]) for row in rows)
+        return sorted(_cells(row, columns) for row in self.rows)
+
+    def lying_as(self, other: Content) -> Content:
+        """The same rows in the order of another table's, told by the columns in which both hold the same."""
+        shared = [name for name, kind in self.types.items() if other.types.get(name) == kind]
+        shared = [name for name in shared if self.projected([name]) == other.projected([name])]
+        if not shared or self.projected(shared) != other.projected(shared):
+            return self
+        waiting: dict[str, list[str]] = {}
+        for row in self.rows:
+            waiting.setdefault(_cells(row, shared), []).append(row)
+        return Content(self.type, tuple(waiting[_cells(row, shared)].pop(0) for row in other.rows))
 
     def same(self, other: Content) -> bool:
         return self.type == other.type and sorted(self.rows) == sorted(other.rows)
+
+
+def _cells(row: str, columns: Sequence[str]) -> str:
+    values = json.loads(row, parse_float=str, parse_int=str)
+    return json.dumps([values[column] for column in columns])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from planner.errors import ProjectError, ProjectErrors
 from planner.reading.faithful import spark_text
 from tests.planner.generating.data import Columns
 
-from . import changing, equivalent, mistaking, nearly, rewording
+from . import changing, equivalent, mistaking, nearly, ordering, rewording
 from .trees import Edited, query_of
 
 Edit = Callable[[Edited], bool]
@@ -20,8 +20,9 @@ FAMILIES: Mapping[str, tuple[Edit, ...]] = {
     "nearly": nearly.EDITS + mistaking.EDITS,
     "adding": changing.ADDING,
     "changing": changing.EDITS,
+    "ordering": ordering.EDITS,
 }
-WEIGHTS = (3, 3, 2, 2)
+WEIGHTS = (3, 3, 2, 2, 3)
 COMMON = frozenset(
     """table_as_cte rename_alias true_added swapped_operands wrapped_table unused_cte mirrored ordered other_column
     captured literal_changed distinct_or_not connected_otherwise""".split()
