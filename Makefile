@@ -40,7 +40,7 @@ unit: $(READY)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
-		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
+		tests/planner/test_soundness_settings.py tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
 		tests/bot/test_bad_days.py $(LONG)
 
 bench: $(READY)
