@@ -40,7 +40,7 @@ def _seed(model: Model) -> Meaning:
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
     return Meaning(
-        _mark("seed", str(model.seed.rows), *_computed_under(model)),
+        _mark("seed", str(model.seed.rows), *(["stamp", model.stamp] if model.stamp else []), *_computed_under(model)),
         tuple((name, _mark("cells", cells.get(name, model.seed.digest))) for name in names),
     )
 

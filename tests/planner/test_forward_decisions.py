@@ -207,3 +207,19 @@ def test_files_are_read_as_a_wider_type_and_as_no_other(wider: str) -> None:
     assert is_wider(old, new)
     assert not is_wider(new, old)
     assert not is_wider(old, "string")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("decimal(10,2)", "decimal(10,4)"),  # two whole digits fewer
+        ("decimal(10,2)", "decimal(12,5)"),
+        ("decimal(10,2)", "decimal(12,1)"),
+        ("int", "decimal(10,1)"),
+        ("bigint", "decimal(19,0)"),
+        ("bigint", "double"),
+        ("decimal(10,2)", "double"),
+    ],
+)
+def test_a_type_with_fewer_digits_on_either_side_is_not_wider(old: str, new: str) -> None:
+    assert not is_wider(old, new)

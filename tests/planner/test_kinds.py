@@ -129,6 +129,8 @@ def test_another_layout_copies_the_table_with_its_history(changed: dict[str, Any
 
     (change,) = plan.changes
     assert (change.rule, change.copies == change.missing, plan.blockers) == ("layout-changed", True, ())
+    old = prod.snapshots["s.t"]
+    assert plan.relies[old.table] == loaded.of(old)  # a restatement of what is copied from would be lost
 
 
 def test_partitions_say_which_rows_stay_where_batches_replace_them() -> None:

@@ -182,3 +182,16 @@ def test_a_run_leaves_prods_table_alone_where_it_would_read_other_tables() -> No
 
     assert [change.name for change in run.changes] == ["s.days"]
     assert {change.name for change in build_run(prod, both, Window(day("2026-01-15")), prod).changes} >= {"s.total"}
+
+
+def test_a_plan_that_only_shows_more_views_promotes() -> None:
+    models = project(model("s.a", "SELECT 1 AS id"), model("s.b", "SELECT 2 AS id"))
+    prod, loaded = promoted(models)
+    some = planned(models, Environment("dev"), prod, loaded).new
+    dev = Environment("dev", some.snapshots, some.views, 1, "p1", NOW)
+
+    again = planned(models, dev, prod, loaded)
+    every = planned(models, dev, prod, loaded, include_unmodified=True)
+
+    assert (again.promotes, again.is_empty) == (False, True)
+    assert (every.promotes, every.is_empty, every.is_virtual) == (True, False, True)

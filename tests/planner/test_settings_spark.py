@@ -40,7 +40,8 @@ with engine.beside(("SET TIME ZONE 'UTC'", "SET spark.sql.ansi.enabled = true"),
 told["seed"] = [row[0].isoformat() for row in engine.fetch("SELECT at FROM s.seed").rows]
 told["instant"] = [row[0].isoformat() for row in engine.fetch("SELECT timestamp_seconds(0)").rows]
 ours.edit("config.yaml", "America/New_York", "UTC")
-told["to UTC"] = {m["name"]: [m["category"], m["rule"]] for m in ours("plan", "dev", "--skip-backfill", "--output", "json").result["plan"]["models"]}
+again = ours("plan", "dev", "--skip-backfill", "--output", "json").result["plan"]
+told["to UTC"] = {each["name"]: [each["category"], each["rule"]] for each in again["models"]}
 
 url = engine.door().url
 def connected(conf, owner=None):
