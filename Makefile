@@ -41,6 +41,7 @@ unit: $(READY)
 prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 $(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py \
 		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
+		tests/planner/test_written_and_run.py \
 		tests/bot/test_bad_days.py $(LONG)
 
 bench: $(READY)

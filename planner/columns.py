@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
@@ -26,6 +25,7 @@ from planner.meaning.stretch import Stretched, bounded, stretched
 from planner.meaning.terms import Opaque, Relation
 from planner.meaning.types import type_of
 from planner.model import Model
+from planner.parsing import FAILURES, tree_of
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,14 @@ def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Sha
 
 @lru_cache(maxsize=8192)
 def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
-    tree = prepared(sqlglot.parse_one(sql, dialect="spark"))
+    try:
+        return _read(sql, given, time_column)
+    except FAILURES:  # what sqlglot cannot follow is judged by its text
+        return Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
+
+
+def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
+    tree = prepared(tree_of(sql))
     names = tables_of(tree)
     parents = {name: Parent(None) for name in names} | {name: parent for name, parent in given if name in names}
     schemas = {name: parent.columns for name, parent in parents.items()}
@@ -115,14 +122,15 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """The shape of a model's query over its parents.
 
-    Where statements run before it that may change what it returns, or where it reads itself, so that a row depends on
-    all that was there before, no column of it can be followed.
+    Where statements run before it that may change what it returns, where it reads itself, so that a row depends on all
+    that was there before, or where the parser misreads it, no column of it can be followed.
     """
     own = _itself(model, parents) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column)
-    if not model.shaping and not own:
+    if not model.shaping and not own and not model.misread:
         return shape
     text = Digests().of("after statements", repr(model.shaping), shape.text) if model.shaping else shape.text
+    text = Digests().of("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     return Shape(shape.known, text, shape.columns, reads=every, unresolved=None if model.shaping else shape.unresolved)
 
