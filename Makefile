@@ -44,9 +44,10 @@ unit: $(READY)
 	@$(if $(TESTS),,$(BIN)/pytest -q $(ONE))
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_FUNCTIONS=all $(BIN)/pytest -n 2 --dist worksteal \
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 $(BIN)/pytest -n 2 --dist worksteal \
 		tests/planner/test_soundness.py tests/planner/test_soundness_settings.py tests/planner/test_forward_soundness.py \
 		tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
+		tests/planner/test_written_and_run.py \
 		tests/bot/test_bad_days.py $(LONG)
 
 bench: $(READY)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
@@ -28,6 +27,7 @@ from planner.meaning.terms import Opaque, Relation, Term
 from planner.meaning.types import told_type
 from planner.meaning.written import order_of
 from planner.model import Model
+from planner.parsing import FAILURES, tree_of
 from planner.settings import TIME_ZONE
 
 # Settings that shape rows and that no rule rests on: any two spellings that it calls one are one in any time zone.
@@ -119,7 +119,14 @@ def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Sha
 
 @lru_cache(maxsize=8192)
 def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
-    tree = prepared(sqlglot.parse_one(sql, dialect="spark"))
+    try:
+        return _read(sql, given, time_column)
+    except FAILURES:  # what sqlglot cannot follow is judged by its text
+        return Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
+
+
+def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
+    tree = prepared(tree_of(sql))
     names = tables_of(tree)
     parents = {name: Parent(None) for name in names} | {name: parent for name, parent in given if name in names}
     schemas = {name: parent.columns for name, parent in parents.items()}
@@ -136,23 +143,24 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """The shape of a model's query over its parents.
 
-    Where statements run before it that may change what it returns, or where it reads itself, so that a row depends on
-    all that was there before, no column of it can be followed. Statements, and settings of Spark, may make two of two
-    spellings that are one by our rules: there a query is what is written, and nothing else.
+    Where statements run before it that may change what it returns, where it reads itself, so that a row depends on all
+    that was there before, or where the parser misreads it, no column of it can be followed. Statements, and settings of
+    Spark, may make two of two spellings that are one by our rules: there a query is what is written, and nothing else.
     """
     own = _itself(model, parents) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column)
     ruled = not model.shaping and all(key in RULED for key, _ in model.settings)
-    if ruled and not own:
+    if ruled and not own and not model.misread:
         return shape
     text = shape.text if ruled else Digests().of("as written", repr(model.shaping), _as_written(model.sql))
+    text = Digests().of("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if ruled else None)
 
 
 @lru_cache(maxsize=8192)
 def _as_written(sql: str) -> str:
-    return _text(sqlglot.parse_one(sql, dialect="spark"))
+    return _text(tree_of(sql))
 
 
 def _itself(model: Model, parents: Mapping[str, Parent]) -> dict[str, Parent]:

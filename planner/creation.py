@@ -11,9 +11,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Protocol
 
+from sqlglot import exp
+
 from planner.change import Change
 from planner.engine import Engine, Table, time_partitioning
-from planner.errors import PlanMoved, ProjectError, QueryError
+from planner.errors import Place, PlanMoved, ProjectError, QueryError
 from planner.events import Emit, TableCreated
 from planner.forward import blocker_of, is_wider, schema_findings, settled
 from planner.gateways import engine_of
@@ -22,8 +24,9 @@ from planner.marks import as_recorded
 from planner.merging.merge import merged
 from planner.model import Column, Kind, Model, SignalCall
 from planner.partitioning import BATCH, check_columns, parts_of
+from planner.reading.macros import spark_tree
 from planner.reading.scope import CREATING
-from planner.render import beside, no_rows, render
+from planner.render import beside, no_rows, render, written_at
 from planner.schedule import ONCE
 from planner.selfreading import nothing, own_columns
 from planner.snapshot import Snapshot
@@ -75,6 +78,10 @@ class Layout:
             return no_rows(model.columns)
         tables = {**self.tables, model.name: own} if own else self.tables
         return render(model, tables, self.embedded, interval, self.now)
+
+    def written_at(self, model: Model, error: QueryError) -> Place | None:
+        """Where in the model's file stands what Spark refuses in its query; None when that is not known."""
+        return written_at(model, self.tables, self.embedded, error.line, error.column)
 
     def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
         """The statements that run before and after a model's query, at a stage."""
@@ -321,9 +328,12 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
     else:
         before, _ = layout.beside(snapshot, CREATING, ONCE[0])
         own = engine_of(engine, model.gateway)
-        with at_model(model), own.beside(before, ()):
+        with at_model(model, layout), own.beside(before, ()):
             itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
-            found = _declared(model, own.schema(layout.query(model, ONCE[0], itself)))
+            sql = layout.query(model, ONCE[0], itself)
+            found = _declared(model, own.schema(sql))
+            if model.sql:
+                checked_reads(model, own, sql)
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, found)
@@ -350,14 +360,25 @@ def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
 
 
 @contextmanager
-def at_model(model: Model) -> Iterator[None]:
-    """A QueryError from within is one at the model's file."""
+def at_model(model: Model, layout: Layout | None = None) -> Iterator[None]:
+    """A QueryError from within is one at the model's file; with the layout, which knows the text that ran, at the line
+    and the column of its query."""
     try:
         yield
     except QueryError as error:
         if error.place is None:
-            error.place = model.place
+            error.place = (layout.written_at(model, error) if layout else None) or model.place
         raise
+
+
+def checked_reads(model: Model, engine: Engine, sql: str) -> None:
+    """ProjectError where Spark would read a table that the parser did not see: nobody would know that it is read."""
+    told = engine.reads(sql)
+    seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
+    if told is None or (unseen := sorted(told - seen)):
+        what = f"`{unseen[0]}`" if told is not None else "more than it names"
+        message = f"Spark reads {what} in the query of {model.name}, which mergeplan does not."
+        raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 
 
 def _schemas(snapshots: Iterable[Snapshot]) -> list[str]:

@@ -197,6 +197,13 @@ class Engine(Protocol):
     def schema(self, sql: str) -> tuple[Column, ...]:
         """The columns a query would return; nothing is run."""
 
+    def reads(self, sql: str) -> frozenset[str] | None:
+        """The names that Spark's own parser finds a query to read from, in lower case: tables, CTEs, temporary views.
+
+        None where this Spark tells it only once all of them are there, and they are not. QueryError where the parser
+        refuses the query.
+        """
+
     def create_table(self, table: Table) -> None:
         """Create the schema and the empty table; existing ones stay as they are."""
 

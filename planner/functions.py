@@ -12,7 +12,8 @@ from sqlglot import exp
 
 _CLOCK = re.compile(r"\s*(now|today|yesterday|tomorrow|\d{1,2}:\d)", re.IGNORECASE)
 SCALARS = frozenset(
-    """isnotnull isnull regexp bin bround conv e expm1 hypot log1p pmod positive try_mod shiftrightunsigned date_part
+    """log10 log2 array_size unix_date get_json_object to_date date_format
+    isnotnull isnull regexp bin bround conv e expm1 hypot log1p pmod positive try_mod shiftrightunsigned date_part
     datepart make_date make_dt_interval make_time make_timestamp_ltz make_timestamp_ntz make_ym_interval
     timestamp_micros timestamp_millis timestamp_seconds to_time to_timestamp_ltz to_timestamp_ntz try_make_interval
     try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz try_to_date try_to_time try_to_timestamp weekday

@@ -274,7 +274,7 @@ def _verbs(touched: Columns) -> str:
 
 def body(model: Model) -> str:
     """What returns the rows: a query, or code."""
-    return model.python.digest if model.python else model.sql
+    return model.python.digest if model.python else model.sql + model.misread
 
 
 def row_settings(model: Model) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -125,6 +125,8 @@ class Statement:
     makes: str = ""
     harmless: bool = False  # it cannot change rows
     stages: tuple[str, ...] = ("creating", "evaluating")  # when it runs: before the table is there, with each batch
+    text: str = field(default="", repr=False)  # the query as it runs: see Model
+    misread: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,10 @@ class SignalCall:
 class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
-    `sql` is the query in Spark SQL; the only macros left in it are dates (`@start_ds`, ...). It is '' for seeds,
-    external models and those in Python. `source` is the text as the person wrote it (for diffs and for finding lines).
+    `sql` is the query in Spark SQL, as the parser writes it, by which the model is judged; the only macros left in it
+    are dates (`@start_ds`, ...). It is '' for seeds, external models and those in Python. `text` is the same query as
+    it runs: the person's own words, on the lines where they stand. `source` is all of the file (for diffs and for
+    finding lines).
     """
 
     name: str  # "schema.table", lower case
@@ -160,6 +164,9 @@ class Model:
     line: int  # of the MODEL block, 1-based
     source: str
     sql: str = ""
+    text: str = ""  # '' for what is no SQL of Spark's as it stands: there `sql` runs
+    text_line: int = 0  # where the text begins in the file
+    misread: str = ""  # what the text says and the parser's tree does not, so that no edit of it is overlooked
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself

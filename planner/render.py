@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
+from planner.errors import Place
 from planner.intervals import Interval
 from planner.model import Column, Model, Statement
 from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.names import table_key
+from planner.reading.splicing import alias_of, aliases_of, applied, key_of, origin, short_alias, spliced, splices
 
 _NAMES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|@(\w+)")
-# what Spark does not take as the bare alias of a table
-_FROM_WORDS = frozenset(
-    """anti cross except exists full inner intersect join lateral left minus natural on right semi union
-    using""".split()
-)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CARRIED = ("joins", "laterals", "pivots", "sample")
 
 
@@ -36,7 +33,49 @@ def render(
     `tables` maps a name to its table, or to a whole query in brackets; a name it lacks stays as it is. Without an
     interval the dates are those of 1970-01-01, for dry runs.
     """
-    return spark_text(rendered(model.sql, tables, embedded, dates(interval, execution)))
+    return query_of(model, tables, embedded, dates(interval, execution))
+
+
+def query_of(
+    model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+) -> str:
+    """The model's query as it runs: its own text, or, of what is no SQL of Spark's as it stands, what is made of its
+    tree. Each `@name` is what `values` says."""
+    if not model.text:
+        return spark_text(rendered(model.sql, tables, embedded, values))
+    return spliced(model.text, _given(model.text, tables, embedded, values), values)
+
+
+def written_at(
+    model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], line: int, column: int
+) -> Place | None:
+    """Where in the model's file stands what Spark found at a line and a column of `render` without an interval; None
+    when that is not known."""
+    if not model.text or not line:
+        return None
+    values = dates(None, _EPOCH)
+    changes = splices(model.text, _given(model.text, tables, embedded, values), values)
+    lines = applied(model.text, changes).split("\n")
+    at = origin(changes, sum(len(each) + 1 for each in lines[: line - 1]) + max(column - 1, 0))
+    before = model.text[:at]
+    return Place(model.path, model.text_line + before.count("\n"), _column(model, before) if column else 0)
+
+
+def _column(model: Model, before: str) -> int:
+    """The column at which the text goes on after this; 0 where the file's line reads otherwise, because of a macro."""
+    line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
+    text, file = model.text.split("\n")[line], model.source.split("\n")
+    there = file[model.text_line - 1 + line] if model.text_line + line <= len(file) else ""
+    word = re.match(r"\w+|.", text[column:])
+    return column + 1 if word and there.startswith(word[0], column) else 0
+
+
+def _given(
+    text: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+) -> Mapping[str, str]:
+    """The tables, and each embedded model that a text reads as its own text in brackets."""
+    read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded.keys() - tables.keys()
+    return {**tables, **{name: f"({query_of(embedded[name], tables, embedded, values)})" for name in read}}
 
 
 def no_rows(columns: Iterable[Column]) -> str:
@@ -70,9 +109,13 @@ def beside(
     def text(match: re.Match[str]) -> str:
         return known.get(match[1].lower(), match[0]) if match[1] else match[0]
 
+    def query(each: Statement) -> str:
+        if not each.text:
+            return spark_text(rendered(each.query, tables, embedded, values))
+        return spliced(each.text, _given(each.text, tables, embedded, values), values)
+
     return tuple(
-        _NAMES.sub(text, each.head)
-        + (f" {spark_text(rendered(each.query, tables, embedded, values))}" if each.query else "")
+        _NAMES.sub(text, each.head) + (f" {query(each)}" if each.query else "")
         for each in statements
         if stage in each.stages
     )
@@ -98,7 +141,7 @@ def _inlined(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
     for table in list(tree.find_all(exp.Table)):
         view = views.get(table.name.lower()) if not table.db and table.name.lower() not in own else None
         if view is not None:
-            alias = table.args.get("alias") or exp.TableAlias(this=_alias(table.name))
+            alias = table.args.get("alias") or exp.TableAlias(this=short_alias(table.name))
             carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
             table.replace(exp.Subquery(this=view.copy(), alias=alias, **carried))
     return tree
@@ -119,18 +162,13 @@ def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 
 
 def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded: Mapping[str, Model]) -> None:
-    aliases: dict[int, dict[str, str]] = {}
+    replaced = {**tables, **{name: "" for name in embedded if name not in tables}}
+    aliases = aliases_of(tree, replaced)
     found = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
-    short = Counter((id(select), table.name) for table, _, select in found if not table.alias)
     for table, key, select in found:
-        if key not in embedded and tables.get(key, key) == key:
-            continue
-        alias = table.alias or table.name
-        if not table.alias:
-            # two tables of one FROM may have the same short name
-            alias = f"{table.db}__{table.name}" if short[id(select), table.name] > 1 else table.name
-            aliases.setdefault(id(select), {})[key] = alias
-        _replace_table(table, key, alias, tables, embedded)
+        if replaced.get(key, key) != key:
+            alias = table.alias or aliases.get(id(select), {}).get(key, table.name)
+            _replace_table(table, key, alias, tables, embedded)
     if aliases:
         _requalify(tree, aliases)
 
@@ -149,41 +187,23 @@ def _replace_table(
         table.set("db", exp.to_identifier(schema))
         table.set("this", exp.to_identifier(name))
         if not table.alias:
-            table.set("alias", exp.TableAlias(this=_alias(alias)))
+            table.set("alias", exp.TableAlias(this=short_alias(alias)))
         return
-    given = table.args.get("alias") or exp.TableAlias(this=_alias(alias))
+    given = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
     carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
     table.replace(exp.Subquery(this=inner, alias=given, **carried))
-
-
-def _alias(name: str) -> exp.Identifier:
-    """A table's short name as its alias; in backticks where Spark would read it as the next part of FROM."""
-    return exp.to_identifier(name, quoted=True if name.lower() in _FROM_WORDS else None)
 
 
 def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
     """`schema.table.column` becomes `alias.column`, by the nearest SELECT that reads that table without an alias."""
     for column in list(tree.find_all(exp.Column)):
-        parts = [part.name.lower() for part in column.parts]
-        for key, dropped in ((".".join(parts[0:2]), 2), (".".join(parts[1:3]), 3)):
-            alias = _alias_of(column, key, aliases) if len(parts) > dropped else None
-            if alias is not None:
-                _drop_schema(column, alias, dropped)
-                break
+        if found := alias_of(column, aliases):
+            _drop_schema(column, *found)
 
 
 def _drop_schema(column: exp.Column, alias: str, dropped: int) -> None:
     rest = column.parts[dropped:]
     column.set("catalog", None)
-    column.set("db", _alias(alias) if len(rest) > 1 else None)
-    column.set("table", rest[0].copy() if len(rest) > 1 else _alias(alias))
+    column.set("db", short_alias(alias) if len(rest) > 1 else None)
+    column.set("table", rest[0].copy() if len(rest) > 1 else short_alias(alias))
     column.set("this", rest[-1])
-
-
-def _alias_of(column: exp.Column, key: str, aliases: Mapping[int, Mapping[str, str]]) -> str | None:
-    node = column.find_ancestor(exp.Select)
-    while node is not None:
-        if key in aliases.get(id(node), {}):
-            return aliases[id(node)][key]
-        node = node.find_ancestor(exp.Select)
-    return None

@@ -25,7 +25,7 @@ from planner.reading.macros import dates, spark_tree
 from planner.reading.names import name_tables
 from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
 from planner.reading.testcase import Relation, UnitTest
-from planner.render import rendered, with_views_inlined
+from planner.render import query_of, rendered, with_views_inlined
 from planner.selfreading import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -194,8 +194,8 @@ def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, 
         model = with_variables(project, model, dict(test.variables))
     if not model.sql:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
-    tree = _query(project, model, test, schemas)
-    wanted = [] if test.query is None else [("query", spark_text(tree), test.query)]
+    tree, sql = _query(project, model, test, schemas)
+    wanted = [] if test.query is None else [("query", sql, test.query)]
     wanted += [(name, _cte(tree, name, test), relation) for name, relation in test.ctes.items()]
     return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
 
@@ -222,8 +222,11 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> exp.Expr:
-    """The model's query over the given rows, at the given time."""
+def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
+    """The model's query over the given rows, at the given time: as a tree, and as it runs.
+
+    Where temporary views or another moment must be put into it, it runs as the tree is written.
+    """
     reads = _reads(project, model)
     for name in test.inputs:
         if name not in reads:
@@ -238,7 +241,11 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
     values = dates(interval, execution)
     tree = rendered(model.sql, tables, project.embedded, values)
     tree = with_views_inlined(tree, model, tables, project.embedded, values)
-    return _frozen(tree, test.execution_time) if test.execution_time else tree
+    if test.execution_time:
+        tree = _frozen(tree, test.execution_time)
+    if test.execution_time or any(each.makes for each in model.pre_statements):
+        return tree, spark_text(tree)
+    return tree, query_of(model, tables, project.embedded, values)
 
 
 def _reads(project: Project, model: Model) -> set[str]:
@@ -347,8 +354,7 @@ class _Schemas:
 
         def ask(own: Mapping[str, str]) -> tuple[Column, ...]:
             given = {**tables, **own}
-            sql = spark_text(rendered(model.sql, given, self._project.embedded, dates(None, _EPOCH)))
-            return self._engine.schema(sql)
+            return self._engine.schema(query_of(model, given, self._project.embedded, dates(None, _EPOCH)))
 
         try:
             if model.reads_itself:

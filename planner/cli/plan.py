@@ -28,11 +28,13 @@ from planner.cli.planning import (
 from planner.cli.running import LEASE_WAIT, Output, carried_out, estimates, then_run, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
+from planner.creation import Layout
 from planner.environment import PROD, view_changes, views_of
 from planner.errors import MergeplanError, Refused
 from planner.executor import Outcome
 from planner.plan import Plan
 from planner.state import Action, StateStore
+from planner.syntax import check_syntax
 
 MORE = ("min_intervals", "no_gaps", "empty_backfill", "include_unmodified", "diff_rendered", "ignore_cron")
 
@@ -147,6 +149,8 @@ def plan(
         planned = _planned(work, asked, out, skip_tests=flags["skip_tests"])
         if flags["explain"]:
             return _explained(work, out, planned)
+        if not planned.blockers and (flags["auto_apply"] or work.has_engine):
+            _check_syntax(work, planned)
         out.plan(planned, estimates(work, planned))
         after = partial(then_run, work, asked.environment, out) if flags["then_run"] else None
         if planned.is_empty and flags["auto_apply"] and not planned.blockers:
@@ -194,6 +198,12 @@ def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) ->
     if not skip_tests:
         _run_tests(work, out)
     return planned_for(work, asked, work.models) if work.strangers else planned
+
+
+def _check_syntax(work: Workspace, planned: Plan) -> None:
+    """What Spark cannot parse ends the verb before a plan is shown that could not be carried out."""
+    if planned.changes:
+        check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
 
 
 def _explained(work: Workspace, out: Output, planned: Plan) -> int:

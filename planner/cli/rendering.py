@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,12 @@ from planner.model import Model
 from planner.reading.faithful import SPARK
 from planner.reading.formatting import pretty
 from planner.reading.macros import spark_tree
-from planner.reading.sqltext import checked_dialect, did_you_mean
+from planner.reading.misreading import differ
+from planner.reading.sqltext import Source, checked_dialect, did_you_mean, tokenize
 from planner.render import render as rendered
 from planner.selection import select
+
+_BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,20 @@ def _audits(work: Workspace, asked: Asked) -> Iterator[str]:
 
 def _written(sql: str, dialect: str, *, in_one_line: bool) -> str:
     if dialect in SPARK:
-        return sql if in_one_line else pretty(spark_tree(sql), dialect)
+        return _in_one_line(sql) if in_one_line else _laid_out(sql, dialect)
     return sqlglot.parse_one(sql, dialect="spark").sql(dialect=dialect, pretty=not in_one_line)
+
+
+def _in_one_line(sql: str) -> str:
+    """The text as it runs; a line's end inside a quoted text stays."""
+    return _BLANKS.sub(lambda match: " " if match[0].isspace() else match[0], sql).strip()
+
+
+def _laid_out(sql: str, dialect: str) -> str:
+    """The query laid out, or as it stands where its words would be others."""
+    text = pretty(spark_tree(sql), dialect)
+    before, after = (tokenize(Source("", each, dialect)) for each in (sql, text))
+    return sql.strip() if differ(before, after) else text
 
 
 def _dialect(name: str) -> str:

@@ -147,7 +147,7 @@ class _Expression:
             if isinstance(node, (exp.Query, exp.Star)):
                 raise Opaque(type(node).__name__)
             return self._plain(node)
-        if _binds_otherwise(node):
+        if binds_otherwise(node):
             raise Opaque("operators that not everybody reads in the same order")
         match node:
             case exp.Paren() | exp.Alias():
@@ -407,7 +407,7 @@ def _respelled(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _binds_otherwise(node: exp.Expr) -> bool:
+def binds_otherwise(node: exp.Expr) -> bool:
     """True where Spark's order of operators is not the parser's: `||` beside `+`, one bit operator beside another, a
     comparison of a comparison, without parentheses."""
     operands = [each for each in (node.args.get("this"), node.args.get("expression")) if isinstance(each, exp.Expr)]

@@ -6,25 +6,19 @@ A query runs as we write it. Left alone, `PERCENTILE_CONT` would come out as `PE
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
-from sqlglot.generators.spark import SparkGenerator
 from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.parsing import KeepingGenerator
 
 SPARK = ("spark", "databricks")
 
 
-class _Generator(SparkGenerator):
-    """Leaves each WITH where it stands: moved to the top, as for Hive, two of one name would meet."""
-
-    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
-
-
 def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL."""
-    return str(_Generator(dialect="spark", comments=False, unsupported_level=unsupported).generate(tree))
+    return str(KeepingGenerator(dialect="spark", comments=False, unsupported_level=unsupported).generate(tree))
 
 
 def kept_calls(tree: exp.Expr, dialect: str) -> exp.Expr:

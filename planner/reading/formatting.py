@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.reading.header_format import COMMENT, comment_texts, header_text
+from planner.reading.misreading import differ
 from planner.reading.sqltext import CLOSE, Source, Tokens, closing, opened, parsed, tokenize
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
@@ -142,6 +143,8 @@ def _query_text(source: Source, masked: tuple[str, list[tuple[str, str]]], style
     again = _read_again(text, source)
     if again is None or _nodes(again, style) != _nodes(tree, style) or _beside(again) != _beside(tree):
         raise _Left("its query would be read otherwise")
+    if source.dialect == "spark" and differ(tokenize(own), tokenize(Source(source.path, text, source.dialect))):
+        raise _Left("its words would be others")
     return _unmasked(text, macros)
 
 

@@ -56,8 +56,9 @@ def name_tables(tree: exp.Expr, source: Source, tokens: Tokens, temporary: froze
     return found
 
 
-def name_outputs(tree: exp.Query) -> None:
-    """Give each unnamed output of a query the name `_col_N` (N from 0), or its column's where it is a mere cast of one.
+def name_outputs(tree: exp.Query) -> dict[int, str]:
+    """Give each unnamed output of a query the name `_col_N` (N from 0), or its column's where it is a mere cast of one;
+    returns the names that were given, by number.
 
     Spark would call it after its text, `(2 + 3)`, which no table can have for a column and which changes with a blank.
     What returns several columns (`inline`, `posexplode`, `*`) is left to Spark.
@@ -65,8 +66,9 @@ def name_outputs(tree: exp.Query) -> None:
     first = tree
     while isinstance(first, (exp.SetOperation, exp.Subquery)):
         first = first.this
+    given: dict[int, str] = {}
     if not isinstance(first, exp.Select):
-        return
+        return given
     for number, output in enumerate(first.expressions):
         named = isinstance(output, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or output.is_star
         if (
@@ -80,6 +82,8 @@ def name_outputs(tree: exp.Query) -> None:
             inner = inner.this
         name = inner.name if isinstance(inner, exp.Column) else f"_col_{number}"
         output.replace(exp.alias_(output.copy(), name, quoted=True))
+        given[number] = name
+    return given
 
 
 def table_key(table: exp.Table) -> str:

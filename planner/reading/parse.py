@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
 from planner.model import Audit, Kind, Model
+from planner.parsing import FAILURES
 from planner.reading.audits import read_audits
 from planner.reading.blocks import begins, block_statements, dated, spark_query, table_names
 from planner.reading.blueprints import blueprints, held_out
@@ -26,6 +27,7 @@ from planner.reading.general import Defaults as Defaults
 from planner.reading.incremental import reading_itself
 from planner.reading.kinds import cron, with_kind
 from planner.reading.macros import Scope, check_places, expand_block, spark_tree
+from planner.reading.misreading import misread
 from planner.reading.names import model_name, name_outputs, name_tables
 from planner.reading.properties import (
     Property,
@@ -47,7 +49,9 @@ from planner.reading.properties import (
 )
 from planner.reading.schedules import unit, unit_error, zone
 from planner.reading.signals import signal_calls
-from planner.reading.sqltext import Source, Tokens, did_you_mean, opened, parsed, tokenize
+from planner.reading.splicing import is_placed, reads_as
+from planner.reading.sqltext import Source, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
+from planner.reading.verbatim import named, verbatim
 
 LATER = """session_properties physical_version default_catalog
     table_properties project""".split()
@@ -117,7 +121,7 @@ def _with_body(
         raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
     if body.query is None:
         return model
-    return _without_kept(_with_query(model, body.query, body))
+    return _with_query(model, body.query, body)
 
 
 def _around(source: Source, held: Mapping[str, Property], general: Around) -> Around:
@@ -240,19 +244,35 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
 
 
 def _with_query(model: Model, part: Part, body: Body) -> Model:
+    """The model with its query; ProjectError also for one at which the parser itself fails."""
+    try:
+        return _without_kept(_reading(model, part, body))
+    except FAILURES as error:
+        raise unreadable(part.source, part.tokens, error) from None
+
+
+def _reading(model: Model, part: Part, body: Body) -> Model:
     source, tokens = part.source, part.tokens
     tree = parsed(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
     check_places(tree, source, tokens)
+    placed = is_placed(tree)
     tables = name_tables(tree, source, tokens, body.temporary)
     _check_temporary(model, tree, body, source, tokens)
     if model.name in tables | set(model.depends_on):
         model = reading_itself(model, line_of(model, model.name))
-    name_outputs(tree)
+    names = name_outputs(tree)
+    sql = spark_query(tree, source, tokens)
+    text, said = "", ""
+    words = named(tokens, names)
+    if placed and (text := verbatim(source, words, tree)) and (not names or reads_as(text, sql, body.temporary)):
+        said = misread(words, tree, sql)
+        model = replace(model, text=text, text_line=source.place(tokens[0]).line)
     return replace(
         model,
-        sql=spark_query(tree, source, tokens),
+        sql=sql,
+        misread=said + "".join(each.misread for each in model.pre_statements),
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
@@ -269,8 +289,10 @@ def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: Source, t
 def _without_kept(model: Model) -> Model:
     """The model without declarations of the columns that its kind adds; ProjectError when its query returns one."""
     kept = {column.name for column in model.kept_columns}
+    if not kept:
+        return model
     tree = spark_tree(model.sql)
-    returned = {each.lower() for each in tree.named_selects} if kept and isinstance(tree, exp.Query) else set()
+    returned = {each.lower() for each in tree.named_selects} if isinstance(tree, exp.Query) else set()
     for column in sorted(kept & returned):
         message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
         hint = "Leave it out of the query, or give the other one a name with `valid_from_name`, `valid_to_name`."

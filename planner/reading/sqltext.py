@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
+from planner.parsing import FAILURES, trees
 from planner.reading.faithful import SPARK, joined_quotes, kept_calls
 from planner.reading.reach import reaching
 
@@ -159,7 +160,7 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
         if before.token_type is after.token_type is TokenType.COMMA:
             raise source.error(after, f"{what} has two commas in a row.")
     try:
-        trees = Dialect.get_or_raise(source.dialect).parser().parse(list(tokens), source.text)
+        found = trees(tokens, source.text, source.dialect)
     except ParseError as error:
         told = error.errors[0] if error.errors else {}
         if source.at is not None:
@@ -169,16 +170,46 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
         column = int(told.get("col") or 0) - len(str(told.get("highlight") or " ")) + 1  # `col` is the token's end
         place = Place(source.path, int(told.get("line") or tokens[0].line), max(column, 0))
         raise ProjectError(f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=place) from None
-    except RecursionError:
-        raise source.error(tokens[0], f"{what} is nested too deeply to be read.") from None
-    tree = trees[0] if trees else None
+    except FAILURES as error:
+        raise unreadable(source, tokens, error, what) from None
+    tree = found[0] if found else None
     if tree is None:
         raise source.error(tokens[0], f"{what} is empty.")
+    if source.dialect in SPARK:
+        _refuse_nonsense(source, tokens, tree)
     _refuse_frequency(source, tokens)
     if reaches := reaching(tree):
         word, told_of_it = reaches
         raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), told_of_it)
     return kept_calls(tree, source.dialect)
+
+
+def unreadable(source: Source, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
+    """The error for SQL at which the parser itself fails."""
+    if isinstance(error, RecursionError):
+        return source.error(tokens[0], f"{what} is nested too deeply to be read.")
+    hint = "Write it in another way, or as a Python model."
+    return source.error(tokens[0], f"{what} cannot be read: the parser fails at it ({type(error).__name__}).", hint)
+
+
+def _refuse_nonsense(source: Source, tokens: Tokens, tree: exp.Expr) -> None:
+    """ProjectError for what the parser takes and Spark does not: `FROM FROM t`, parameters, `js:field`."""
+    if any(isinstance(each.this, exp.Query) and not isinstance(each.this, exp.Subquery | exp.Values)
+           for each in tree.find_all(exp.From, exp.Join)):  # fmt: skip
+        words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
+        doubled = (after for one, after in pairwise(tokens) if one.token_type in words and _begins_query(after))
+        at = next(doubled, tokens[0])
+        raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is read like a table in brackets.")
+    for node in tree.find_all(exp.Placeholder):
+        at = next((each for each in tokens if each.token_type in (TokenType.COLON, TokenType.PLACEHOLDER)), tokens[0])
+        if isinstance(node.parent, exp.Alias):
+            hint = "Write `variant_get(v, '$.field', 'string')`, or `get_json_object(text, '$.field')`."
+            raise source.error(at, "A field behind `:` is not supported.", hint)
+        raise source.error(at, f"Nothing gives the parameter `{at.text}` a value here.", "Write a macro: `@name`.")
+
+
+def _begins_query(token: Token) -> bool:
+    return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
 
 
 def _refuse_frequency(source: Source, tokens: Tokens) -> None:

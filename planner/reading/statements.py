@@ -7,7 +7,7 @@ table; whatever writes another table is refused.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from sqlglot import exp
@@ -17,9 +17,12 @@ from planner.errors import ProjectError
 from planner.model import Statement
 from planner.reading.expansion.pieces import text_of
 from planner.reading.faithful import SPARK, spark_text
+from planner.reading.misreading import misread
 from planner.reading.names import name_tables
 from planner.reading.reach import JAVA, OUTSIDE
+from planner.reading.splicing import is_placed
 from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, parsed
+from planner.reading.verbatim import verbatim
 from planner.settings import UNREADABLE
 
 THIS = "@this_model"
@@ -104,8 +107,8 @@ def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozen
             return Statement(_own(text, match, model), harmless=form.harmless or fast), set()
         name = match["name"].lower()
         head = text[: match.end()].rstrip()
-        sql, tables = _query(source, _query_tokens(tokens), temporary)
-        return Statement(head if head.upper().endswith("AS") else f"{head} AS", sql, name), tables
+        read, tables = _query(source, _query_tokens(tokens), temporary)
+        return replace(read, head=head if head.upper().endswith("AS") else f"{head} AS", makes=name), tables
     raise _refused(source, tokens, _HINT)
 
 
@@ -141,14 +144,18 @@ def _query_tokens(tokens: Tokens) -> Tokens:
     return ()
 
 
-def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[str, set[str]]:
+def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
     tree = parsed(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
     if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
+    placed = is_placed(tree)
     tables = name_tables(tree, source, tokens, temporary)
-    return spark_text(tree), tables
+    sql = spark_text(tree)
+    if placed and (text := verbatim(source, tokens, tree)):
+        return Statement("", sql, text=text, misread=misread(tokens, tree, sql)), tables
+    return Statement("", sql), tables
 
 
 def _check(source: Source, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:

@@ -24,6 +24,7 @@ from planner.spark.java import profile_of
 from planner.spark.placing import Run, Spec, empty, listed, point, specs_of, specs_seen
 from planner.spark.quoting import literal, quoted
 from planner.spark.relay import Relay
+from planner.spark.scans import relations
 from planner.spark.session import Frame, Session, open_session
 from planner.spark.sharing import let_go, share
 from planner.spark.views import MARK, commented, creation, marked, properties_clause
@@ -91,6 +92,12 @@ class SparkEngine:
             return tuple(
                 Column(f.name.lower(), f.dataType.simpleString(), (f.metadata or {}).get("comment", "")) for f in fields
             )
+
+    def reads(self, sql: str) -> frozenset[str] | None:
+        """The names that Spark's own parser finds a query to read from; None where they are not all there yet."""
+        with self._verb(sql):
+            plan = self._session.parsed(_wrapped(sql))
+            return None if plan is None else relations(plan)
 
     def create_table(self, table: Table) -> None:
         """Create the schema and the empty table; existing ones stay as they are."""

@@ -12,6 +12,7 @@ from typing import Any
 UNKNOWN = 2**62  # from here on it is no size
 FILES = ("Relation ", "Relation[", "RelationV2", "HiveTableRelation ")
 LEAF = re.compile(r"^[ :+-]*(?:Relation(?:V2)?|HiveTableRelation)[ \[].*Statistics\(sizeInBytes=([\d.E+]+) (\w+)", re.M)
+RELATION = re.compile(r"'UnresolvedRelation \[(.*?)\](?=,|$)", re.M)
 UNITS = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
 
 
@@ -28,6 +29,12 @@ def explained_bytes(text: str) -> int | None:
     if not begun:
         return None
     return _total(int(float(number) * UNITS[unit]) for number, unit in LEAF.findall(optimized.partition("\n== ")[0]))
+
+
+def relations(plan: str) -> frozenset[str]:
+    """The names that a parsed plan reads from, in lower case, parts joined by dots, without the embedded catalog's."""
+    found = (each.lower().replace(", ", ".").removeprefix("spark_catalog.") for each in RELATION.findall(plan))
+    return frozenset(found)
 
 
 def _total(sizes: Iterable[int]) -> int | None:

@@ -58,6 +58,10 @@ class Session(Protocol):
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read; None when Spark does not know. No job is started."""
 
+    def parsed(self, sql: str) -> str | None:
+        """The plan that Spark's parser makes of a query, before any name in it is looked up; None where this Spark
+        shows it only when all of them are known."""
+
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""
 
@@ -171,6 +175,10 @@ class ClassicSession:
         with _listing_here(self.spark):
             frame: Any = self.spark.sql(sql)
             return plan_bytes(frame._jdf.queryExecution().optimizedPlan())
+
+    def parsed(self, sql: str) -> str | None:
+        session: Any = self.spark
+        return str(session._jsparkSession.sessionState().sqlParser().parsePlan(sql).treeString())
 
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())
@@ -337,6 +345,19 @@ class ConnectSession:
     def scan_bytes(self, sql: str) -> int | None:
         with _listing_here(self.spark):
             return explained_bytes(self.spark.sql(f"EXPLAIN COST {sql}").collect()[0][0])
+
+    def parsed(self, sql: str) -> str | None:
+        from pyspark.errors import AnalysisException, ParseException
+
+        try:
+            _ = self.spark.sql(sql).schema
+            with _listing_here(self.spark):
+                told = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
+        except ParseException:
+            raise
+        except AnalysisException:
+            return None
+        return told.partition("\n== Analyzed Logical Plan ==")[0]
 
     def jobs(self) -> int:
         """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""

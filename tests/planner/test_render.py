@@ -32,7 +32,7 @@ def spark(query: str, interval: Interval | None = DAY, **embedded: str) -> str:
     ("query", "rendered"),
     [
         ("SELECT id FROM shop.orders", "SELECT id FROM p.orders__1 AS orders"),
-        ("SELECT o.id FROM Shop.Orders o", "SELECT o.id FROM p.orders__1 AS o"),
+        ("SELECT o.id FROM Shop.Orders o", "SELECT o.id FROM p.orders__1 o"),
         ("SELECT orders.id FROM shop.orders", "SELECT orders.id FROM p.orders__1 AS orders"),
         ("SELECT shop.orders.id FROM shop.orders", "SELECT orders.id FROM p.orders__1 AS orders"),
         (
@@ -53,7 +53,7 @@ def spark(query: str, interval: Interval | None = DAY, **embedded: str) -> str:
         ),
         (
             "SELECT id FROM shop.orders WHERE EXISTS (SELECT 1 FROM shop.items i WHERE i.id = shop.orders.id)",
-            "SELECT id FROM p.orders__1 AS orders WHERE EXISTS(SELECT 1 FROM p.items__1 AS i WHERE i.id = orders.id)",
+            "SELECT id FROM p.orders__1 AS orders WHERE EXISTS (SELECT 1 FROM p.items__1 i WHERE i.id = orders.id)",
         ),
         (
             "WITH orders AS (SELECT * FROM shop.orders) SELECT * FROM orders",

@@ -22,7 +22,7 @@ def test_a_query_is_printed_with_the_calls_that_spark_gets(shop: CommandLine) ->
     ran = shop("render", "shop.middle", "--no-format")
 
     assert ran.code == 0
-    assert ran.out == "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY total) AS m FROM shop.total\n"
+    assert ran.out == "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) AS m FROM shop.total\n"
     assert "PERCENTILE_CONT(0.5) WITHIN GROUP" in shop("render", "shop.middle").out
 
 
@@ -30,7 +30,7 @@ def test_models_are_expanded_where_they_are_read(shop: CommandLine) -> None:
     one = shop("render", "shop.middle", "--expand", "shop.total", "--no-format").out
     every = shop("render", "shop.middle", "--expand", "+shop.middle", "--no-format", "--start", "2026-01-02").out
 
-    assert one.endswith("FROM (SELECT SUM(price) AS total FROM shop.daily) AS total\n")
+    assert one.endswith("FROM (SELECT sum(price) AS total FROM shop.daily) AS total\n")
     assert "FROM (SELECT id, day, price FROM shop.items WHERE day BETWEEN CAST('2026-01-02' AS DATE)" in every
 
 
