@@ -58,6 +58,7 @@ def test_an_expression_runs_as_it_is_written(value: str) -> None:
         ("SELECT a FROM shop.items TABLESAMPLE (5 ROWS) REPEATABLE (1)", "SELECT a FROM p.items__1 TABLESAMPLE (5 ROWS) REPEATABLE (1) AS items"),
         ("WITH items AS (SELECT 1 AS a) SELECT a FROM items", "WITH items AS (SELECT 1 AS a) SELECT a FROM items"),
         ("SELECT 1-@start_epoch AS a", "SELECT 1-0 AS a"),
+        ("SELECT id,\n  count(*) AS n,\nFROM shop.items GROUP BY id,", "SELECT id,\n  count(*) AS n\nFROM p.items__1 AS items GROUP BY id"),
         ("SELECT a, log10(b) FROM shop.items", "SELECT a, log10(b) AS `_col_1` FROM p.items__1 AS items"),
         ("SELECT a IS DISTINCT FROM b FROM shop.items", "SELECT a IS DISTINCT FROM b AS `_col_0` FROM p.items__1 AS items"),
         ("WITH c AS (SELECT 1) (SELECT 2) UNION ALL SELECT 3", "WITH c AS (SELECT 1) (SELECT 2 AS `_col_0`) UNION ALL SELECT 3"),
