@@ -34,14 +34,10 @@ types: $(READY)
 # Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
 	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_relay_ordinary.py \
-	tests/planner/test_kills.py tests/safety/test_workers.py
-
-# All of its tests share one service and one prod: several processes would make one each.
-ONE := tests/safety/test_isolation.py
+	tests/planner/test_kills.py tests/safety/test_not_isolated.py tests/safety/test_workers.py
 
 unit: $(READY)
-	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) --ignore=$(ONE) $(TESTS)
-	@$(if $(TESTS),,$(BIN)/pytest -q $(ONE))
+	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 $(BIN)/pytest -n 2 --dist worksteal \

@@ -30,10 +30,14 @@ from planner.code.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
 from planner.code.messages import Reply, Wrong
 from planner.errors import Cancelled
 from planner.isolation.profile import PACKAGE, starting
+from planner.isolation.scratch import tidied
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
 START = starting("planner.code.child")
-LONGEST = 64_000_000  # characters of an answer
+LONGEST = 64_000_000  # bytes of an answer
+LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
+MOST_SAID = 4_000_000  # characters that it may print in all
+UNASKED = 4  # answers that may wait: more are none
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
 PR_SET_DUMPABLE = 4  # prctl(2)
@@ -117,19 +121,22 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout is not None
         with suppress(ValueError, OSError), self._process.stdout:  # closed under us: it was stopped
-            while line := self._process.stdout.readline(LONGEST):
+            while self._answers.qsize() < UNASKED and (line := self._process.stdout.readline(LONGEST)):
                 self._answers.put(line.decode("utf-8", "replace"))
         self._answers.put(None)
 
     def _hear(self) -> None:
-        """What the project prints goes to our standard error, as plain text."""
+        """What the project prints goes to our standard error, as plain text, until it is too much."""
         assert self._process.stderr is not None
+        left = MOST_SAID
         with suppress(ValueError, OSError), self._process.stderr:
-            for line in self._process.stderr:
+            while line := self._process.stderr.readline(LONGEST_LINE):
                 text = CONTROL.sub("", line.decode("utf-8", "replace").rstrip())[:2000]
-                if text:
+                if text and left > 0:
+                    left -= len(text)
                     self._said.append(text)
-                    print(text, file=sys.stderr)  # noqa: T201  # what a project's code prints
+                    more = "" if left > 0 else "\nIt printed more, which is not kept."
+                    print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
 
 def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
@@ -184,7 +191,7 @@ def _stop(
         if pipe is not None and not (reading is not None and reading.is_alive()):
             with suppress(OSError):
                 pipe.close()
-    home.cleanup()
+    tidied(home)
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

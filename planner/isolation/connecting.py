@@ -61,14 +61,14 @@ class WayOut:
         (number,) = struct.unpack_from("Q", question)
         (descriptor,) = struct.unpack_from("i", question, FIRST_ARGUMENT)
         failed = 0
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
-            try:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
                 ours.setblocking(False)
                 ours.connect(_short(self._door))
                 given = struct.pack("QIIII", number, IN_ITS_PLACE, ours.fileno(), descriptor, os.O_CLOEXEC)
                 fcntl.ioctl(listener, ADD_DESCRIPTOR, given)
-            except OSError as error:
-                failed = error.errno or errno.ECONNREFUSED
+        except OSError as error:  # also when we have no descriptor left
+            failed = error.errno or errno.ECONNREFUSED
         fcntl.ioctl(listener, ANSWER, struct.pack("QqiI", number, 0, -failed, 0))
 
 

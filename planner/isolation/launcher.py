@@ -13,7 +13,7 @@ from planner.isolation import landlock, seccomp
 from planner.isolation.profile import DEVICES, Profile, profile_from
 from planner.isolation.seccomp import Network
 from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
-from planner.isolation.user import become_own_user, keep_capabilities, limit
+from planner.isolation.user import become_own_user, end_first, keep_capabilities, limit
 
 FAILED = 125  # exit code
 SAYS = "It cannot be isolated: "
@@ -33,6 +33,7 @@ def main() -> None:
 def restrict(profile: Profile) -> None:
     """Take away from this process what the profile does not allow. OSError, KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+    end_first()
     if profile.own_user and os.getuid() == 0:
         become_own_user()
     elif profile.own_user:

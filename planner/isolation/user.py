@@ -47,6 +47,11 @@ def keep_capabilities(kept: int) -> None:
             prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, capability)
 
 
+def end_first() -> None:
+    """Where the machine's memory ends, the kernel ends this process and what it starts, and neither Spark nor us."""
+    Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def limit(memory: int, seconds: int) -> None:
     """Limit memory (GiB), processor time, processes, open files and what a file may hold."""
     limits: Mapping[int, int] = {

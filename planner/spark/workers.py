@@ -10,7 +10,6 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
@@ -18,6 +17,7 @@ from shutil import which
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import Isolation
 from planner.isolation.profile import PACKAGE, Profile, starting, without
+from planner.isolation.scratch import tidied
 from planner.isolation.seccomp import Network
 from planner.isolation.user import OWN_USER
 
@@ -46,8 +46,7 @@ class Workers:
 
     def close(self) -> None:
         """Remove the script and what the workers left."""
-        with suppress(OSError):  # a worker may be about to end
-            self.folder.cleanup()
+        tidied(self.folder)  # a worker may be about to end
 
 
 def isolated_workers(python: str, spark_home: Path, isolation: Isolation) -> Workers:

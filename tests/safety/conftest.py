@@ -1,4 +1,4 @@
-"""One service at work on the sandbox for all of these tests, with a project whose prod is built, and an attacker."""
+"""A service at work on the sandbox, with a project whose prod is built, and an attacker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from bot.records import PullRecord
 from tests.bot.conftest import SHOP, Bench
-from tests.safety.scene import Scene, loot
+from tests.safety.scene import Scene, doors, loot
 
 CONFIG = """\
 gateways:
@@ -20,7 +20,9 @@ model_defaults: {dialect: spark, start: 2026-01-01}
 """
 PROJECT = {
     "config.yaml": CONFIG,
-    "models/orders.sql": "MODEL (name shop.orders, kind FULL);\n\nSELECT 1 AS id\n",
+    "models/items.sql": "MODEL (name shop.items, kind FULL);\n\n"
+    "SELECT id, date'2026-01-01' + id AS day, 10 * id AS price FROM VALUES (1), (2), (3) AS t(id)\n",
+    "models/secret.sql": "MODEL (name shop.secret, kind FULL);\n\nSELECT 7 AS id\n",
 }
 
 
@@ -31,8 +33,14 @@ class Attacked:
     record: PullRecord
     comment: str
     got: dict[str, list[str]]
+    doors: dict[str, str]
     before: dict[str, str]
     after: dict[str, str]
+
+    @property
+    def spoiled(self) -> set[str]:
+        """What stood before and is not the same now; the attacker's own tables are new."""
+        return {name for name, text in self.before.items() if self.after.get(name) != text}
 
 
 @dataclass
@@ -49,24 +57,27 @@ class Stage:
         number = self.bench.open(files or self.scene.files(), branch)
         self.bench.idle()
         said = "".join(path.read_text() for path in self.logs() if path not in known)
-        return Attacked(self.bench.record(number), self.bench.plan(number), loot(said), before, self.files())
+        return Attacked(
+            self.bench.record(number), self.bench.plan(number), loot(said), doors(said), before, self.files()
+        )
 
     def logs(self) -> list[Path]:
         """What planners have said, a file a run."""
         return sorted((self.bench.home / "logs").glob("*.log"))
 
     def files(self) -> dict[str, str]:
-        """The files that were planted, the mirror's configuration and prod's tables, as they are now."""
+        """The files that were planted, the mirror's configuration (it has none) and prod's tables, as they are now."""
         warehouse = self.bench.home / "spark" / "warehouse"
         tables = {str(path): str(path.stat().st_mtime_ns) for path in warehouse.rglob("*.parquet")}
         assert tables
-        return self.scene.written() | tables | {"mirror": self.scene.mirror.read_text()}
+        mirror = self.scene.mirror.read_text() if self.scene.mirror.exists() else ""
+        return self.scene.written() | tables | {"mirror": mirror}
 
 
-@pytest.fixture(scope="session", name="stage")
-def _stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("safety")
-    bench = Bench(folder / "bench", planner_command=(), patience=400.0)
+@pytest.fixture(name="stage")
+def _stage(tmp_path: Path) -> Iterator[Stage]:
+    folder = tmp_path
+    bench = Bench(folder / "bench", planner_command=(), patience=400.0, warm=True)
     scene = Scene(folder / "scene", bench.settings.home, int(bench.url.rpartition(":")[2]))
     scene.mirror, scene.state = bench.home / "mirror.git" / "config", bench.settings.home / "bot.db"
     try:
@@ -76,15 +87,3 @@ def _stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     finally:
         bench.stop()
         scene.close()
-
-
-@pytest.fixture(scope="session", name="isolated")
-def _isolated(stage: Stage) -> Attacked:
-    """The attacker's pull request as a service plans it."""
-    return stage.attack("attack")
-
-
-@pytest.fixture(scope="session", name="loose")
-def _loose(stage: Stage, isolated: Attacked) -> Attacked:
-    """The same where the operator wants no isolation; it comes last, for it spoils what was planted."""
-    return stage.attack("attack-again", isolation="none")

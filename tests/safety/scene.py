@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from tests.planner.attacks import ATTACKS as DOORS
+
 ATTACKS = Path(__file__).with_name("attacks.py")
 SECRET = "planted-secret-3f9b"  # noqa: S105  # of nobody
 # A project's file that tries all attacks as soon as it is imported, and prints what it got.
@@ -19,6 +21,44 @@ RUN = """
 from lib.attacks import print_all
 from lib.targets import TARGETS
 print_all(TARGETS)
+"""
+# A model of the same pull request that tries its luck on Spark: in a function of its frame, and past its door.
+DOOR = """
+import json
+from pathlib import Path
+from sqlmesh import model
+from pyspark.sql import functions as F
+from lib.doors import CODE
+from lib.targets import TARGETS
+
+TEXT = Path("lib/attacks.py").read_text()
+
+
+@model("shop.door", columns={"id": "int"}, depends_on=["shop.items"])
+def execute(context, **kwargs):
+    spark, table = context.spark, context.table("shop.items")
+
+    @F.udf("string")
+    def attack(number):
+        import contextlib, io
+
+        names = {"__name__": "attacks"}
+        exec(TEXT, names)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            names["print_all"](TARGETS)
+        return said.getvalue()
+
+    print(spark.range(1).select(attack("id")).first()[0])
+    session = spark.client._session_id
+    for name, code in CODE.items():
+        try:
+            exec(code, {"spark": spark, "F": F, "table": table})
+            said = "done"
+        except Exception as error:
+            said = str(error)
+        print("DOOR", json.dumps([name, said[:400]]))
+        spark.client._session_id = session
+    return spark.table(table).select("id")
 """
 
 
@@ -56,7 +96,9 @@ class Scene:
         return {
             "lib/attacks.py": ATTACKS.read_text(),
             "lib/targets.py": f"TARGETS = {json.dumps(self.targets())}\n",
+            "lib/doors.py": f"CODE = { ({name: code for name, (code, _) in DOORS.items()})!r}\n",
             "models/attack.py": RUN,
+            "models/door.py": DOOR,
             "macros/attack.py": RUN,
             "signals/attack.py": RUN,
         }
@@ -88,6 +130,12 @@ class Scene:
         found.bind(address)
         found.listen()
         return found
+
+
+def doors(text: str) -> dict[str, str]:
+    """What each attack on Spark was told, `done` where it worked."""
+    lines = (line.partition("DOOR ")[2] for line in text.splitlines() if "DOOR [" in line)
+    return dict(json.loads(line) for line in lines)
 
 
 def loot(text: str) -> dict[str, list[str]]:

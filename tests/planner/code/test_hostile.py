@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from planner.code.host import MOST_SAID, Child
 from planner.errors import ProjectError
 from planner.project import load_project
 from tests.planner.test_project import NOW, project_of
@@ -49,3 +51,35 @@ def test_a_process_that_left_the_group_is_not_waited_for(tmp_path: Path) -> None
     found = re.search(r"left (\d+) behind", str(told.value))
     assert found
     os.kill(int(found[1]), signal.SIGKILL)  # ProcessLookupError had it been waited for
+
+
+def test_what_is_printed_without_an_end_is_not_held(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code = (
+        "import sys\nfor _ in range(64): sys.stderr.write('x' * 1_000_000)\nfor _ in range(9999): print('y' * 1999)\n"
+    )
+    tracemalloc.start()
+    child = Child(tmp_path, {"a.py": code})
+    child.ask({"op": "load", "paths": ["a.py"]}, 120)
+    most = tracemalloc.get_traced_memory()[1]
+    child.stop()
+    tracemalloc.stop()
+
+    assert most < 20_000_000
+    said = capfd.readouterr().err
+    size, last = len(said), said[-80:]
+    assert size < 2 * MOST_SAID
+    assert last.endswith("It printed more, which is not kept.\n")
+
+
+def test_answers_that_nobody_asked_for_end_it(tmp_path: Path) -> None:
+    code = (
+        "import os\nfor each in range(3, 20):\n  try:\n    for _ in range(99): os.write(each, b'{\"ok\": 1}\\n')\n"
+        "  except OSError: pass\nimport time\ntime.sleep(600)\n"
+    )
+    child = Child(tmp_path, {"a.py": code})
+    child.ask({"op": "load", "paths": ["a.py"]}, 60)
+    child._readers[0].join(60)
+    held = child._answers.qsize()
+    child.stop()
+
+    assert held < 10

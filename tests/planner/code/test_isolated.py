@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import select
 import socket
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -62,6 +66,44 @@ def test_whatever_it_connects_to_is_its_own_socket(address: str, tmp_path: Path)
     child.stop()
 
     assert answer["errors"][0]["message"] == "ValueError: the door"
+
+
+def test_folders_without_an_end_are_removed(tmp_path: Path) -> None:
+    """shutil.rmtree goes by recursion and holds a descriptor for each level: either has an end."""
+    code = "import os\nos.chdir(os.environ['HOME'])\nfor _ in range(3000):\n  os.mkdir('a')\n  os.chdir('a')\n"
+    child = Child(tmp_path, {"a.py": f"{code}os.symlink('/etc', 'b')\nos.mkdir('c', 0)\n"}, Isolation(True))
+    assert child.ask({"op": "load", "paths": ["a.py"]}, 60)["errors"] == []
+    child.stop()
+
+    assert not child.scratch.exists()
+
+
+def test_nothing_of_it_outlives_the_planner(tmp_path: Path) -> None:
+    """The planner is killed while a model and a process of the model's go on: both end at once."""
+    code = "import os, time\nos.fork()\nprint('PID', os.getpid(), flush=True)\ntime.sleep(600)\n"
+    (tmp_path / "run.py").write_text(
+        "from pathlib import Path\nfrom planner.code.host import Child\nfrom planner.code.isolation import Isolation\n"
+        f"child = Child(Path({str(tmp_path)!r}), {{'a.py': {code!r}}}, Isolation(True))\n"
+        "child.ask({'op': 'load', 'paths': ['a.py']}, 600)\n"
+    )
+    with subprocess.Popen([sys.executable, str(tmp_path / "run.py")], stderr=subprocess.PIPE, text=True) as planner:
+        assert planner.stderr
+        held = [os.pidfd_open(int(planner.stderr.readline().split()[1])) for _ in range(2)]
+        planner.kill()
+    ended = [select.select([each], [], [], 60)[0] == [each] for each in held]
+    for each in held:
+        os.close(each)
+
+    assert ended == [True, True]
+
+
+def test_it_is_the_first_to_go_when_memory_runs_out(tmp_path: Path) -> None:
+    code = "import os, time\nprint('PID', os.getpid(), flush=True)\ntime.sleep(600)\n"
+    child = Child(tmp_path, {"a.py": code}, Isolation(True))
+    score = Path(f"/proc/{child._process.pid}/oom_score_adj").read_text()
+    child.stop()
+
+    assert score == "1000\n"
 
 
 def test_it_is_gone_with_all_that_it_wrote(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""The end of a folder in which project code wrote: it is removed whatever lies in it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from uuid import uuid4
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def tidied(folder: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove a temporary folder: no link in it is followed, and no depth of folders is too deep; it never fails."""
+    with suppress(OSError):
+        _remove(folder.name)
+    with suppress(OSError, RecursionError):
+        folder.cleanup()
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder level by level: what lies deeper is moved up, so that two descriptors are enough."""
+    top = os.open(folder, FOLDER)
+    try:
+        while names := _cleared(top):
+            for name in names:
+                _flatten(top, name)
+    finally:
+        os.close(top)
+    os.rmdir(folder)
+
+
+def _flatten(top: int, name: str) -> None:
+    if os.getuid():  # root needs no mode, and a mode is set through links
+        os.chmod(name, 0o700, dir_fd=top)
+    inner = os.open(name, FOLDER, dir_fd=top)
+    try:
+        for each in _cleared(inner):
+            if os.getuid():
+                os.chmod(each, 0o700, dir_fd=inner)
+            os.rename(each, uuid4().hex, src_dir_fd=inner, dst_dir_fd=top)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=top)
+
+
+def _cleared(folder: int) -> list[str]:
+    """The folders that are left in a folder when all else in it has been removed."""
+    folders = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+    return folders
