@@ -27,6 +27,9 @@ DAMAGED = (
     "Put a copy of it back; or move it away to begin with an empty one, which knows of no table that was built. "
     "`mergeplan state export` writes a copy while it is whole."
 )
+EMPTIED = (
+    "Put a copy of it back; or remove the file to begin anew, with a state which knows of no table that was built."
+)
 UNREACHABLE = "Check the address, that the server runs, and that its folder can be written."
 HINTS = {
     "SQLITE_BUSY": "Another process holds it: wait until that ends, or end it.",
@@ -86,7 +89,7 @@ def _open_sqlite(url: sa.URL) -> sa.Engine:
     file = Path(url.database).expanduser()
     url = url.set(database=str(file))
     if _was_emptied(file):
-        raise _damaged(url, "the file is empty")
+        raise _damaged(url, "the file is empty", EMPTIED)
     patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
     database = sa.create_engine(url, connect_args={**patience, "check_same_thread": False})
     sa.event.listen(database, "connect", _prepare_sqlite)
@@ -173,8 +176,8 @@ def _unreachable(url: sa.URL, error: BaseException) -> RequestError:
     )
 
 
-def _damaged(url: sa.URL, reason: str) -> RequestError:
-    return RequestError(f"The state database {_shown(url)} is damaged: {reason}.", hint=DAMAGED)
+def _damaged(url: sa.URL, reason: str, hint: str = DAMAGED) -> RequestError:
+    return RequestError(f"The state database {_shown(url)} is damaged: {reason}.", hint=hint)
 
 
 def _shown(url: sa.URL) -> str:
@@ -188,7 +191,10 @@ def _secrets(url: sa.URL) -> list[str]:
 
 
 def _was_emptied(file: Path) -> bool:
-    """True for a file without a byte: a database that another process is only just making has some in a moment."""
+    """True for a file without a byte, as a cut or a full disk leaves it: taken for new, prod would look unbuilt.
+
+    A database that another process is only just making has some in a moment; nobody else waits.
+    """
     for _ in range(NEW_LOOKS):
         if not file.is_file() or file.stat().st_size or file.with_name(f"{file.name}-wal").exists():
             return False

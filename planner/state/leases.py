@@ -67,7 +67,7 @@ class Leases(Records):
             row = connection.execute(self._select(t.leases).where(t.leases.c.name == name)).one_or_none()
             if row is None or not row.holder or row.expires_at <= clock(connection):
                 return None
-            if _has_ended(row.machine, row.pid):
+            if has_ended(row.machine, row.pid):
                 return None
             return Holder(name, row.holder, row.since, row.expires_at)
 
@@ -96,9 +96,9 @@ class Leases(Records):
             free = {"token": 0, "holder": "", "machine": "", "pid": 0, "since": now, "expires_at": now}
             put(connection, t.leases, [{"project": self.project, "name": name, **free}], update=False)
             row = connection.execute(self._locked(name)).one()
-            if row.holder and row.expires_at > now and not _has_ended(row.machine, row.pid):
+            if row.holder and row.expires_at > now and not has_ended(row.machine, row.pid):
                 return Holder(name, row.holder, row.since, row.expires_at)
-            values = {"token": row.token + 1, "holder": holder or "somebody", "machine": MACHINE, "pid": os.getpid()}
+            values = {"token": row.token + 1, "holder": holder or "somebody", "machine": here(), "pid": os.getpid()}
             until = now + timedelta(seconds=ttl)
             connection.execute(self._update(name).values(**values, since=now, expires_at=until))
             return Lease(name, row.token + 1)
@@ -143,9 +143,15 @@ def _machine() -> str:
 MACHINE = _machine()
 
 
-def _has_ended(machine: str, pid: int) -> bool:
-    """True when the process was one of this machine's and is no more (a number used again only means a wait)."""
-    if not machine or machine != MACHINE:
+def here() -> str:
+    """This machine and since when this process runs, which tells it from a later one of the same number."""
+    return f"{MACHINE} since {_began(os.getpid()) or ''}" if MACHINE else ""
+
+
+def has_ended(machine: str, pid: int) -> bool:
+    """True when the process, of which `machine` is what `here` said, was one of this machine's and is no more."""
+    place, _, began = machine.partition(" since ")
+    if not place or place != MACHINE:
         return False
     try:
         os.kill(pid, 0)
@@ -153,4 +159,19 @@ def _has_ended(machine: str, pid: int) -> bool:
         return True
     except OSError:
         return False
-    return False
+    return bool(began) and _began(pid) not in (None, began)
+
+
+def _began(pid: int) -> str | None:
+    """The tick of the machine's clock at which a process began; '' for one that has ended, None when not to be seen.
+
+    One that was killed keeps its number until its parent has asked how it ended.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    except OSError:
+        return None
+    state, *others = stat.rpartition(")")[2].split()  # its name, before that, may hold anything
+    return "" if state in "ZX" else others[18]

@@ -120,7 +120,7 @@ class Zygote:
         """Run a verb to its end, or until it is killed: after so many seconds, or at a step of its own."""
         assert self._process.stdin
         assert self._process.stdout
-        asked = {"arguments": list(arguments), "folder": str(folder), "environ": dict(environ)}
+        asked: dict[str, Any] = {"arguments": list(arguments), "folder": str(folder), "environ": dict(environ)}
         asked["step"] = step and vars(step)
         began = time.monotonic()
         self._process.stdin.write(json.dumps(asked) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -223,10 +224,33 @@ def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_
     with pytest.raises(LeaseHeld, match="the other one"), store.lease("prod", "ann"):
         pass
     other.kill()
-    other.communicate(timeout=120)
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its parent has not asked how
 
     with store.lease("prod", "ann") as lease:
         assert lease.token == 2
+    other.communicate(timeout=120)
+
+
+def test_a_process_number_that_is_used_again_holds_no_lease(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("planner.state.leases._began", lambda _pid: "1")
+        store._take("prod", "one before us that had our number", ttl=600)
+
+    assert store.holder("prod") is None
+    with store.lease("prod", "ann") as lease:
+        assert lease.token == 2
+
+
+@pytest.mark.parametrize(("then", "now"), [(None, "5"), ("", "5"), ("5", None), ("5", "5")])
+def test_a_process_that_runs_and_cannot_be_looked_at_keeps_its_lease(
+    then: str | None, now: str | None, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.state.leases._began", lambda _pid: then)
+    store._take("prod", "ann", ttl=600)
+    monkeypatch.setattr("planner.state.leases._began", lambda _pid: now)
+
+    with pytest.raises(LeaseHeld, match="ann"), store.lease("prod", "bob"):
+        pass
 
 
 def test_a_lease_that_was_given_back_allows_nothing(store: StateStore) -> None:

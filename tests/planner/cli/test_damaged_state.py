@@ -113,6 +113,29 @@ def test_a_damaged_state_is_a_sentence_in_every_verb_that_needs_it(damage: str, 
         assert ran.err.rstrip().endswith(".")
 
 
+def test_an_emptied_state_says_what_to_do_and_a_removed_one_begins_anew(mergeplan: CommandLine) -> None:
+    file = mergeplan.root / ".mergeplan/state.db"
+    file.write_bytes(b"")
+
+    refused = mergeplan("environments")
+
+    assert (refused.code, file.read_bytes()) == (1, b"")
+    assert "Put a copy of it back; or remove the file to begin anew" in refused.err
+    file.unlink()
+    assert mergeplan("environments").code == 0
+
+
+def test_nobody_waits_for_a_state_that_is_whole_or_new(mergeplan: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asleep(seconds: float) -> None:
+        raise AssertionError(f"slept for {seconds} s")
+
+    monkeypatch.setattr("planner.database.time.sleep", asleep)
+
+    assert mergeplan("environments").code == 0
+    (mergeplan.root / ".mergeplan/state.db").unlink()
+    assert mergeplan("environments").code == 0
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_flipped_bytes_are_never_a_defect_of_ours(seed: int, mergeplan: CommandLine) -> None:
     file = mergeplan.root / ".mergeplan/state.db"
