@@ -261,6 +261,8 @@ class Audit:
     start: datetime | None = None  # a standalone one looks at no earlier time
     owner: str = ""
     description: str = ""
+    text: str = field(default="", repr=False)  # the query as it runs: see Model
+    misread: str = field(default="", repr=False)
 
     @property
     def place(self) -> Place:

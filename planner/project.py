@@ -396,7 +396,7 @@ def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
 
 
 def _question(audit: Audit | None) -> str:
-    said = (audit.sql, audit.blocking, audit.defaults) if audit else ()
+    said = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
     return repr((*said, "skip") if audit and audit.skip else said) if audit else ""
 
 

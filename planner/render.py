@@ -43,7 +43,18 @@ def query_of(
     tree. Each `@name` is what `values` says."""
     if not model.text:
         return spark_text(rendered(model.sql, tables, embedded, values))
-    return spliced(model.text, _given(model.text, tables, embedded, values), values)
+    return text_over(model.text, tables, embedded, values)
+
+
+def text_over(
+    text: str,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    values: Mapping[str, exp.Expr],
+    this: str = "",
+) -> str:
+    """A text as it runs; `this` is the query in brackets that `@this_model` stands for."""
+    return spliced(text, _given(text, tables, embedded, values), values, this)
 
 
 def written_at(
@@ -112,7 +123,7 @@ def beside(
     def query(each: Statement) -> str:
         if not each.text:
             return spark_text(rendered(each.query, tables, embedded, values))
-        return spliced(each.text, _given(each.text, tables, embedded, values), values)
+        return text_over(each.text, tables, embedded, values)
 
     return tuple(
         _NAMES.sub(text, each.head) + (f" {query(each)}" if each.query else "")

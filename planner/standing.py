@@ -98,7 +98,7 @@ def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStor
 
 
 def _question(audit: Audit, tables: list[str]) -> str:
-    return digest("standalone", audit.sql, repr(audit.defaults), str(audit.blocking), *tables)
+    return digest("standalone", audit.sql + audit.misread, repr(audit.defaults), str(audit.blocking), *tables)
 
 
 def _found_rows(audit: Audit, result: AuditResult) -> Failure:

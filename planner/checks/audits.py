@@ -19,7 +19,7 @@ from planner.reading.config import Samples
 from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
 from planner.reading.parse import line_of
-from planner.render import fill, rendered
+from planner.render import fill, rendered, text_over
 from planner.snapshot import Snapshot
 
 SAMPLE = 5
@@ -74,7 +74,10 @@ def audit_query(
     values = dates(interval, execution or (interval.end if interval else _EPOCH))
     values |= {name: fill(spark_tree(text).copy(), values) for name, text in arguments.items()}
     known = {name: physical for name, physical in (tables or {}).items() if name != model.name}
-    tree = rendered(sql, {**known, model.name: table}, embedded or {}, values)
+    known[model.name] = table
+    if own and own.text:
+        return text_over(own.text, known, embedded or {}, values, f"({_rows(model, table, interval)})")
+    tree = rendered(sql, known, embedded or {}, values)
     for column in tree.find_all(exp.Column):
         if column.table == "@this_model":
             column.set("table", exp.to_identifier("this_model"))

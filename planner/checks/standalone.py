@@ -13,7 +13,7 @@ from planner.model import Audit, Model
 from planner.reading.config import Samples
 from planner.reading.faithful import spark_text
 from planner.reading.macros import dates, spark_tree
-from planner.render import fill, rendered
+from planner.render import fill, rendered, text_over
 
 
 def standalone_query(
@@ -26,6 +26,8 @@ def standalone_query(
     """The SELECT of bad rows in Spark SQL over physical tables, its dates those of the interval."""
     values = dates(interval, execution)
     values |= {name: fill(spark_tree(text).copy(), values) for name, text in audit.defaults}
+    if audit.text:
+        return text_over(audit.text, tables, embedded, values)
     return spark_text(rendered(audit.sql, tables, embedded, values))
 
 

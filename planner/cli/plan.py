@@ -149,7 +149,8 @@ def plan(
         planned = _planned(work, asked, out, skip_tests=flags["skip_tests"])
         if flags["explain"]:
             return _explained(work, out, planned)
-        if not planned.blockers and (flags["auto_apply"] or work.has_engine):
+        checked = not planned.blockers and (flags["auto_apply"] or work.has_engine)
+        if checked:
             _check_syntax(work, planned)
         out.plan(planned, estimates(work, planned))
         after = partial(then_run, work, asked.environment, out) if flags["then_run"] else None
@@ -162,6 +163,8 @@ def plan(
         save(work, planned, asked)
         if not flags["auto_apply"] and not _agreed(out, planned, flags["no_prompts"]):
             return 0
+        if not checked:
+            _check_syntax(work, planned)
         return _applied(work, out, planned, asked, flags["note"], flags["expect_promise"], after)
 
 
@@ -187,6 +190,7 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
         out.plan(now, estimates(work, now))
         if now.is_empty or now.blockers:
             return unapplied(out, now)
+        _check_syntax(work, now)
         return _applied(work, out, now, asked, note)
 
 
@@ -201,7 +205,8 @@ def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) ->
 
 
 def _check_syntax(work: Workspace, planned: Plan) -> None:
-    """What Spark cannot parse ends the verb before a plan is shown that could not be carried out."""
+    """What Spark cannot parse ends the verb: before the plan is shown where Spark is needed anyway, and at the latest
+    before anything is done."""
     if planned.changes:
         check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
 

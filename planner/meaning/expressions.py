@@ -409,13 +409,22 @@ def _respelled(node: exp.Expr) -> exp.Expr:
 
 def binds_otherwise(node: exp.Expr) -> bool:
     """True where Spark's order of operators is not the parser's: `||` beside `+`, one bit operator beside another, a
-    comparison of a comparison, without parentheses."""
+    comparison of a comparison, without parentheses; and the sign in `-1::STRING`, which is the number's own."""
+    if isinstance(node, exp.Neg):
+        return _is_cast_number(node.this)
     operands = [each for each in (node.args.get("this"), node.args.get("expression")) if isinstance(each, exp.Expr)]
     if isinstance(node, _LOOSE):
         return any(isinstance(each, (*_LOOSE, exp.Add, exp.Sub)) and type(each) is not type(node) for each in operands)
     if isinstance(node, (exp.Add, exp.Sub)):
         return any(isinstance(each, _LOOSE) for each in operands)
     return isinstance(node, _PREDICATES) and any(isinstance(each, _PREDICATES) for each in operands)
+
+
+def _is_cast_number(node: exp.Expr) -> bool:
+    inner = node
+    while isinstance(inner, exp.Cast):
+        inner = inner.this
+    return inner is not node and isinstance(inner, exp.Literal) and not inner.is_string
 
 
 def _is_text(node: exp.Expr) -> bool:

@@ -19,9 +19,12 @@ from planner.reading.dates import instant
 from planner.reading.general import Defaults
 from planner.reading.kinds import cron
 from planner.reading.macros import check_places, expand, expand_block
+from planner.reading.misreading import misread
 from planner.reading.names import name_tables
 from planner.reading.properties import Property, audit_calls, block, boolean, name, pairs, settings, word
+from planner.reading.splicing import is_placed, reads_as
 from planner.reading.sqltext import Source, Tokens, checked_dialect, opened, parsed, tokenize
+from planner.reading.verbatim import verbatim, without_trailing_commas
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
     formatting stamp""".split()
@@ -68,17 +71,29 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
         raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
-    tree = parsed(own, expand(own, query, scope), "The audit's query")
+    words = expand(own, query, scope)
+    tree = parsed(own, words, "The audit's query")
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
     check_places(tree, own, query)
+    placed = is_placed(tree)
     tables = name_tables(tree, own, query)
     alone = "standalone" in given and boolean(given["standalone"])
     blocking = boolean(given["blocking"]) if "blocking" in given else not alone
     sql = spark_query(tree, own, query)
     audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
     audit = replace(audit, skip="skip" in given and boolean(given["skip"]))
+    audit = _as_written(audit, own, words, tree) if placed else audit
     return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
+
+
+def _as_written(audit: Audit, source: Source, tokens: Tokens, tree: exp.Expr) -> Audit:
+    """The audit with the text of its query, where this can run as it stands."""
+    words = without_trailing_commas(tokens)
+    text = verbatim(source, words, tree)
+    if not text or not (len(words) == len(tokens) or reads_as(text, audit.sql, frozenset())):
+        return audit
+    return replace(audit, text=text, misread=misread(words, tree, audit.sql))
 
 
 def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:

@@ -51,7 +51,7 @@ from planner.reading.schedules import unit, unit_error, zone
 from planner.reading.signals import signal_calls
 from planner.reading.splicing import is_placed, reads_as
 from planner.reading.sqltext import Source, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
-from planner.reading.verbatim import named, verbatim
+from planner.reading.verbatim import named, verbatim, without_trailing_commas
 
 LATER = """session_properties physical_version default_catalog
     table_properties project""".split()
@@ -265,8 +265,9 @@ def _reading(model: Model, part: Part, body: Body) -> Model:
     names = name_outputs(tree)
     sql = spark_query(tree, source, tokens)
     text, said = "", ""
-    words = named(tokens, names)
-    if placed and (text := verbatim(source, words, tree)) and (not names or reads_as(text, sql, body.temporary)):
+    words = named(without_trailing_commas(tokens), names)
+    as_is = len(words) == len(tokens)
+    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, body.temporary)):
         said = misread(words, tree, sql)
         model = replace(model, text=text, text_line=source.place(tokens[0]).line)
     return replace(

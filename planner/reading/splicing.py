@@ -15,6 +15,7 @@ from planner.reading.macros import spark_tree
 from planner.reading.names import CATALOG, name_tables
 from planner.reading.sqltext import Source, closing, tokenize
 
+THIS = "@this_model"
 # what Spark does not take as the bare alias of a table
 _FROM_WORDS = frozenset(
     """anti cross except exists full inner intersect join lateral left minus natural on right semi union
@@ -51,12 +52,13 @@ def reads_as(text: str, sql: str, temporary: frozenset[str]) -> bool:
     return spark_text(tree) == sql
 
 
-def spliced(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> str:
-    """The text over these tables, each a name or a query in brackets, with each `@name` that has a value replaced.
+def spliced(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr], this: str = "") -> str:
+    """The text over these tables, each a name or a query in brackets, with each `@name` that has a value replaced, and
+    `@this_model` by `this`, a query in brackets.
 
     A table that is replaced keeps its short name as its alias, so that `schema.table.column` goes on to name a column.
     """
-    return applied(text, splices(text, tables, values))
+    return applied(text, [*splices(text, tables, values), *(_itself(text, this) if this else ())])
 
 
 def applied(text: str, changes: list[Splice]) -> str:
@@ -165,12 +167,28 @@ def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Alias
             continue
         alias = f" AS {short_alias(aliases[id(table.find_ancestor(exp.Select))][key]).sql('spark')}"
         tokens = tokens or tokenize(Source("", text, "spark"))
-        behind = _behind_sample(tokens, end)
-        if behind == end:
-            yield Splice(start, end, physical + alias)
-        else:
-            yield Splice(start, end, physical)
-            yield Splice(behind, behind, alias)
+        yield from _aliased(tokens, (start, end), physical, alias)
+
+
+def _itself(text: str, this: str) -> Iterator[Splice]:
+    """`@this_model` as a table, and before the name of a column."""
+    tree, tokens = spark_tree(text), tokenize(Source("", text, "spark"))
+    for table in tree.find_all(exp.Table):
+        if table.name == THIS:
+            yield from _aliased(tokens, _span(table.parts), this, "" if table.alias else " AS this_model")
+    for column in tree.find_all(exp.Column):
+        if column.table == THIS:
+            yield Splice(*_span(column.parts[:1]), "this_model")
+
+
+def _aliased(tokens: list[Token], at: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
+    start, end = at
+    behind = _behind_sample(tokens, end) if alias else end
+    if behind == end:
+        yield Splice(start, end, query + alias)
+    else:
+        yield Splice(start, end, query)
+        yield Splice(behind, behind, alias)
 
 
 def _physical(name: str) -> str:
@@ -200,7 +218,7 @@ def _values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
     for name in tree.find_all(exp.Identifier):
         value = values.get(name.name[1:]) if name.name.startswith("@") and not name.quoted else None
         if value is not None:
-            sql = value.sql("spark")
+            sql = spark_text(value)
             alone = isinstance(value, (exp.Literal, exp.Cast)) and not sql.startswith("-")
             yield Splice(*_span([name]), sql if alone else f"({sql})")
 

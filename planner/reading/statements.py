@@ -20,9 +20,9 @@ from planner.reading.faithful import SPARK, spark_text
 from planner.reading.misreading import misread
 from planner.reading.names import name_tables
 from planner.reading.reach import JAVA, OUTSIDE
-from planner.reading.splicing import is_placed
+from planner.reading.splicing import is_placed, reads_as
 from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, parsed
-from planner.reading.verbatim import verbatim
+from planner.reading.verbatim import verbatim, without_trailing_commas
 from planner.settings import UNREADABLE
 
 THIS = "@this_model"
@@ -153,8 +153,10 @@ def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[S
     placed = is_placed(tree)
     tables = name_tables(tree, source, tokens, temporary)
     sql = spark_text(tree)
-    if placed and (text := verbatim(source, tokens, tree)):
-        return Statement("", sql, text=text, misread=misread(tokens, tree, sql)), tables
+    words = without_trailing_commas(tokens)
+    as_is = len(words) == len(tokens)
+    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary)):
+        return Statement("", sql, text=text, misread=misread(words, tree, sql)), tables
     return Statement("", sql), tables
 
 

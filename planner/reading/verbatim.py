@@ -38,6 +38,13 @@ _ENDS = frozenset(
 ) | {"GROUP BY", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
 
 
+# what no value begins with
+_BEHIND_LIST = (
+    TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.UNION,
+    TokenType.R_PAREN,
+)  # fmt: skip
+
+
 class Unwritable(Exception):
     """A word that Spark's lexer would cut otherwise, or does not know."""
 
@@ -92,6 +99,16 @@ def written(source: Source, tokens: Tokens) -> str:
     if _told(fused(_tokens(out))) != _told(tokens):
         raise Unwritable
     return out
+
+
+def without_trailing_commas(tokens: Tokens) -> Tokens:
+    """The tokens without the comma of `SELECT a, FROM t`, behind which Spark would look for another value."""
+    after = [*tokens[1:], None]
+    return [
+        token
+        for token, following in zip(tokens, after, strict=True)
+        if token.token_type is not TokenType.COMMA or not (following is None or following.token_type in _BEHIND_LIST)
+    ]
 
 
 def named(tokens: Tokens, names: Mapping[int, str]) -> Tokens:

@@ -105,6 +105,33 @@ def test_an_audit_may_read_other_models() -> None:
     assert sql == "SELECT * FROM p.b__1 AS b JOIN p.a__1 AS a ON TRUE"
 
 
+@pytest.mark.parametrize(
+    ("query", "runs"),
+    [
+        ("SELECT FLOOR(LOG10(@this_model.id)) FROM @this_model WHERE id > @least", "SELECT FLOOR(LOG10(this_model.id)) FROM {} AS this_model WHERE id > (id + 1)"),
+        ("SELECT * FROM @this_model t WHERE to_date(s, 'yyyy-MM-dd') < @start_date", "SELECT * FROM {} t WHERE to_date(s, 'yyyy-MM-dd') < CAST('2020-01-02' AS DATE)"),
+        ("SELECT GET_JSON_OBJECT(s, 'f') FROM @this_model TABLESAMPLE (5 ROWS)", "SELECT GET_JSON_OBJECT(s, 'f') FROM {} TABLESAMPLE (5 ROWS) AS this_model"),
+        ("SELECT a, FROM shop.a WHERE '@this_model' = s", "SELECT a  FROM p.a__1 AS a WHERE '@this_model' = s"),
+    ],
+)  # fmt: skip
+def test_an_audit_asks_what_is_written(query: str, runs: str) -> None:
+    model = model_of("more")
+    audits = {each.name: each for each in parse_audits(f"AUDIT (name more);\n{query}", "b.sql", Defaults(NOW))}
+    call = replace(model.audits[0], arguments=(("least", "id + 1"),)) if "@least" in query else model.audits[0]
+
+    assert audit_query(model, call, audits, "p.a__1", DAY) == runs.format("(SELECT * FROM p.a__1)")
+
+
+def test_an_edit_of_an_audit_that_the_parser_does_not_see_is_another_question() -> None:
+    one, other = (
+        parse_audits(f"AUDIT (name a);\nSELECT {each} AS v FROM @this_model", "b.sql", Defaults(NOW))[0]
+        for each in ("TIME '10:00:00'", "TIMESTAMP '10:00:00'")
+    )
+
+    assert one.sql == other.sql
+    assert one.misread != other.misread
+
+
 def test_a_time_column_of_text_is_read_by_its_format() -> None:
     model = replace(model_of("not_null(columns := id)", RANGE), time_format="dd/MM/yyyy")
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 import pytest
 
 from planner.change import Change
-from planner.model import Kind
+from planner.model import Kind, Model
+from planner.reading.parse import Defaults, parse_model
 
-from .building import change_of, external, model, project
+from .building import NOW, change_of, external, model, project
+
+
+def viewed(name: str, sql: str) -> Model:
+    """A view as the project's files say it."""
+    read, _ = parse_model(f"MODEL (name {name}, kind VIEW);\n{sql}", "models/v.sql", Defaults(NOW))
+    assert read is not None
+    return read
+
 
 READERS = {
     "s.first": "SELECT id FROM s.v LIMIT 2",
@@ -86,3 +95,18 @@ def test_a_query_that_is_not_read_into_the_algebra_minds_the_order_of_a_view() -
     )
 
     assert change_of(before, after)["s.k"].recomputed
+
+
+@pytest.mark.parametrize("value", ["-1::STRING", "1L", "TIME '10:00:00'"])  # which the tree does not tell from others
+def test_an_order_of_a_view_that_the_parser_misreads_reaches_those_that_take_rows_by_it(value: str) -> None:
+    readers = (viewed("s.w", f"SELECT id, {value} AS u FROM s.v"), model("s.k", "SELECT id FROM s.w LIMIT 2"))
+    before, after = (
+        project(external("s.a", "id x"), viewed("s.v", f"SELECT id, {value} AS v FROM s.a ORDER BY x{way}"), *readers)
+        for way in ("", " DESC")
+    )
+    assert before["s.v"].misread
+
+    found = change_of(before, after)
+
+    assert found["s.v"].category == "breaking"
+    assert found["s.k"].recomputed

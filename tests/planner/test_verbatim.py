@@ -62,6 +62,8 @@ def test_an_expression_runs_as_it_is_written(value: str) -> None:
         ("SELECT a, log10(b) FROM shop.items", "SELECT a, log10(b) AS `_col_1` FROM p.items__1 AS items"),
         ("SELECT a IS DISTINCT FROM b FROM shop.items", "SELECT a IS DISTINCT FROM b AS `_col_0` FROM p.items__1 AS items"),
         ("WITH c AS (SELECT 1) (SELECT 2) UNION ALL SELECT 3", "WITH c AS (SELECT 1) (SELECT 2 AS `_col_0`) UNION ALL SELECT 3"),
+        ("SELECT a,\n  sum(b,) AS c,\nFROM shop.items", "SELECT a,\n  sum(b ) AS c\nFROM p.items__1 AS items"),
+        ("SELECT a, offset FROM shop.items", "SELECT a, offset FROM p.items__1 AS items"),
         ("FROM shop.items SELECT max(a)", "FROM p.items__1 AS items SELECT max(a) AS `_col_0`"),
         ("SELECT cast(a AS int) FROM shop.items", "SELECT cast(a AS int) AS `a` FROM p.items__1 AS items"),
         ("SELECT a FROM shop.items LEFT JOIN LATERAL (SELECT 1 AS b)", "SELECT a FROM p.items__1 AS items LEFT JOIN LATERAL (SELECT 1 AS b)"),
@@ -104,6 +106,7 @@ def test_a_snapshot_of_before_runs_as_it_did() -> None:
         ("DATE_FORMAT(x, 'y')", "DATE_FORMAT(x, 'yyyy')"), ("x * 1L", "x * CAST(1 AS BIGINT)"), ("1BD", "CAST(1 AS DECIMAL)"),
         ("TIME '10:00:00'", "TIMESTAMP '10:00:00'"), ("x >>> 1", "x >> 1"), ("a <=> b < c", "a <=> (b < c)"), ("a <=> b < c", "a IS NOT DISTINCT FROM b < c"),
         ("ARRAY_SIZE(x) - SIZE(y)", "SIZE(x) - ARRAY_SIZE(y)"), ("x * 1L - 1", "x * 1 - 1L"),
+        ("-1::STRING", "-CAST(1 AS STRING)"), ("- 128::TINYINT", "-CAST(128 AS TINYINT)"),
     ],
 )  # fmt: skip
 def test_an_edit_that_the_parser_does_not_see_is_seen(one: str, other: str) -> None:
