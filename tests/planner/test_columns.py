@@ -188,3 +188,43 @@ def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(
     shape = shape_of(sql.replace("{}", "d BETWEEN @start_ds AND @end_ds"), PARENTS, "d")
 
     assert (tuple(shape.volatile), shape.volatile_rows) == (volatile, rows)
+
+
+@pytest.mark.parametrize(
+    ("output", "parent", "volatile"),
+    [
+        ("SUM(x) + d", Parent(("id", "x", "d")), False),
+        ("SUM(x) + d + RAND()", Parent(("id", "x", "d")), True),
+        ("SUM(x) + d", Parent(("id", "x", "d"), volatile=frozenset({"x"})), True),
+        ("SUM(x) + d", Parent(("id", "x", "d"), volatile_rows=True), True),
+    ],
+)
+def test_a_query_that_cannot_be_followed_is_as_sure_as_what_it_reads(
+    output: str, parent: Parent, volatile: bool
+) -> None:
+    shape = shape_of(f"SELECT id, {output} AS s FROM s.a GROUP BY ALL", {"s.a": parent})
+
+    assert (shape.relation, shape.columns, shape.volatile_rows) == (None, ("id", "s"), volatile)
+    assert shape.reads["s.a"].every
+
+
+def test_the_columns_of_a_query_over_what_is_not_known_are_those_that_it_names() -> None:
+    assert shape_of("SELECT k, COUNT(*) AS N FROM s.unknown GROUP BY k", {}).columns == ("k", "n")
+    assert shape_of("SELECT * FROM s.unknown", {}).columns is None
+    assert shape_of("SELECT k, EXPLODE(a) FROM s.unknown", {}).columns is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "followed"),
+    [
+        ("id, d, SUM(x) + 1 AS s", True),
+        ("id, d, SUM(x) / COUNT(d) AS s", True),
+        ("id, d, SUM(x) + d AS s", False),
+        ("id, d, SUM(x) + ABS(d) AS s", False),
+        ("id, SUM(x) + d AS s", False),
+    ],
+)
+def test_under_group_by_all_a_column_beside_an_aggregate_is_not_followed(outputs: str, followed: bool) -> None:
+    shape = shape_of(f"SELECT {outputs} FROM s.a GROUP BY ALL", PARENTS)
+
+    assert (shape.relation is not None) == followed

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from planner.columns import Parent, model_shape
 from planner.environment import Environment
 from planner.errors import ProjectError
 from planner.intervals import Cron, between
+from planner.meaning.digests import Seen
 from planner.model import History, Kind, Model
 from planner.reading.parse import Defaults, parse_model
+from planner.rows import meaning_of
 from planner.schedule import Loaded, Window
+from planner.snapshot import Meaning
 
 from .building import NOW, change_of, day, external, model, planned, project, promoted
 
@@ -93,6 +97,24 @@ def test_the_columns_of_a_history_can_be_read() -> None:
 
     assert prod.snapshots["s.t"].columns == ("id", "name", "valid_from", "valid_to")
     assert prod.snapshots["s.child"].columns == ("id", "valid_from")
+
+
+def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() -> None:
+    def meaning(history: History) -> Meaning:
+        given = {"s.raw": Seen("rows", {"id": "i", "name": "n", "at": "a"})}
+        kept = historic(history=history)
+        return meaning_of(kept, model_shape(kept, {"s.raw": Parent(("id", "name", "at"))}), given, "")
+
+    plain, dated, renamed = meaning(History()), meaning(History(type="DATE")), meaning(History("since", "until"))
+
+    assert list(plain.seen.columns) == ["id", "name", "valid_from", "valid_to"]
+    assert list(renamed.seen.columns) == ["id", "name", "since", "until"]
+    assert (plain.types[-2:], dated.types[-2:]) == (
+        (("valid_from", "timestamp"), ("valid_to", "timestamp")),
+        (("valid_from", "date"), ("valid_to", "date")),
+    )
+    assert not set(plain.seen.columns.values()) & {dated.seen.columns[each] for each in ("valid_from", "valid_to")}
+    assert plain.seen.columns["valid_from"] != plain.seen.columns["valid_to"]
 
 
 def test_days_before_those_that_are_held_ask_for_everything() -> None:

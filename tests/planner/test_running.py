@@ -96,6 +96,25 @@ def test_part_of_a_unit_is_computed_and_not_needed() -> None:
     assert change.needed[-1].end == day("2026-01-13")
 
 
+def test_a_unit_that_just_began_or_lies_past_the_end_is_no_part_to_compute() -> None:
+    partial = {"allow_partials": True}
+    begun = {**SHOP, "s.days": replace(SHOP["s.days"], **partial)}
+    ended = {**SHOP, "s.days": replace(SHOP["s.days"], **partial, end=day("2026-01-13"))}
+    whole = (Interval(day("2026-01-10"), day("2026-01-13")),)
+
+    assert ran(Window(LATER), begun, only={"s.days"})["s.days"] == whole
+    assert ran(Window(LATER.replace(hour=7)), ended, only={"s.days"})["s.days"] == whole
+    assert ran(Window(LATER.replace(hour=7), end=LATER), begun, only={"s.days"})["s.days"] == whole
+
+
+def test_a_table_without_days_is_computed_whole_for_part_of_a_unit() -> None:
+    models = {**SHOP, "s.apart": replace(SHOP["s.apart"], allow_partials=True)}
+
+    found = ran(Window(NOW), models, only={"s.apart"})
+
+    assert found["s.apart"] == (Interval(EPOCH, day("2026-01-11")),)
+
+
 @pytest.mark.parametrize(
     ("properties", "due"),
     [
