@@ -266,7 +266,7 @@ def _reading(model: Model, part: Part, body: Body) -> Model:
     sql = spark_query(tree, source, tokens)
     text, said = "", ""
     words = named(without_trailing_commas(tokens), names)
-    as_is = len(words) == len(tokens)
+    as_is = words == list(tokens)
     if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, body.temporary)):
         said = misread(words, tree, sql)
         model = replace(model, text=text, text_line=source.place(tokens[0]).line)

@@ -154,7 +154,7 @@ def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[S
     tables = name_tables(tree, source, tokens, temporary)
     sql = spark_text(tree)
     words = without_trailing_commas(tokens)
-    as_is = len(words) == len(tokens)
+    as_is = words == list(tokens)
     if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary)):
         return Statement("", sql, text=text, misread=misread(words, tree, sql)), tables
     return Statement("", sql), tables

@@ -14,7 +14,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
-from planner.parsing import trees
 from planner.reading.expansion.pieces import fused, made
 from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, split, tokenize
 
@@ -55,32 +54,9 @@ def verbatim(source: Source, tokens: Tokens, tree: exp.Expr) -> str:
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:
-        return written(source, _without_last_commas(source, tokens))
+        return written(source, tokens)
     except Unwritable:
         return ""
-
-
-def _without_last_commas(source: Source, tokens: Tokens) -> Tokens:
-    """The tokens without commas that nothing follows (`SELECT a, FROM t`): the parser allows them, and Spark does not.
-
-    Unwritable where the query would be another one without them.
-    """
-    following = [*tokens[1:], None]
-    kept = [
-        token
-        for token, after in zip(tokens, following, strict=True)
-        if token.token_type is not TokenType.COMMA or not _ends_list(after)
-    ]
-    if len(kept) < len(tokens) and trees(kept, source.text) != trees(tokens, source.text):
-        raise Unwritable
-    return kept
-
-
-def _ends_list(token: Token | None) -> bool:
-    if token is None or token.token_type in CLOSE:
-        return True
-    quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
-    return not quoted and " ".join(token.text.upper().split()) in _ENDS
 
 
 def written(source: Source, tokens: Tokens) -> str:
