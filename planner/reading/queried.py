@@ -21,8 +21,9 @@ from planner.reading.reach import JAVA, OUTSIDE, reaching
 LONGEST = 1_000_000  # characters of a query
 FIRST = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})  # with what a query begins
 READING = FIRST - {"("} | {"TABLE", "MAP", "REDUCE"}  # without any of these words no text holds a query
-PROTOBUF = frozenset({"from_protobuf", "to_protobuf"})  # they open a file of descriptors
-CLOSED = JAVA | OUTSIDE | PROTOBUF | {"identifier"}
+# An option or argument of theirs names a file or an address of a schema that Spark opens.
+SCHEMAS = frozenset("from_protobuf to_protobuf from_avro to_avro schema_of_avro from_xml schema_of_xml to_xml".split())
+CLOSED = JAVA | OUTSIDE | SCHEMAS | {"identifier"}
 TABLE_FUNCTIONS = frozenset(
     """range explode explode_outer posexplode posexplode_outer inline inline_outer json_tuple stack
     variant_explode variant_explode_outer collations sql_keywords""".split()
@@ -38,6 +39,11 @@ _PIECES = re.compile(
 )
 _RAW = re.compile(r"(?<![\w])[rR]$", re.ASCII)
 _PLAIN = re.compile(r"[\t\n\r !%-\[\]-z|~]")  # no `$`, `#`, braces or backslash: with these quotes begin for one reader
+# For Spark a number ends where a word begins, as in `1e-5FROM x`, and for our parser both are one name.
+_RUNS_ON = re.compile(
+    r"(?<!\w)(?:\d++\.\d*+|\.\d++|\d++(?=[eE][+-]\d))(?:[eE][+-]?\d++)?+(?!(?:BD|[DFSLY])\b)[A-Z_]",
+    re.ASCII | re.IGNORECASE,
+)
 _NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)", re.ASCII)
 
 
@@ -111,7 +117,16 @@ def _read(text: str) -> tuple[str, list[Token]]:
         raise Refused("The query cannot be read.") from None
     if _joined(quotes) != _joined(list(_quoted_spans(tokens, clean))):
         raise Refused("The query's quotes can be read in more than one way.")
+    if runs_on := _RUNS_ON.search(_unquoted(clean, quotes)):
+        raise Refused(f"The number `{runs_on[0][:40]}` of the query runs into a word: put a blank between them.")
     return clean, joined_quotes(tokens, clean)
+
+
+def _unquoted(text: str, quotes: Sequence[tuple[int, int]]) -> str:
+    """The text with blanks in place of what is quoted."""
+    for start, end in quotes:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -212,8 +227,8 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
             if not known or table.args.get("db"):
                 raise Refused(f"The table function `{name}` is not allowed: it may read what no table holds.")
             continue
-        if table.find_ancestor(exp.Hint):
-            continue
+        if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
+            continue  # the name of one that the query reads elsewhere
         parts = table.parts
         if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
             raise Refused(f"`{table.sql(dialect='spark')[:80]}` is not the name of a table.")

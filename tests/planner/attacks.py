@@ -93,6 +93,18 @@ spark.sql("SELECT 1 /* /* */ FROM shop.secret */").collect()
 spark.sql("SELECT r'a\\', (SELECT max(id) FROM shop.secret) AS b -- '").collect()
 ## a quote in dollars | may stand in a query between quotes only
 spark.sql("SELECT $$ ' $$ FROM shop.secret -- '").collect()
+## a number that runs into a word | runs into a word
+spark.sql("WITH q AS (SELECT 1) SELECT *, 1e-5FROM q, shop.secret").collect()
+## such a number in an expression | runs into a word
+spark.range(1).selectExpr("(SELECT max(id + 1e-5)FROM (SELECT 1, 1.5e-3FROM range(1) q, shop.secret))").collect()
+## a subquery in a hint | NOT_AMONG
+spark.sql(f"SELECT /*+ BROADCAST((SELECT max(id) FROM shop.secret)) */ * FROM {table}").collect()
+## a schema of XML in a file | REACHES
+spark.sql("SELECT from_xml('<a/>', 'a int', map('rowValidationXSDPath', '/etc/passwd'))").collect()
+## such a schema by function | REACHES
+spark.range(1).select(F.from_xml(F.lit("<a/>"), "a int", {"rowValidationXSDPath": "/etc/passwd"})).collect()
+## a schema of Avro at an address | REACHES
+spark.range(1).select(F.call_function("from_avro", F.lit("a"), F.lit("{}"))).collect()
 ## a name that is made | REACHES
 spark.sql("SELECT * FROM IDENTIFIER('shop.' || 'secret')").collect()
 ## a name as an argument | REACHES

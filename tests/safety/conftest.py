@@ -66,7 +66,7 @@ class Stage:
         return sorted((self.bench.home / "logs").glob("*.log"))
 
     def files(self) -> dict[str, str]:
-        """The files that were planted, a configuration of the mirror (it has none) and prod's tables, as they are now."""
+        """The files that were planted, the mirror's configuration (it has none) and prod's tables, as they are now."""
         warehouse = self.bench.home / "spark" / "warehouse"
         tables = {str(path): str(path.stat().st_mtime_ns) for path in warehouse.rglob("*.parquet")}
         assert tables
