@@ -21,7 +21,17 @@ from planner.checks.audits import AuditResult
 from planner.costs import units
 from planner.creation import Layout, at_model, physical_table, table_lease
 from planner.engine import Engine, Table, Written
-from planner.errors import AuditFailed, Cancelled, LeaseHeld, MergeplanError, Place, PlanMoved, QueryError, Refused
+from planner.errors import (
+    AuditFailed,
+    Cancelled,
+    LeaseHeld,
+    MergeplanError,
+    Place,
+    PlanMoved,
+    QueryError,
+    Refused,
+    SparkAway,
+)
 from planner.events import (
     AuditRan,
     BatchDone,
@@ -379,7 +389,7 @@ def _failure(model: Model, future: Future[None]) -> Failure | None:
         future.result()
     except _FoundRows as found:
         return found_rows(model, found.result)
-    except (Cancelled, LeaseHeld, PlanMoved):
+    except (Cancelled, LeaseHeld, PlanMoved, SparkAway):
         raise
     except MergeplanError as error:
         return Failure(model.name, error)

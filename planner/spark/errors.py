@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from planner.errors import Cancelled, MergeplanError, QueryError
+from planner.errors import Cancelled, MergeplanError, QueryError, SparkAway
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
@@ -33,6 +33,8 @@ def translated(error: BaseException, sql: str) -> MergeplanError:
     if told.condition in CANCELLED or any(f"[{name}" in told.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
     message, hint = sentences(told.text)
+    if _is_away(error):
+        return SparkAway(message, hint=hint)
     line, column = _position(told, sql)
     return QueryError(message, hint=hint, condition=told.condition, line=line, column=column)
 
@@ -40,6 +42,13 @@ def translated(error: BaseException, sql: str) -> MergeplanError:
 def is_spark(error: BaseException) -> bool:
     """True when an error comes from Spark, or from the way to it."""
     return any(kind.__module__.split(".")[0] in ("pyspark", "py4j", "grpc") for kind in type(error).__mro__)
+
+
+def _is_away(error: BaseException) -> bool:
+    """True when the way to Spark broke: it ended, or ends. What Spark itself says comes with more than gRPC's code."""
+    kind, code = type(error).__name__, getattr(_said(error, "getGrpcStatusCode"), "name", "")
+    broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
+    return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED" or kind == "Py4JNetworkError"
 
 
 def condition(error: BaseException) -> str | None:

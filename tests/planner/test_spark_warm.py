@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from planner.engine import Connection, Part, Table, time_partitioning
-from planner.errors import Cancelled, QueryError, RequestError
+from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.intervals import Interval
 from planner.model import Column
 from planner.spark.catalog import CatalogLock, Owner, spark_folder
@@ -305,6 +305,27 @@ def test_a_killed_warm_spark_takes_its_java_along_and_frees_the_catalog(home: Pa
     assert owner is not None
     assert owner.pid == os.getpid()
     lock.release()
+
+
+def test_a_warm_spark_that_is_killed_under_a_query_is_away_and_no_fault_of_the_query(home: Path) -> None:
+    server = run(SERVER, home)
+    assert server.stdout is not None
+    server.stdout.readline()
+    engine = open_engine(Connection(), home, wait=0)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(engine.fetch, "SELECT count(*) FROM range(100000000000) WHERE id % 7 = 1")
+        while not engine.jobs():
+            threading.Event().wait(0.05)
+
+        server.kill()
+        server.communicate(timeout=30)
+
+        with pytest.raises(SparkAway, match="Spark does not answer") as told:
+            slow.result(timeout=120)
+    assert told.value.retry
+    with pytest.raises(SparkAway):
+        engine.schema("SELECT 1 AS one")
+    engine.close()
 
 
 def test_a_side_file_left_behind_does_not_count_as_a_warm_spark(home: Path) -> None:
