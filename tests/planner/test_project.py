@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlglot.tokenizer_core import Token
 
 from planner.errors import MergeplanError, ProjectError, RequestError
 from planner.model import Column, Kind
@@ -189,7 +190,12 @@ def test_the_files_hash_follows_every_file(tmp_path: Path) -> None:
 def test_a_model_costs_the_same_to_load_however_many_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
     parse = KeepingParser.parse
-    monkeypatch.setattr(KeepingParser, "parse", lambda self, *given: parsed.append(given[-1]) or parse(self, *given))
+
+    def counted(self: KeepingParser, raw_tokens: list[Token], sql: str) -> object:
+        parsed.append(sql)
+        return parse(self, raw_tokens, sql)
+
+    monkeypatch.setattr(KeepingParser, "parse", counted)
     sql = "MODEL (name shop.{0}{1}, kind FULL, cron '@daily');\nSELECT a, COUNT(b) AS n FROM shop.{0}{2} GROUP BY a"
     costs = []
     for prefix, count in (("few", 20), ("many", 200)):
