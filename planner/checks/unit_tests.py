@@ -12,6 +12,7 @@ from threading import RLock
 from sqlglot import exp
 
 from planner.checks.fetching import THREADS, fetched
+from planner.checks.freezing import NOW, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
 from planner.checks.rows import Difference, compared
 from planner.code.running import Running, running
@@ -29,7 +30,6 @@ from planner.render import query_of, rendered, with_views_inlined
 from planner.selfreading import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, 
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
     tree, sql = _query(project, model, test, schemas)
     wanted = [] if test.query is None else [("query", sql, test.query)]
-    wanted += [(name, _cte(tree, name, test), relation) for name, relation in test.ctes.items()]
+    wanted += [(name, _cte(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
     return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
 
 
@@ -225,7 +225,8 @@ def _quoted(name: str) -> str:
 def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
     """The model's query over the given rows, at the given time: as a tree, and as it runs.
 
-    Where temporary views or another moment must be put into it, it runs as the tree is written.
+    Where temporary views must be put into it, or a moment of which the text does not say where it stands, it runs as
+    the tree is written.
     """
     reads = _reads(project, model)
     for name in test.inputs:
@@ -243,9 +244,12 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
     tree = with_views_inlined(tree, model, tables, project.embedded, values)
     if test.execution_time:
         tree = _frozen(tree, test.execution_time)
-    if test.execution_time or any(each.makes for each in model.pre_statements):
+    text = model.text
+    if test.execution_time:
+        text = "" if project.embedded else frozen_text(text)
+    if not text or any(each.makes for each in model.pre_statements):
         return tree, spark_text(tree)
-    return tree, query_of(model, tables, project.embedded, values)
+    return tree, query_of(replace(model, text=text), tables, project.embedded, values)
 
 
 def _reads(project: Project, model: Model) -> set[str]:
@@ -263,18 +267,20 @@ def _reads(project: Project, model: Model) -> set[str]:
 def _frozen(tree: exp.Expr, at: datetime) -> exp.Expr:
     """The query as if it ran at a given moment."""
     values = dates(None, at)
-    for now in list(tree.find_all(*_NOW)):
+    for now in list(tree.find_all(*NOW)):
         name = "execution_date" if isinstance(now, exp.CurrentDate) else "execution_dt"
         now.replace(values[name].copy())
     return tree
 
 
-def _cte(tree: exp.Expr, name: str, test: UnitTest) -> str:
-    """The query that shows one CTE of the model."""
+def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
+    """The query that shows one CTE of the model, which runs as `sql`."""
     with_ = tree.args.get("with_")
     known = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
     if name not in [each.lower() for each in known] or not isinstance(with_, exp.With):
         raise ProjectError(f"{test.model} has no CTE `{name}`.", place=test.place, hint=did_you_mean(name, known))
+    if ctes := ctes_of(sql):
+        return f"{ctes} SELECT * FROM {exp.to_identifier(name).sql('spark')}"
     shown = exp.select("*").from_(exp.to_identifier(name))
     shown.set("with_", with_.copy())
     return spark_text(shown)

@@ -102,16 +102,20 @@ def test_an_audit_may_read_other_models() -> None:
 
     sql = audit_query(model, model.audits[0], audits, "p.a__1", None, tables={"shop.b": "p.b__1", "shop.a": "p.a__0"})
 
-    assert sql == "SELECT * FROM p.b__1 AS b JOIN p.a__1 AS a ON TRUE"
+    assert sql == "SELECT * FROM p.b__1 AS b JOIN p.a__1 AS a"
 
 
 @pytest.mark.parametrize(
     ("query", "runs"),
     [
-        ("SELECT FLOOR(LOG10(@this_model.id)) FROM @this_model WHERE id > @least", "SELECT FLOOR(LOG10(this_model.id)) FROM {} AS this_model WHERE id > (id + 1)"),
-        ("SELECT * FROM @this_model t WHERE to_date(s, 'yyyy-MM-dd') < @start_date", "SELECT * FROM {} t WHERE to_date(s, 'yyyy-MM-dd') < CAST('2020-01-02' AS DATE)"),
-        ("SELECT GET_JSON_OBJECT(s, 'f') FROM @this_model TABLESAMPLE (5 ROWS)", "SELECT GET_JSON_OBJECT(s, 'f') FROM {} TABLESAMPLE (5 ROWS) AS this_model"),
-        ("SELECT a, FROM shop.a WHERE '@this_model' = s", "SELECT a  FROM p.a__1 AS a WHERE '@this_model' = s"),
+        ("SELECT FLOOR(LOG10(@this_model.id)) FROM @this_model WHERE id > @least",
+         "SELECT FLOOR(LOG10(this_model.id)) FROM {} AS this_model WHERE id > (id + 1)"),
+        ("SELECT * FROM @this_model t WHERE to_date(s, 'yyyy-MM-dd') < @start_date",
+         "SELECT * FROM {} t WHERE to_date(s, 'yyyy-MM-dd') < CAST('2020-01-02' AS DATE)"),
+        ("SELECT GET_JSON_OBJECT(s, 'f') FROM @this_model TABLESAMPLE (5 ROWS)",
+         "SELECT GET_JSON_OBJECT(s, 'f') FROM {} TABLESAMPLE (5 ROWS) AS this_model"),
+        ("SELECT a, FROM shop.a WHERE '@this_model' = s",
+         "SELECT a  FROM p.a__1 AS a WHERE '@this_model' = s"),
     ],
 )  # fmt: skip
 def test_an_audit_asks_what_is_written(query: str, runs: str) -> None:

@@ -39,7 +39,7 @@ def test_another_order_of_a_view_reaches_those_that_take_rows_by_it(kind: Kind) 
 
     assert (found["s.v"].category, found["s.v"].rule) == ("breaking", "order-changed")
     assert (found["s.first"].rule, found["s.first"].recomputed) == ("reads-changed-order", True)
-    assert (found["s.listed"].rule, found["s.listed"].columns.altered) == ("reads-changed-order", {"ids"})
+    assert (found["s.listed"].rule, found["s.listed"].columns.altered) == ("reads-changed-order", frozenset({"ids"}))
     assert not found["s.counted"].recomputed
     assert not found["s.top"].recomputed
 

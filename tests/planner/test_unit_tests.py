@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner.checks.freezing import ctes_of, frozen_text
 from planner.checks.inlining import typed_rows
 from planner.checks.rows import canonical, compared
 from planner.checks.unit_tests import TestResult, run_unit_tests
@@ -113,6 +114,50 @@ nested:
 """
 
     assert only(results(engine, tmp_path, test, dear=dear, top=top)).message == ""
+
+
+def test_a_cte_is_asked_as_it_is_written_and_at_the_tests_moment(engine: Engine, tmp_path: Path) -> None:
+    query = """
+WITH c(a, d) AS (SELECT floor(log10(id)), to_date(s, 'dd.MM.yyyy') FROM shop.b WHERE current_date > DATE '2020-12-31'),
+n AS (SELECT a, 'now()' AS t, CURRENT_DATE() AS d FROM c)
+SELECT a, date_format(now(), 'y') AS y FROM n"""
+    body = """
+  inputs: {shop.b: [{id: 1000, s: '02.01.2024'}]}
+  outputs:
+    ctes:
+      c: [{a: 3, d: 2024-01-02}]
+      n: [{a: 3, t: 'now()', d: 2021-01-01}]
+    query: [{a: 3, y: '2021'}]
+  vars: {execution_time: '2021-01-01 12:00:00'}
+"""
+
+    found = results(engine, tmp_path, f"test_t:\n  model: shop.a{body}", a=f"MODEL (name shop.a, kind FULL);{query}")
+
+    assert only(found).message == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "frozen"),
+    [
+        ("SELECT now() AS a", "SELECT @execution_dt AS a"),
+        ("SELECT `now`, 'now()', now FROM t", "SELECT `now`, 'now()', now FROM t"),
+        ("SELECT CURRENT_DATE, curdate ( )", "SELECT @execution_date, @execution_date"),
+        ("SELECT t.current_date FROM t", ""),
+    ],
+)  # fmt: skip
+def test_the_clock_stands_where_its_words_stand(text: str, frozen: str) -> None:
+    assert frozen_text(text) == frozen
+
+
+@pytest.mark.parametrize(
+    ("query", "ctes"),
+    [
+        ("WITH a AS (SELECT 1), b(x) AS (SELECT (2)) SELECT 3", "WITH a AS (SELECT 1), b(x) AS (SELECT (2))"),
+        ("WITH a AS (SELECT 1) FROM f(1) SELECT 2", ""), ("WITH a AS (SELECT 1) (SELECT 2)", ""), ("SELECT 1", ""),
+    ],
+)  # fmt: skip
+def test_the_ctes_of_a_query_end_before_its_own_select(query: str, ctes: str) -> None:
+    assert ctes_of(query) == ctes
 
 
 def test_time_and_variables_are_the_tests_own(engine: Engine, tmp_path: Path) -> None:

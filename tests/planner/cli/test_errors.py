@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -239,3 +240,17 @@ def test_a_defect_of_ours_is_a_sentence_and_its_trace_is_kept(offline: CommandLi
     assert log is not None
     assert "Traceback" in Path(log[1]).read_text()
     Path(log[1]).unlink()
+
+
+def test_what_spark_cannot_parse_is_told_at_its_line_and_nothing_is_computed(shop: Callable[..., CommandLine]) -> None:
+    run = shop()
+    run.write("models/odd.sql", "MODEL (name shop.odd, kind FULL);\n-- odd\nSELECT\n  CAST(1 AS TEXT) AS x\n")
+    assert run("plan", "dev", "--no-prompts", "--skip-tests").code == 0  # no Spark was needed
+
+    answers = [run("plan", "--auto-apply"), run("plan", "dev", "--skip-tests", answer="y\n")]
+
+    for ran in answers:
+        assert ran.code == 1
+        assert 'Error: models/odd.sql:4: shop.odd: Unsupported data type "TEXT".' in ran.err
+    assert run.engine is not None
+    assert run.engine.fetch("SHOW SCHEMAS LIKE '*shop*'").rows == ()

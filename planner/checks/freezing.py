@@ -1,0 +1,52 @@
+"""The text of a query as a unit test asks it: at a given moment, or for the rows of one CTE."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from planner.reading.macros import spark_tree
+from planner.reading.sqltext import CLOSE, OPEN, Source, tokenize
+
+NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
+_DATES = ("CURRENT_DATE", "CURDATE")
+_TIMES = ("CURRENT_TIMESTAMP", "NOW")
+_BARE = ("CURRENT_DATE", "CURRENT_TIMESTAMP")  # which Spark also calls without brackets
+
+
+def frozen_text(text: str) -> str:
+    """The text with `@execution_date` and `@execution_dt` for each function of the clock; '' where it cannot be told
+    from the words alone which these are."""
+    tokens = tokenize(Source("", text, "spark"))
+    out, last, found, now = "", 0, 0, 0
+    for index, token in enumerate(tokens):
+        word = token.text.upper()
+        quoted = token.token_type in (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
+        if quoted or word not in (*_DATES, *_TIMES):
+            continue
+        called = [each.token_type for each in tokens[index + 1 : index + 3]] == [TokenType.L_PAREN, TokenType.R_PAREN]
+        if not called and word not in _BARE:
+            continue
+        end = tokens[index + 2].end if called else token.end
+        now += word == "NOW"  # a plain call to the parser
+        out += text[last : token.start] + ("@execution_date" if word in _DATES else "@execution_dt")
+        last, found = end + 1, found + 1
+    known = sum(1 for _ in spark_tree(text).find_all(*NOW))
+    return out + text[last:] if known in (found, found - now) else ""
+
+
+def ctes_of(sql: str) -> str:
+    """A query's WITH clause; '' where it has none, or where the words do not tell where that ends."""
+    tokens, depth = tokenize(Source("", sql, "spark")), 0
+    if tokens[0].token_type is not TokenType.WITH:
+        return ""
+    for token, after in pairwise(tokens):
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+        if depth == 0 and token.token_type is TokenType.R_PAREN:
+            if after.token_type is TokenType.SELECT:
+                return sql[: after.start].rstrip()
+            if after.token_type not in (TokenType.COMMA, TokenType.ALIAS):
+                return ""
+    return ""
