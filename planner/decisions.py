@@ -40,7 +40,7 @@ from planner.intervals import between
 from planner.meaning.digests import Seen
 from planner.model import Kind, Model
 from planner.naming import DEFAULT, Naming
-from planner.rows import meaning_of
+from planner.rows import in_order, meaning_of
 from planner.schedule import Loaded
 from planner.snapshot import Meaning, Snapshot, at_version, version_of
 
@@ -442,7 +442,7 @@ def _shape(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
 def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
     kept = tuple(column.name for column in model.kept_columns)
     if shape is not None and shape.columns is not None:
-        return (*shape.columns, *kept)
+        return (*in_order(model, shape.columns), *kept)
     if model.columns:
         return (*(column.name for column in model.columns), *kept)
     return model.seed.header if model.seed else None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from planner.columns import Shape
 from planner.fingerprint import digest
 from planner.meaning.digests import Seen
-from planner.meaning.types import spelled
+from planner.meaning.terms import Value
+from planner.meaning.types import PLAIN, spelled, stated_type
 from planner.model import Kind, Model
 from planner.snapshot import Meaning
+
+NO_VALUES: Mapping[str, Value] = {}
 
 
 def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], began: str) -> Meaning:
@@ -26,7 +29,8 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
     seen = shape.seen(parents)
     meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
     meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
-    return _kept(model, _typed(model, _filled(model, meaning, began)))
+    said = shape.relation.columns if shape.relation else {}
+    return _kept(model, _typed(model, _filled(model, meaning, began), said))
 
 
 def _external(model: Model) -> Meaning:
@@ -81,13 +85,26 @@ def _merging(model: Model) -> tuple[str, ...]:
     return (*said, "partitions", *partitions, str(model.insert_overwrite))
 
 
-def _typed(model: Model, meaning: Meaning) -> Meaning:
-    """The columns as they are declared: a table casts to that."""
+def _typed(model: Model, meaning: Meaning, said: Mapping[str, Value] = NO_VALUES) -> Meaning:
+    """The columns as they are declared: a table casts to that, and has them in that order.
+
+    To declare the type that the query gives a column (of those that it has `said` how they are computed) says nothing
+    new; what `external_models.yaml` says of a type is not relied on.
+    """
     if not model.columns or model.kind is Kind.VIEW:
         return meaning
     types = {column.name: column.type for column in model.columns}
-    columns = tuple((name, _mark(each, types[name]) if name in types else each) for name, each in meaning.columns)
-    return replace(meaning, columns=columns, types=_declared(model))
+    had = {name: stated for name, value in said.items() if (stated := stated_type(value)) in PLAIN}
+    news = {name for name, type_ in types.items() if had.get(name) != spelled(type_)}
+    columns = {name: _mark(each, types[name]) if name in news else each for name, each in meaning.columns}
+    ordered = tuple((name, columns[name]) for name in in_order(model, columns))
+    return replace(meaning, columns=ordered, types=_declared(model))
+
+
+def in_order(model: Model, columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns that a query returns, in the order in which the model's table has them."""
+    declared = [column.name for column in model.columns] if model.kind.is_stored else []
+    return tuple(sorted(columns, key=lambda name: declared.index(name) if name in declared else len(declared)))
 
 
 def _declared(model: Model) -> tuple[tuple[str, str], ...]:

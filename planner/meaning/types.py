@@ -39,6 +39,15 @@ def type_of(value: Part) -> str | None:
     return _FIXED.get(value.op)
 
 
+def stated_type(value: Part) -> str | None:
+    """The type where the query itself says it, by a cast or the like: nothing rests on what others say of a table."""
+    while isinstance(value, Ref) and isinstance(value.inner, (Term, Ref)):
+        value = value.inner
+    if isinstance(value, Term):
+        return stated_type(value.parts[0]) if value.op == "constant" else type_of(value)
+    return None
+
+
 def are_of_one_type(values: Iterable[Part]) -> bool:
     """True when all are known to be of the same type."""
     types = {type_of(value) for value in values}

@@ -9,7 +9,7 @@ does not name stays as it was.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,7 @@ CASE_KEYS = {
     "name", "before", "after", "readers", "category", "recomputed", "added", "altered", "removed", "volatile",
     "data_equal", "not_yet",
 }  # fmt: skip
-MODEL_KEYS = {"sql", "kind", "time_column", "owner", "description", "tags", "lookback", "stamp"}
+MODEL_KEYS = {"sql", "kind", "time_column", "owner", "description", "tags", "lookback", "stamp", "columns"}
 Models = dict[str, Model]
 
 
@@ -179,4 +179,6 @@ def _model(name: str, text: str | dict[str, Any]) -> Model:
         fields["start"] = START
     if "tags" in fields:
         fields["tags"] = tuple(fields["tags"].split())
-    return model(name, fields.pop("sql").strip(), kind, **fields)
+    declared = (each.strip().split(" ", 1) for each in fields.pop("columns", "").split(";") if each)
+    columns = tuple(Column(column, type_) for column, type_ in declared)
+    return replace(model(name, fields.pop("sql").strip(), kind, **fields), columns=columns)

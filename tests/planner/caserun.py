@@ -104,8 +104,10 @@ def _ready(case: Case, held: Held) -> list[str]:
 def _settled(case: Case, name: str, held: Held) -> bool:
     """True when the same query reads the same rows."""
     read = (parent for parent in case.after[name].depends_on if parent not in SOURCES)
-    same_query = case.before[name].sql == case.after[name].sql
-    return same_query and all(parent in held.before and held.same(parent) for parent in read)
+    before, after = case.before[name], case.after[name]
+    return (before.sql, before.columns) == (after.sql, after.columns) and all(
+        parent in held.before and held.same(parent) for parent in read
+    )
 
 
 def _moved(change: Change | None, before: Content, after: Content) -> list[str]:

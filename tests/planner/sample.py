@@ -132,7 +132,13 @@ def _collect(models: Mapping[str, Model], name: str, parts: dict[str, str]) -> N
         return
     for parent in models[name].depends_on:
         _collect(models, parent, parts)
-    parts[name] = _spliced(models[name].sql)
+    parts[name] = _declared(models[name], _spliced(models[name].sql))
+
+
+def _declared(model: Model, sql: str) -> str:
+    """The query as a table with declared columns holds it: in their order and cast to their types."""
+    cast = ", ".join(f"CAST({column.name} AS {column.type}) AS {column.name}" for column in model.columns)
+    return f"SELECT {cast} FROM ({sql})" if cast else sql
 
 
 @cache

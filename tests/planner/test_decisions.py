@@ -7,7 +7,7 @@ import pytest
 from planner.change import Category, ChangeKind
 from planner.environment import Environment
 from planner.errors import ProjectErrors, RequestError
-from planner.model import Kind, Model
+from planner.model import Column, Kind, Model
 
 from .building import change_of, day, external, model, planned, project, promoted
 
@@ -230,3 +230,64 @@ def test_a_table_kept_by_a_word_is_not_taken_for_its_query_when_the_change_is_ta
     assert (kept.version, kept.forced) == (prod.snapshots["s.child"].version, True)
     assert child.new is not None
     assert (child.new.version != kept.version, bool(child.missing), child.new.forced) == (True, True, False)
+
+
+def declared(
+    order: str, child: str = "SELECT * FROM s.base UNION ALL SELECT id, price, d FROM s.raw"
+) -> dict[str, Model]:
+    base = model("s.base", "SELECT id, price, d FROM s.raw", columns=order)
+    return project(RAW, base, model("s.child", child))
+
+
+def test_a_star_over_a_table_returns_its_columns_as_they_are_declared() -> None:
+    spelled = "SELECT id, price, d FROM s.base UNION ALL SELECT id, price, d FROM s.raw"
+
+    assert not change_of(declared("id price d"), declared("id price d", spelled))["s.child"].recomputed
+    assert change_of(declared("price id d"), declared("price id d", spelled))["s.child"].recomputed
+
+
+def test_columns_that_are_declared_in_another_order_make_another_table() -> None:
+    changes = change_of(declared("id price d"), declared("price id d"))
+
+    assert changes["s.base"].recomputed
+    assert changes["s.child"].recomputed
+
+
+@pytest.mark.parametrize(
+    ("outputs", "columns", "kept"),
+    [
+        ("CAST(id AS INT) AS id", "id INT", True),
+        ("CAST(id AS INT) AS id", "id integer", True),
+        ("CAST(id AS INT) AS id, 'a' AS label", "id INT, label STRING", True),
+        ("COUNT(*) AS n", "n BIGINT", True),
+        ("CAST(id AS INT) AS id", "id BIGINT", False),
+        ("COUNT(*) AS n", "n INT", False),
+        ("id", "id INT", False),  # what the declaration of an external table says may be wrong
+        ("MAX(id) AS id", "id INT", False),
+        ("CAST(id AS INT) + 1 AS id", "id INT", False),
+        ("CAST(id AS VARCHAR(10)) AS id", "id VARCHAR(10)", False),  # the cast gives a string
+        ("CAST(id AS INT) AS id, 'a' AS label", "label STRING, id INT", False),
+    ],
+)
+def test_to_declare_the_type_that_a_query_gives_a_column_keeps_the_table(
+    outputs: str, columns: str, kept: bool
+) -> None:
+    raw = replace(external("s.raw", "id"), columns=(Column("id", "int"),))
+    plain = model("s.base", f"SELECT {outputs} FROM s.raw")
+    told = tuple(Column(*each.strip().split(" ")) for each in columns.split(","))
+
+    change = change_of(project(raw, plain), project(raw, replace(plain, columns=told)))["s.base"]
+    back = change_of(project(raw, replace(plain, columns=told)), project(raw, plain))["s.base"]
+
+    assert [not each.recomputed for each in (change, back)] == [kept, kept]
+
+
+def test_what_a_view_declares_casts_nothing() -> None:
+    plain = model("s.base", "SELECT id, CAST(d AS INT) AS d FROM s.raw", Kind.VIEW)
+    told = replace(plain, columns=(Column("d", "bigint"), Column("id", "int")))
+    child = model("s.child", "SELECT * FROM s.base")
+
+    changes = change_of(project(RAW, plain, child), project(RAW, told, child))
+
+    assert changes["s.base"].category is Category.EQUIVALENT
+    assert "s.child" not in changes or not changes["s.child"].recomputed

@@ -1,5 +1,7 @@
 """What tables are known to hold spares a reader only where all that it hears of comes out as it was."""
 
+from typing import Any
+
 from planner.change import Category, Change
 from planner.content import WHOLE, Content, Contents
 from planner.environment import Environment
@@ -71,7 +73,7 @@ def test_a_comparison_that_nobody_made_spares_nobody() -> None:
     assert (changes["s.r"].rule, changes["s.r"].recomputed) == ("reads-changed-column", True)
 
 
-HOURLY = {"time_column": "d", "cron": Cron("@hourly"), "start": day("2026-01-09")}
+HOURLY: dict[str, Any] = {"time_column": "d", "cron": Cron("@hourly"), "start": day("2026-01-09")}
 STRETCH = "BETWEEN @start_dt AND @end_dt"
 
 

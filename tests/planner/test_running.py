@@ -97,9 +97,8 @@ def test_part_of_a_unit_is_computed_and_not_needed() -> None:
 
 
 def test_a_unit_that_just_began_or_lies_past_the_end_is_no_part_to_compute() -> None:
-    partial = {"allow_partials": True}
-    begun = {**SHOP, "s.days": replace(SHOP["s.days"], **partial)}
-    ended = {**SHOP, "s.days": replace(SHOP["s.days"], **partial, end=day("2026-01-13"))}
+    partial = replace(SHOP["s.days"], allow_partials=True)
+    begun, ended = {**SHOP, "s.days": partial}, {**SHOP, "s.days": replace(partial, end=day("2026-01-13"))}
     whole = (Interval(day("2026-01-10"), day("2026-01-13")),)
 
     assert ran(Window(LATER), begun, only={"s.days"})["s.days"] == whole
