@@ -31,20 +31,22 @@ lint: $(READY)
 types: $(READY)
 	@$(BIN)/mypy
 
-# Minutes with several Sparks each: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
+# Minutes with Sparks of their own: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
-	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_relay_ordinary.py \
-	tests/planner/test_kills.py tests/safety/test_not_isolated.py tests/safety/test_workers.py
+	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kinds_by_format.py \
+	tests/planner/test_writing.py tests/planner/test_selfreading.py tests/planner/test_content_spark.py \
+	tests/planner/test_spark_warm.py tests/planner/test_settings_spark.py tests/planner/test_written_and_run.py \
+	tests/planner/test_relay_ordinary.py tests/planner/test_kills.py \
+	tests/safety/test_not_isolated.py tests/safety/test_workers.py
 
 unit: $(READY)
 	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
 
 prove: $(READY)  # many more random cases against Spark than `make test` runs
-	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 $(BIN)/pytest -n 2 --dist worksteal \
-		tests/planner/test_soundness.py tests/planner/test_soundness_settings.py tests/planner/test_forward_soundness.py \
-		tests/planner/test_history_soundness.py tests/planner/test_cases.py tests/planner/test_writing.py \
-		tests/planner/test_written_and_run.py \
-		tests/bot/test_bad_days.py $(LONG)
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_PAYLOADS=1000 \
+		$(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_soundness_settings.py \
+		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py \
+		tests/bot/test_bad_days.py tests/bot/test_owners.py tests/bot/test_fuzz.py $(LONG)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
@@ -49,7 +49,7 @@ def _kept(name: str, build: Builder, args: list[exp.Expr], **dialect: Any) -> ex
 
 
 def _text(tree: exp.Expr) -> str:
-    return str(KeepingGenerator(dialect="spark", comments=False).generate(tree))
+    return str(KeepingGenerator(dialect="spark", comments=False, unsupported_level=ErrorLevel.IGNORE).generate(tree))
 
 
 class KeepingParser(SparkParser):

@@ -42,6 +42,7 @@ assumeAnsiFalseIfNotPersisted.enabled true
 avro.datetimeRebaseModeInRead CORRECTED
 avro.datetimeRebaseModeInWrite CORRECTED
 caseSensitive false
+collation.allowInMapKeys false
 charAsVarchar false
 chunkBase64String.enabled true
 columnNameOfCorruptRecord _corrupt_record

@@ -421,10 +421,12 @@ def binds_otherwise(node: exp.Expr) -> bool:
 
 
 def _is_cast_number(node: exp.Expr) -> bool:
-    inner = node
+    inner, exact = node, True
     while isinstance(inner, exp.Cast):
-        inner = inner.this
-    return inner is not node and isinstance(inner, exp.Literal) and not inner.is_string
+        exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
+    if inner is node or not isinstance(inner, exp.Literal) or inner.is_string:
+        return False
+    return not exact or float(inner.name) == 0  # doubles round alike on both sides of zero, which alone has two signs
 
 
 def _is_text(node: exp.Expr) -> bool:

@@ -74,7 +74,7 @@ def _words(tokens: Tokens) -> Iterator[str]:
     left_out, fields = _default_arguments(tokens), _field_names(tokens)
     for index, (before, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
-        if token.token_type is TokenType.DCOLON and before and before.end == token.end:
+        if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
             yield "suffix"  # beside a decimal `1L` is another number than `CAST(1 AS BIGINT)`
         if token.token_type is TokenType.L_PAREN and _groups(before):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
@@ -86,6 +86,11 @@ def _words(tokens: Tokens) -> Iterator[str]:
         word = _word(token, before)
         if word not in _UNSAID:
             yield from _SAME.get(word, (word,))
+
+
+def _tells(tokens: Tokens, index: int) -> bool:
+    """True for a suffix of a number but `D`: `1e16D` is `CAST(1e16 AS DOUBLE)` wherever it stands."""
+    return index >= len(tokens) or tokens[index].text.upper() not in ("D", "DOUBLE")
 
 
 def _groups(before: Token | None) -> bool:

@@ -1,10 +1,11 @@
-"""A thousand signed payloads that GitHub never sends: each is answered and none leaves a trace."""
+"""Hundreds of signed payloads that GitHub never sends: each is answered and none leaves a trace."""
 
 from __future__ import annotations
 
 import copy
 import json
 import logging
+import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from bot.sandbox.server import Sandbox
 from tests.bot.conftest import SECRET, SHOP
 from tests.bot.test_door import Door, _door  # noqa: F401 - the server, as a fixture
 
+PAYLOADS = int(os.environ.get("MERGEPLAN_PAYLOADS", "300"))
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, 2**64, 1e308, "", " ", "x" * 3000, "../..", "a/b", "$(id)", "\u202e", "😀", [], {},
     [[]], {"login": None}, "0" * 40, "refs/heads/" + "y" * 300, "2026-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00",
@@ -85,13 +87,13 @@ def mutated(chance: random.Random, payload: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize("door", [Limits()], indirect=True)
-def test_a_thousand_odd_payloads_are_answered_and_leave_no_trace(
+def test_odd_payloads_are_answered_and_leave_no_trace(
     door: Door, github: Sandbox, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Behaviour 28."""
     chance, known, answers = random.Random(9), samples(github), []  # noqa: S311 - a seed, so that it can be done again
     with httpx.Client(base_url=door.url) as client, caplog.at_level(logging.WARNING):
-        for index in range(1000):
+        for index in range(PAYLOADS):
             event, payload = chance.choice(known)
             body = mutated(chance, payload)
             guid = f"odd-{index - index % 10 if chance.random() < 0.1 else index}"
@@ -103,7 +105,7 @@ def test_a_thousand_odd_payloads_are_answered_and_leave_no_trace(
             answers.append(client.post("/webhook", content=body, headers=fields).status_code)
 
     assert set(answers) <= {202, 400}
-    assert min(answers.count(202), answers.count(400)) > 100
+    assert min(answers.count(202), answers.count(400)) > PAYLOADS / 10
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err + caplog.text
     assert door.post().status_code == 202

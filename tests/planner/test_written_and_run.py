@@ -85,4 +85,4 @@ def test_an_expression_runs_as_spark_documents_it(engine: SparkEngine) -> None:
 
     assert wrong == []
     assert refused == []
-    assert total > (1000 if EVERY else 130)
+    assert total > (1000 if EVERY else 100)

@@ -344,7 +344,7 @@ def held_by(store: StateStore, pid: int) -> None:
     with store.lease("prod", "somebody at work"), store._writing() as connection:
         row = connection.execute(store._select(t.leases).where(t.leases.c.name == "prod")).one()._mapping
     with store._writing() as connection:
-        left = {**row, "pid": pid, "token": row["token"]}
+        left = {**row, "pid": pid, "machine": row["machine"].partition(" since ")[0]}
         connection.execute(t.leases.update().where(t.leases.c.name == "prod").values(left))
 
 
