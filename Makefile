@@ -36,7 +36,8 @@ LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
 	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kinds_by_format.py \
 	tests/planner/test_writing.py tests/planner/test_selfreading.py tests/planner/test_content_spark.py \
 	tests/planner/test_spark_warm.py tests/planner/test_settings_spark.py tests/planner/test_written_and_run.py \
-	tests/planner/test_relay_ordinary.py tests/planner/test_kills.py \
+	tests/planner/test_relay_ordinary.py tests/planner/test_kills.py tests/planner/cli/test_unfinished.py \
+	tests/planner/test_cutoff.py tests/planner/test_forward.py tests/planner/test_layout.py tests/planner/test_reuse.py \
 	tests/safety/test_not_isolated.py tests/safety/test_workers.py
 
 unit: $(READY)
