@@ -116,25 +116,7 @@ def plan(
     mergeplan plan --restate-model shop.orders --start 2026-01-01 --end 2026-01-07
     mergeplan plan dev --forward-only  keep the rows there are
     """
-    asked = Asked(
-        DEFAULT_TARGET if environment is None else environment,
-        flags["start"],
-        flags["end"],
-        categories(categorize),
-        flags["skip_backfill"],
-        flags["words_from"],
-        flags["who"],
-        flags["execution_time"],
-        restate=flags["restate_model"],
-        forward_only=flags["forward_only"],
-        effective_from=flags["effective_from"],
-        enable_preview=flags["enable_preview"],
-        allow_destructive=flags["allow_destructive_model"],
-        allow_additive=flags["allow_additive_model"],
-        select=flags["select_model"],
-        backfill=flags["backfill_model"],
-        **{name: flags[name] for name in MORE},
-    )
+    asked = _request(environment, categorize, flags)
     out: Output = JsonLines() if output == "json" else Terminal()
     looks = flags["explain"]
     with opened(root, gateway, "backfill", flags["execution_time"], hear=out.event, only_looks=looks) as work:
@@ -192,6 +174,29 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
             return unapplied(out, now)
         _check_syntax(work, now)
         return _applied(work, out, now, asked, note)
+
+
+def _request(environment: str | None, categorize: tuple[str, ...], flags: dict[str, Any]) -> Asked:
+    """What the options of `plan` ask for."""
+    return Asked(
+        DEFAULT_TARGET if environment is None else environment,
+        flags["start"],
+        flags["end"],
+        categories(categorize),
+        flags["skip_backfill"],
+        flags["words_from"],
+        flags["who"],
+        flags["execution_time"],
+        restate=flags["restate_model"],
+        forward_only=flags["forward_only"],
+        effective_from=flags["effective_from"],
+        enable_preview=flags["enable_preview"],
+        allow_destructive=flags["allow_destructive_model"],
+        allow_additive=flags["allow_additive_model"],
+        select=flags["select_model"],
+        backfill=flags["backfill_model"],
+        **{name: flags[name] for name in MORE},
+    )
 
 
 def _planned(work: Workspace, asked: Asked, out: Output, *, skip_tests: bool) -> Plan:
