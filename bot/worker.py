@@ -51,6 +51,7 @@ class Worker:
         self._paces: dict[str, Pace] = {}
         self._given_up: dict[str, str] = {}  # lane: why; for a run that ends, the Action's
         self._held: set[str] = set()  # the lanes that are worked on now
+        self._claiming = threading.Lock()  # two threads that claim at once would each see the other's lane as free
         desk.inbox.on_work(self._news.set)
 
     def start(self) -> None:
@@ -168,24 +169,28 @@ class Worker:
 
     def _working(self) -> None:
         while not self.desk.closing.is_set():
-            lane = self._safely(self._claim)
+            lane = self._safely(self.claim)
             if lane is None:
                 self._news.wait(IDLE_SECONDS)
                 self._news.clear()
             else:
                 self._safely(lambda lane=lane: self.work(lane))  # type: ignore[misc]
 
-    def _claim(self) -> Lane | None:
+    def claim(self) -> Lane | None:
         """The next lane; of an owner who holds all threads but one only when nobody else waits.
 
         The last thread is kept free where there are other owners: one owner's huge repository delays nobody else.
         """
-        held = Counter(owner_of(key) for key in tuple(self._held))
-        most = max(1, self.desk.settings.workers - 1)
-        crowded = [owner for owner, lanes in held.items() if lanes >= most]
-        if crowded and not self.desk.inbox.has_others(crowded):
-            crowded = []
-        return self.desk.inbox.claim(self.desk.worker, but=crowded)
+        with self._claiming:
+            held = Counter(owner_of(key) for key in tuple(self._held))
+            most = max(1, self.desk.settings.workers - 1)
+            crowded = [owner for owner, lanes in held.items() if lanes >= most]
+            if crowded and not self.desk.inbox.has_others(crowded):
+                crowded = []
+            lane = self.desk.inbox.claim(self.desk.worker, but=crowded)
+            if lane is not None:
+                self._held.add(lane.key)
+            return lane
 
     def _living(self) -> None:
         while not self.desk.closing.wait(LEASE_SECONDS / 4):

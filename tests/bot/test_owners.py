@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
+from bot.inbox import Lane
 from bot.records import State
+from bot.worker import Worker
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.test_app import send
 
@@ -156,6 +160,26 @@ def test_one_owners_long_plans_leave_room_for_another(two: Bench) -> None:
 
     until(lambda: planned(two, STORE, number), what="bob's plan")
     two.knobs()
+
+
+def test_threads_that_claim_at_once_leave_the_last_thread_to_others(
+    two: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behaviour 44: both of ann's lanes fall due in one instant, while each claim takes a while."""
+    two.worker.stop()
+    worker, claim = Worker(two.desk), two.desk.inbox.claim
+
+    def slow_claim(*given: Any, **more: Any) -> Lane | None:
+        time.sleep(0.2)
+        return claim(*given, **more)
+
+    monkeypatch.setattr(two.desk.inbox, "claim", slow_claim)
+    two.desk.inbox.wake(SHOP, 1)
+    two.desk.inbox.wake(SHOP, 2)
+    with ThreadPoolExecutor(2) as threads:
+        lanes = list(threads.map(lambda _: worker.claim(), range(2)))
+
+    assert sorted(lane.number if lane else 0 for lane in lanes) in ([0, 1], [0, 2])
 
 
 def test_an_installation_of_many_repositories_brings_them_all(bench: Bench) -> None:
