@@ -34,10 +34,10 @@ types: $(READY)
 # Minutes with Sparks of their own: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
 LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
 	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kinds_by_format.py \
-	tests/planner/test_writing.py tests/planner/test_selfreading.py tests/planner/test_content_spark.py \
-	tests/planner/test_spark_warm.py tests/planner/test_settings_spark.py tests/planner/test_written_and_run.py \
-	tests/planner/test_relay_ordinary.py tests/planner/test_kills.py tests/planner/cli/test_unfinished.py \
-	tests/planner/test_cutoff.py tests/planner/test_forward.py tests/planner/test_layout.py tests/planner/test_reuse.py \
+	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_content.py \
+	tests/planner/engine/spark/test_warm.py tests/planner/engine/spark/test_settings.py tests/planner/test_written_and_run.py \
+	tests/planner/engine/spark/test_relay_ordinary.py tests/planner/test_kills.py tests/planner/cli/test_unfinished.py \
+	tests/planner/plan/test_early_cutoff.py tests/planner/plan/test_forward_only.py tests/planner/test_layout.py tests/planner/test_reuse.py \
 	tests/safety/test_not_isolated.py tests/safety/test_workers.py
 
 unit: $(READY)

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner.engine import Connection
+from planner.engine.protocol import Connection
+from planner.engine.spark.engine import SparkEngine, open_engine
 from planner.errors import ProjectErrors
-from planner.model import Model
-from planner.spark.engine import SparkEngine, open_engine
+from planner.model.model import Model
 from tests.planner.building import change_of
 from tests.planner.casebook import Case, cases, downstream, recomputed_by
 from tests.planner.caserun import QUICK, broken_promises, run

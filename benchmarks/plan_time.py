@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from planner.columns import tables_of
-from planner.environment import Environment
-from planner.model import Column, Kind, Model
-from planner.plan import Request, build_plan
-from planner.reading.macros import spark_tree
-from planner.schedule import Loaded, Window
+from planner.model.model import Column, Kind, Model
+from planner.parsing.macros.expand import spark_tree
+from planner.plan.build import Request, build_plan
+from planner.plan.schedule import Loaded, Window
+from planner.semantics.columns import tables_of
+from planner.snapshot.environment import Environment
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 ROUNDS = 3

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from planner.checks.diff_question import Options
 from planner.checks.table_diff import compare_tables
-from planner.engine import Column, Connection, Engine, Table
-from planner.spark.engine import open_engine
+from planner.engine.protocol import Column, Connection, Engine, Table
+from planner.engine.spark.engine import open_engine
 
 ROUNDS = 3
 NAMES = ("k", "j", *(f"v{n}" for n in range(8)))

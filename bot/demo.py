@@ -24,7 +24,7 @@ from rich.panel import Panel
 from bot.sandbox.server import KEY_FILE, Sandbox
 from bot.sandbox.state import Comment
 from planner.errors import MergeplanError, RequestError
-from planner.scaffold import write_example
+from planner.project.scaffold import write_example
 
 REPOSITORY = "acme/shop"
 ANN, BEN = "ann", "ben"

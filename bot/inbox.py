@@ -22,7 +22,7 @@ from bot.commands import read_commands
 from bot.events import COMES, Event, Said
 from bot.records import CommandRow, News, ProdRecord, PullRecord, State
 from bot.tables import COMMANDS, DECISIONS, DELIVERIES, LANES, PRODS, PULLS, RUNS
-from planner.database import clock, open_upgraded, put, transaction
+from planner.state.database import clock, open_upgraded, put, transaction
 
 LEASE_SECONDS = 30.0
 _PULL = TypeAdapter(PullRecord)

@@ -27,8 +27,8 @@ from bot.publish import publish
 from bot.records import Prod, ProdRecord, Pull, PullRecord, State, packed
 from bot.results import EnvironmentRow, Outcome
 from bot.words import view_words, work_words
-from planner.environment import PROD
 from planner.errors import ProjectError
+from planner.snapshot.environment import PROD
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50

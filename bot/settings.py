@@ -13,8 +13,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from planner.environment import checked_name
 from planner.errors import Place, ProjectError, RequestError
+from planner.snapshot.environment import checked_name
 
 Role = Literal["none", "read", "triage", "write", "maintain", "admin"]
 ROLES: tuple[Role, ...] = ("none", "read", "triage", "write", "maintain", "admin")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine import Connection
-from planner.spark.engine import SparkEngine, open_engine
+from planner.engine.protocol import Connection
+from planner.engine.spark.engine import SparkEngine, open_engine
 
 SMALL = Connection(
     conf=(

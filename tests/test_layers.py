@@ -1,94 +1,115 @@
-"""The tree tells the story: a module imports only from floors below its own, and one library has one door."""
+"""The tree tells the story: a file imports only from its own stage and those before it, a library has one door."""
+
+from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
-FLOORS = (ROOT / "tests" / "floors.txt").read_text().split("\n")  # ground first; modules on one line never meet
-FLOOR = {module: floor for floor, line in enumerate(FLOORS) for module in line.partition("#")[0].split()}
-FILES = [p for package in ("planner", "bot") for p in sorted((ROOT / package).rglob("*.py")) if p.name != "__init__.py"]
+# From text to tables: a stage may use those that stand before it, and none that stand after it.
+STAGES = """
+    planner.errors planner.intervals planner.naming planner.fingerprint planner.serial
+    planner.model planner.semantics planner.snapshot
+    planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.files planner.parsing.render
+    planner.plan
+    planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
+    planner.apply planner.cli
+    bot.sandbox bot
+""".split()
+PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
+IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}
 DOORS = {
-    "pyspark": {"planner/spark", "planner/code/executing.py"},
-    "sqlalchemy": {
-        "planner/database.py",
-        "planner/state",
-        "planner/migrations",
-        "bot/inbox.py",
-        "bot/tables.py",
-        "bot/migrations",
-    },
-    "alembic": {"planner/database.py", "planner/migrations", "bot/migrations"},
-    "github": {"bot/github.py", "bot/owners.py", "bot/patience.py"},
-    "fastapi": {"bot/app.py", "bot/sandbox"},
-    "rich": {"planner/cli", "bot/demo.py"},
+    "pyspark": ("planner/engine/spark", "planner/python/executing.py"),
+    "sqlalchemy": ("planner/state", "bot/inbox.py", "bot/tables.py", "bot/migrations"),
+    "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/migrations"),
+    "github": ("bot/github.py", "bot/owners.py", "bot/patience.py"),
+    "fastapi": ("bot/app.py", "bot/sandbox"),
+    "rich": ("planner/cli", "bot/demo.py"),
 }
-PURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket"}
 
 
-def module_of(name: str) -> str:
-    """``planner.checks.audits`` -> ``planner.checks``; a module is its first two names."""
-    return ".".join(name.split(".")[:2])
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imported(path: Path) -> set[str]:
-    """Every name that the file imports, at any depth of the file."""
+FILES = {module_of(path): path for folder in ("planner", "bot") for path in sorted((ROOT / folder).rglob("*.py"))}
+
+
+@cache
+def imported(module: str) -> frozenset[str]:
+    """Every name that a file imports, at any depth of the file, for type checking too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(FILES[module].read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name for name in names if name in FILES} or {node.module}
+    return frozenset(found)
 
 
-def named(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+def ours(module: str) -> Iterator[str]:
+    """The files of this project that a file imports."""
+    return (name for name in imported(module) if name in FILES and name != module)
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_imports_only_from_floors_below(path: Path) -> None:
-    own = module_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    ours = {module_of(name) for name in imported(path)} & FLOOR.keys()
-
-    assert own in FLOOR, f"{own} has no floor yet: give it one in tests/floors.txt"
-    assert not {name for name in ours - {own} if FLOOR[name] >= FLOOR[own]}
+def stage_of(module: str) -> int:
+    """The place of the longest stage whose name the module's begins with."""
+    names = [name for name in STAGES if module == name or module.startswith(f"{name}.")]
+    return STAGES.index(max(names, key=len)) if names else -1
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_a_library_is_imported_through_its_door_only(path: Path) -> None:
-    roots = {name.split(".")[0] for name in imported(path)}
-    strangers = {
-        library
+def test_every_file_stands_in_a_stage_and_imports_none_after_it() -> None:
+    packages = {"planner", "planner.parsing"}  # they hold nothing
+    homeless = [module for module in FILES.keys() - packages if stage_of(module) < 0]
+    upwards = [(m, name) for m in FILES for name in ours(m) if stage_of(name) > stage_of(m) and m not in packages]
+
+    assert not homeless, "give it a stage in tests/test_layers.py"
+    assert not upwards
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    try:
+        tuple(TopologicalSorter({module: set(ours(module)) for module in FILES}).static_order())
+    except CycleError as error:
+        raise AssertionError(" -> ".join(error.args[1])) from None
+
+
+def test_a_library_is_imported_through_its_door_only() -> None:
+    strangers = [
+        (module, library)
+        for module, path in FILES.items()
         for library, doors in DOORS.items()
-        if library in roots and not any(named(path).startswith(door) for door in doors)
-    }
-
+        if library in {name.split(".")[0] for name in imported(module)}
+        and not path.relative_to(ROOT).as_posix().startswith(doors)
+    ]
     assert not strangers
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if named(p).startswith("planner/")], ids=named)
-def test_the_planner_never_knows_the_bot(path: Path) -> None:
-    assert not {name for name in imported(path) if name.split(".")[0] == "bot"}
+def test_the_pure_stages_do_no_io() -> None:
+    pure = [module for module in FILES if 0 <= stage_of(module) < len(PURE)]
+    assert len(pure) > 90
+    assert not [(m, name) for m in pure for name in imported(m) if name.split(".")[0] in IMPURE]
 
 
-def test_the_pure_part_does_no_io() -> None:
-    pure = {module for module, floor in FLOOR.items() if floor <= FLOOR["planner.plan"]}
-    for path in FILES:
-        if module_of(".".join(path.relative_to(ROOT).with_suffix("").parts)) in pure:
-            assert not {name.split(".")[0] for name in imported(path)} & PURE, named(path)
+def test_the_sandbox_knows_neither_bot_nor_planner() -> None:
+    sandbox = [module for module in FILES if module.startswith("bot.sandbox")]
+    assert sandbox
+    assert not [(m, name) for m in sandbox for name in ours(m) if not name.startswith("bot.sandbox")]
 
 
-def test_no_module_reaches_for_its_own_package_late() -> None:
+def test_no_file_reaches_for_our_own_packages_late() -> None:
     """Imports of ours inside functions hide cycles; the command line alone delays them, to start fast."""
-    for path in FILES:
-        if named(path).startswith(("planner/cli", "bot/main.py")):
-            continue
-        for function in (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.FunctionDef)):
-            late = [
-                n
-                for n in ast.walk(function)
-                if isinstance(n, ast.ImportFrom) and (n.module or "").split(".")[0] in ("planner", "bot")
-            ]
-            assert not late, f"{named(path)}:{function.lineno}"
+    late = [
+        f"{module}:{function.lineno}"
+        for module, path in FILES.items()
+        if not module.startswith(("planner.cli", "bot.main"))
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("planner", "bot")
+    ]
+    assert not late

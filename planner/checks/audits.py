@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from sqlglot import exp
 
 from planner.checks.masking import shown
-from planner.engine import Engine, Rows
+from planner.engine.gateways import engine_of
+from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, Place
-from planner.gateways import engine_of
 from planner.intervals import Interval
-from planner.model import Audit, AuditCall, Kind, Model
-from planner.reading.builtins import NON_BLOCKING, built_in, built_in_query, check_call
-from planner.reading.config import Samples
-from planner.reading.faithful import spark_text
-from planner.reading.macros import dates, spark_tree
-from planner.reading.parse import line_of
-from planner.render import fill, rendered, text_over
-from planner.snapshot import Snapshot
+from planner.model.model import Audit, AuditCall, Kind, Model
+from planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, built_in_query, check_call
+from planner.parsing.files.model_file import line_of
+from planner.parsing.files.schema import Samples
+from planner.parsing.macros.expand import dates, spark_tree
+from planner.parsing.render import fill, rendered, text_over
+from planner.parsing.sql.spark_text import spark_text
+from planner.snapshot.snapshot import Snapshot
 
 SAMPLE = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from planner.reading.macros import spark_tree
+from planner.parsing.macros.expand import spark_tree
 
 BUCKETS = 4096
 DECIMALS = 3  # of floating point numbers that count

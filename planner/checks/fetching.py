@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from planner.engine import Engine, Rows
+from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, QueryError
 
 THREADS = 4

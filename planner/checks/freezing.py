@@ -7,8 +7,8 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.reading.macros import spark_tree
-from planner.reading.sqltext import CLOSE, OPEN, Source, tokenize
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, tokenize
 
 NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
 _DATES = ("CURRENT_DATE", "CURDATE")

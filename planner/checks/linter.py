@@ -16,16 +16,16 @@ from sqlglot import exp
 
 from planner.checks.names import ambiguous_column
 from planner.checks.query_places import output_places
-from planner.code.linting import Asked, ask_rules
-from planner.columns import shape_of
 from planner.errors import Place, ProjectError
-from planner.graph import graph_of
 from planner.intervals import Cron
-from planner.lineage import UNKNOWN, Followed, follow
-from planner.model import Kind, Model
-from planner.project import Project
-from planner.reading.linting import heeded
-from planner.reading.parse import line_of
+from planner.model.graph import graph_of
+from planner.model.model import Kind, Model
+from planner.parsing.files.lint_config import heeded
+from planner.parsing.files.model_file import line_of
+from planner.project.lineage import UNKNOWN, Followed, follow
+from planner.project.loader import Project
+from planner.python.linting import Asked, ask_rules
+from planner.semantics.columns import shape_of
 
 OUTER = (Kind.SEED, Kind.EXTERNAL)
 UNNAMED = "_col_"  # what the reader calls an output without a name

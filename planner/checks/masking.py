@@ -8,8 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import get_args
 
-from planner.engine import Rows, Value
-from planner.reading.config import Samples
+from planner.engine.protocol import Rows, Value
+from planner.parsing.files.schema import Samples
 
 SHORT = 4  # letters; of a text shorter than this not even the first is shown
 

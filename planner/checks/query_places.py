@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
-from planner.model import Model
-from planner.reading.sqltext import CLOSE, OPEN, Source, Tokens, statements, tokenize
+from planner.model.model import Model
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, statements, tokenize
 
 BEGINS = ("SELECT", "WITH", "(")
 ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")

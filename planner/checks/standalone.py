@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from planner.checks.audits import AuditResult, found_by
-from planner.engine import Engine
+from planner.engine.protocol import Engine
 from planner.errors import MergeplanError
 from planner.intervals import Interval, Timeline
-from planner.model import Audit, Model
-from planner.reading.config import Samples
-from planner.reading.faithful import spark_text
-from planner.reading.macros import dates, spark_tree
-from planner.render import fill, rendered, text_over
+from planner.model.model import Audit, Model
+from planner.parsing.files.schema import Samples
+from planner.parsing.macros.expand import dates, spark_tree
+from planner.parsing.render import fill, rendered, text_over
+from planner.parsing.sql.spark_text import spark_text
 
 
 def standalone_query(

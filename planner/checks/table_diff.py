@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.checks.diff_question import BUCKETS, Compared, Options, Question, quoted
-from planner.engine import HIDDEN_COLUMN, Engine, Rows, Value
+from planner.engine.protocol import HIDDEN_COLUMN, Engine, Rows, Value
 from planner.errors import RequestError
-from planner.model import Column
-from planner.reading.sqltext import did_you_mean
+from planner.model.model import Column
+from planner.parsing.sql.tokens import did_you_mean
 
 CROWDED = 1.5  # times as many rows a join may make before the rows of each key are counted
 NO_ROWS = Rows((), ())

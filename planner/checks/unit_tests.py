@@ -15,19 +15,19 @@ from planner.checks.fetching import THREADS, fetched
 from planner.checks.freezing import NOW, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
 from planner.checks.rows import Difference, compared
-from planner.code.running import Running, running
-from planner.engine import Engine, Rows
+from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
-from planner.model import Column, Kind, Model
-from planner.project import Project, with_variables
-from planner.reading.faithful import spark_text
-from planner.reading.macros import dates, spark_tree
-from planner.reading.names import name_tables
-from planner.reading.sqltext import Source, did_you_mean, parsed, tokenize
-from planner.reading.testcase import Relation, UnitTest
-from planner.render import query_of, rendered, with_views_inlined
-from planner.selfreading import own_columns
+from planner.model.model import Column, Kind, Model
+from planner.parsing.definitions.unit_tests import Relation, UnitTest
+from planner.parsing.macros.expand import dates, spark_tree
+from planner.parsing.render import query_of, rendered, with_views_inlined
+from planner.parsing.sql.names import name_tables
+from planner.parsing.sql.spark_text import spark_text
+from planner.parsing.sql.tokens import Source, did_you_mean, parsed, tokenize
+from planner.project.loader import Project, with_variables
+from planner.python.running import Running, running
+from planner.tables.self_reference import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

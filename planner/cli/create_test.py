@@ -11,13 +11,13 @@ import yaml
 
 from planner.checks.unit_tests import cte_names, known_columns, model_rows
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.engine import Rows
+from planner.engine.protocol import Rows
 from planner.errors import Place, RequestError
-from planner.model import Model
-from planner.reading.documents import read_document
-from planner.reading.names import model_name
-from planner.reading.sqltext import did_you_mean
-from planner.reading.testcase import Relation, Surroundings, UnitTest, read_tests
+from planner.model.model import Model
+from planner.parsing.definitions.unit_tests import Relation, Surroundings, UnitTest, read_tests
+from planner.parsing.sql.names import model_name
+from planner.parsing.sql.tokens import did_you_mean
+from planner.parsing.sql.yaml_documents import read_document
 
 Written = dict[str, object]
 

@@ -15,9 +15,9 @@ from rich.cells import cell_len
 from planner.cli.json_lines import JsonLines, line
 from planner.cli.unfinished import on_stderr
 from planner.cli.workspace import opened, workspace
-from planner.engine import Connection, Rows
+from planner.engine.protocol import Connection, Rows
+from planner.engine.spark.warm import serve_warm
 from planner.errors import RequestError
-from planner.spark.warm import serve_warm
 
 
 @click.command()

@@ -13,10 +13,10 @@ from planner.cli.plan_json import plan_json
 from planner.cli.plan_text import difference_text
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.environment import Environment, checked_name
-from planner.model import Kind, Model
-from planner.plan import Request, build_plan
-from planner.schedule import Window
+from planner.model.model import Kind, Model
+from planner.plan.build import Request, build_plan
+from planner.plan.schedule import Window
+from planner.snapshot.environment import Environment, checked_name
 
 KEYS = ("name", "change", "category", "rule", "reason", "columns", "diff", "path", "line")
 

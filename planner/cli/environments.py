@@ -7,18 +7,19 @@ from pathlib import Path
 
 import click
 
+from planner.apply.events import Promoted, PromotionRecovered, Recovery, silent
+from planner.apply.janitor import drop_expired, expired, sweep, unneeded
+from planner.apply.promotion import drop_environment
+from planner.apply.promotion import rollback as roll_back
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
 from planner.cli.running import LEASE_WAIT, Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.environment import PROD, Environment, checked_name
 from planner.errors import RequestError
-from planner.events import Promoted, PromotionRecovered, Recovery, silent
-from planner.janitor import drop_expired, expired, sweep, unneeded
-from planner.promotion import drop_environment
-from planner.promotion import rollback as roll_back
-from planner.state import Action, Revision, StateStore
+from planner.snapshot.environment import PROD, Environment, checked_name
+from planner.state.environments import Action, Revision
+from planner.state.store import StateStore
 
 
 @click.command()

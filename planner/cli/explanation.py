@@ -8,12 +8,12 @@ from rich.console import Group
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.change import Change, ChangeKind, Columns
 from planner.cli.plan_text import TITLES, shown_name, stands_already
-from planner.cutoff import Comparison
-from planner.model import Kind
-from planner.plan import Plan
-from planner.snapshot import Snapshot
+from planner.model.model import Kind
+from planner.plan.build import Plan
+from planner.plan.change import Change, ChangeKind, Columns
+from planner.plan.early_cutoff import Comparison
+from planner.snapshot.snapshot import Snapshot
 
 
 def explanation(plan: Plan) -> Group:

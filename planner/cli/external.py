@@ -13,8 +13,8 @@ from planner.cli.plan import output_option
 from planner.cli.terminal import counted
 from planner.cli.workspace import Workspace, opened, workspace
 from planner.errors import ProjectError, QueryError
-from planner.model import Column
-from planner.reading.parse import line_of
+from planner.model.model import Column
+from planner.parsing.files.model_file import line_of
 
 FILE = "external_models.yaml"
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")

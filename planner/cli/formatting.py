@@ -18,10 +18,10 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import workspace
 from planner.errors import ProjectError, ProjectErrors, RequestError
-from planner.project import SqlFile, sql_files
-from planner.reading.formatting import Formatted, Style, formatted
-from planner.reading.header_format import COMMENT
-from planner.reading.sqltext import did_you_mean
+from planner.parsing.definitions.block_format import COMMENT
+from planner.parsing.definitions.formatting import Formatted, Style, formatted
+from planner.parsing.sql.tokens import did_you_mean
+from planner.project.loader import SqlFile, sql_files
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
 

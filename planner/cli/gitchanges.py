@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from planner.errors import RequestError
-from planner.project import Project
-from planner.selection import Changed
+from planner.model.selection import Changed
+from planner.project.loader import Project
 
 SECONDS = 30.0
 

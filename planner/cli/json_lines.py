@@ -7,13 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.checks.audits import AuditResult
-from planner.checks.linter import Violation
-from planner.checks.unit_tests import TestResult
-from planner.cli.plan_json import interval_json, plan_json, revised_json, touched_json
-from planner.costs import Estimate
-from planner.errors import AuditFailed, MergeplanError
-from planner.events import (
+from planner.apply.events import (
     AuditRan,
     BatchDone,
     Compared,
@@ -36,10 +30,16 @@ from planner.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.executor import Outcome
-from planner.plan import Plan
-from planner.reading.parse import line_of
-from planner.snapshot import Snapshot
+from planner.apply.executor import Outcome
+from planner.checks.audits import AuditResult
+from planner.checks.linter import Violation
+from planner.checks.unit_tests import TestResult
+from planner.cli.plan_json import interval_json, plan_json, revised_json, touched_json
+from planner.errors import AuditFailed, MergeplanError
+from planner.parsing.files.model_file import line_of
+from planner.plan.build import Plan
+from planner.plan.costs import Estimate
+from planner.snapshot.snapshot import Snapshot
 
 Json = dict[str, Any]
 

@@ -12,9 +12,9 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
 from planner.errors import ProjectErrors
-from planner.graph import graph_of
-from planner.project import Project
-from planner.selection import select
+from planner.model.graph import graph_of
+from planner.model.selection import select
+from planner.project.loader import Project
 
 
 @click.command("lint")

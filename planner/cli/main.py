@@ -100,7 +100,7 @@ def run(
     """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
     refused, 130 interrupted. Errors are said on stderr, or as JSON lines on stdout under `--output json`.
 
-    `open_engine` opens Spark in place of `planner.spark.engine.open_engine`, for who has one open.
+    `open_engine` opens Spark in place of `planner.engine.spark.engine.open_engine`, for who has one open.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from planner.apply.events import Emit, Event
+from planner.apply.executor import Outcome
+from planner.apply.openlineage.facets import Scene
+from planner.apply.openlineage.listener import Listener
+from planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
 from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace
-from planner.events import Emit, Event
-from planner.executor import Outcome
-from planner.openlineage.facets import Scene
-from planner.openlineage.listener import Listener
-from planner.openlineage.transport import Sender, server_name, to_file, to_server
-from planner.plan import Plan
-from planner.reading.config import OpenLineageConfig
+from planner.parsing.files.schema import OpenLineageConfig
+from planner.plan.build import Plan
 
 
 class Told:

@@ -11,6 +11,9 @@ from typing import Any
 
 import click
 
+from planner.apply.create_tables import Layout
+from planner.apply.executor import Outcome
+from planner.apply.syntax_check import check_syntax
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.json_lines import Json, JsonLines
 from planner.cli.linting import check_rules
@@ -28,13 +31,11 @@ from planner.cli.planning import (
 from planner.cli.running import LEASE_WAIT, Output, carried_out, estimates, then_run, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.creation import Layout
-from planner.environment import PROD, view_changes, views_of
 from planner.errors import MergeplanError, Refused
-from planner.executor import Outcome
-from planner.plan import Plan
-from planner.state import Action, StateStore
-from planner.syntax import check_syntax
+from planner.plan.build import Plan
+from planner.snapshot.environment import PROD, view_changes, views_of
+from planner.state.environments import Action
+from planner.state.store import StateStore
 
 MORE = ("min_intervals", "no_gaps", "empty_backfill", "include_unmodified", "diff_rendered", "ignore_cron")
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from planner.change import Blocker, Change, Columns, Word
-from planner.costs import Estimate
-from planner.cutoff import Comparison
 from planner.intervals import Interval, Timeline
-from planner.plan import Plan
-from planner.restatement import Restatement
+from planner.plan.build import Plan
+from planner.plan.change import Blocker, Change, Columns, Word
+from planner.plan.costs import Estimate
+from planner.plan.early_cutoff import Comparison
+from planner.plan.restatement import Restatement
 
 Json = dict[str, Any]
 

@@ -8,13 +8,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.change import Category, Change, ChangeKind
+from planner.apply.events import BatchDone, Compared
 from planner.cli.restatement_text import restatement_lines
-from planner.costs import Estimate
-from planner.environment import PROD
-from planner.events import BatchDone, Compared
-from planner.model import Kind
-from planner.plan import Plan
+from planner.model.model import Kind
+from planner.plan.build import Plan
+from planner.plan.change import Category, Change, ChangeKind
+from planner.plan.costs import Estimate
+from planner.snapshot.environment import PROD
 
 TITLES = {
     Category.BREAKING: ("Breaking", "red"),

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from planner.choosing import chosen_models
 from planner.cli.gitchanges import changed_since
 from planner.cli.plan_json import plan_json
 from planner.cli.workspace import Workspace, moment
-from planner.content import Contents
-from planner.environment import PROD, checked_name
 from planner.errors import PlanMoved, RequestError
-from planner.forward import ForwardOnly
-from planner.graph import graph_of
-from planner.model import Model
-from planner.plan import Category, Plan, Request, build_plan
-from planner.reading.environments import naming_of
-from planner.restating import build_restatement
-from planner.schedule import Window
-from planner.selection import select
-from planner.state import Lease
+from planner.model.graph import graph_of
+from planner.model.model import Model
+from planner.model.selection import select
+from planner.parsing.files.environments import naming_of
+from planner.plan.build import Category, Plan, Request, build_plan
+from planner.plan.forward_only import ForwardOnly
+from planner.plan.restatement_plan import build_restatement
+from planner.plan.schedule import Window
+from planner.plan.selected_changes import chosen_models
+from planner.snapshot.content_hash import Contents
+from planner.snapshot.environment import PROD, checked_name
+from planner.state.leases import Lease
 
 GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
 DEFAULT_TARGET = "-"  # no environment was named: the one that the project names, or prod

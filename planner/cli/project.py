@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from planner.apply.events import AuditRan
 from planner.checks.audits import AuditResult, run_audits
 from planner.checks.masking import checked_samples
 from planner.checks.standalone import run_standalone
@@ -16,14 +17,13 @@ from planner.cli.plan import output_option
 from planner.cli.running import Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, moment, opened, workspace
-from planner.environment import PROD, Environment, checked_name
 from planner.errors import AuditFailed, RequestError
-from planner.events import AuditRan
-from planner.graph import graph_of
 from planner.intervals import Interval
-from planner.model import Kind
-from planner.schedule import ONCE
-from planner.selection import select
+from planner.model.graph import graph_of
+from planner.model.model import Kind
+from planner.model.selection import select
+from planner.plan.schedule import ONCE
+from planner.snapshot.environment import PROD, Environment, checked_name
 
 
 @click.command()

@@ -14,16 +14,16 @@ from planner.checks.audits import audit_query
 from planner.cli.gitchanges import changed_since
 from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.errors import Place, ProjectError, RequestError
-from planner.graph import graph_of
 from planner.intervals import Interval
-from planner.model import Model
-from planner.reading.faithful import SPARK
-from planner.reading.formatting import pretty
-from planner.reading.macros import spark_tree
-from planner.reading.misreading import differ
-from planner.reading.sqltext import Source, checked_dialect, did_you_mean, tokenize
-from planner.render import render as rendered
-from planner.selection import select
+from planner.model.graph import graph_of
+from planner.model.model import Model
+from planner.model.selection import select
+from planner.parsing.definitions.formatting import pretty
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.render import render as rendered
+from planner.parsing.sql.misreading import differ
+from planner.parsing.sql.spark_text import SPARK
+from planner.parsing.sql.tokens import Source, checked_dialect, did_you_mean, tokenize
 
 _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s+", re.DOTALL)
 

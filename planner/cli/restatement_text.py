@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from planner.events import EnvironmentTouched
-from planner.plan import Plan
-from planner.restatement import Touched
+from planner.apply.events import EnvironmentTouched
+from planner.plan.build import Plan
+from planner.plan.restatement import Touched
 
 
 def restatement_lines(plan: Plan) -> Iterator[Text]:

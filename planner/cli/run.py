@@ -13,10 +13,10 @@ from planner.cli.plan import execution_time_option, output_option
 from planner.cli.running import LEASE_WAIT, Output, Wanted, catch_up, run_of, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, moment, opened, workspace
-from planner.environment import PROD, checked_name
 from planner.errors import LeaseHeld, RequestError
-from planner.schedule import Window
-from planner.state import Lease
+from planner.plan.schedule import Window
+from planner.snapshot.environment import PROD, checked_name
+from planner.state.leases import Lease
 
 
 @click.command()

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from planner.autorestating import restate_what_struck
-from planner.backfill import Filled
+from planner.apply.auto_restatement import restate_what_struck
+from planner.apply.backfill import Filled
+from planner.apply.create_tables import Layout
+from planner.apply.estimate import forecast
+from planner.apply.events import ModelLate
+from planner.apply.executor import Outcome
+from planner.apply.executor import apply as apply_plan
 from planner.cli.failure import report
 from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
@@ -14,22 +19,17 @@ from planner.cli.openlineage import openlineage
 from planner.cli.terminal import Terminal
 from planner.cli.unfinished import LEASE_WAIT as LEASE_WAIT  # others import it from here
 from planner.cli.workspace import Workspace
-from planner.code.running import running
-from planner.costs import Estimate
-from planner.creation import Layout
-from planner.environment import PROD, Environment
 from planner.errors import ProjectError, Refused
-from planner.events import ModelLate
-from planner.executor import Outcome
-from planner.executor import apply as apply_plan
-from planner.forecast import forecast
-from planner.graph import graph_of
 from planner.intervals import Timeline, subtract
-from planner.model import Model
-from planner.plan import Plan, build_run
-from planner.schedule import Readiness, Window
-from planner.selection import select
-from planner.state import Lease
+from planner.model.graph import graph_of
+from planner.model.model import Model
+from planner.model.selection import select
+from planner.plan.build import Plan, build_run
+from planner.plan.costs import Estimate
+from planner.plan.schedule import Readiness, Window
+from planner.python.running import running
+from planner.snapshot.environment import PROD, Environment
+from planner.state.leases import Lease
 
 Output = Terminal | JsonLines
 

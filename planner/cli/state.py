@@ -12,8 +12,8 @@ from planner.cli.plan import output_option
 from planner.cli.running import Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
-from planner.environment import checked_name
 from planner.errors import RequestError
+from planner.snapshot.environment import checked_name
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -17,14 +17,14 @@ from planner.cli.plan import output_option
 from planner.cli.table_diff_text import diff_json, show_diff
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.environment import Environment, checked_name
 from planner.errors import MergeplanError, Place, RequestError
-from planner.graph import graph_of
-from planner.model import Kind
-from planner.reading.macros import spark_tree
-from planner.reading.names import model_name
-from planner.reading.sqltext import did_you_mean
-from planner.selection import select
+from planner.model.graph import graph_of
+from planner.model.model import Kind
+from planner.model.selection import select
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.names import model_name
+from planner.parsing.sql.tokens import did_you_mean
+from planner.snapshot.environment import Environment, checked_name
 
 DIFFERS = 5  # the exit code when something differs
 FORM = "Write `prod:dev`, or `schema.table:schema.table`."

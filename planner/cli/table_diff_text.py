@@ -12,7 +12,7 @@ from rich.tree import Tree
 
 from planner.checks.table_diff import TableDiff
 from planner.cli.data import cell_text, plain
-from planner.engine import Rows
+from planner.engine.protocol import Rows
 
 
 def show_diff(console: Console, diff: TableDiff) -> None:

@@ -11,17 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from planner.checks.audits import AuditResult
-from planner.checks.linter import Violation
-from planner.checks.unit_tests import TestResult
-from planner.cli.counting import counted as counted  # others import it from here
-from planner.cli.explanation import explanation
-from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
-from planner.cli.restatement_text import touched_text
-from planner.cli.tests_text import show_tests
-from planner.cli.unfinished import on_stderr, recovered_text
-from planner.costs import Estimate
-from planner.events import (
+from planner.apply.events import (
     AuditRan,
     BatchDone,
     Compared,
@@ -47,7 +37,17 @@ from planner.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.plan import Plan
+from planner.checks.audits import AuditResult
+from planner.checks.linter import Violation
+from planner.checks.unit_tests import TestResult
+from planner.cli.counting import counted as counted  # others import it from here
+from planner.cli.explanation import explanation
+from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
+from planner.cli.restatement_text import touched_text
+from planner.cli.tests_text import show_tests
+from planner.cli.unfinished import on_stderr, recovered_text
+from planner.plan.build import Plan
+from planner.plan.costs import Estimate
 
 BARS = {
     Stage.CREATE: ("Updating physical layer", "Physical layer updated"),

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection
 
 import click
 
-from planner.engine import Engine
-from planner.events import Emit, Event, PromotionPending, PromotionRecovered, Recovery
-from planner.promotion import check_not_stuck, recover
-from planner.state import Lease, StateStore
+from planner.apply.events import Emit, Event, PromotionPending, PromotionRecovered, Recovery
+from planner.apply.promotion import check_not_stuck, recover
+from planner.engine.protocol import Engine
+from planner.state.leases import Lease
+from planner.state.store import StateStore
 
 LEASE_WAIT = 3600.0  # seconds to stand in line for an environment that somebody else is changing
 

@@ -16,8 +16,8 @@ from planner.cli.plan import output_option
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
 from planner.errors import RequestError
-from planner.reading.sqltext import did_you_mean
-from planner.reading.testcase import UnitTest
+from planner.parsing.definitions.unit_tests import UnitTest
+from planner.parsing.sql.tokens import did_you_mean
 
 
 @click.command()

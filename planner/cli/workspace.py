@@ -16,26 +16,27 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from planner.apply.events import Emit, PromotionRecovered
+from planner.apply.janitor import RETENTION
 from planner.cli.unfinished import finish, on_stderr, tell
-from planner.code.host import hide_ourselves
-from planner.code.isolation import isolation_of
-from planner.engine import Connection, Engine
-from planner.environment import Environment
+from planner.engine.gateways import routed
+from planner.engine.protocol import Connection, Engine
+from planner.engine.spark.engine import open_engine
 from planner.errors import QueryError, RequestError
-from planner.events import Emit, PromotionRecovered
-from planner.gateways import routed
-from planner.graph import graph_of
-from planner.janitor import RETENTION
-from planner.model import Column, Kind, Model
-from planner.project import Project, load_project
-from planner.reading.config import StateConfig
-from planner.reading.dates import end_instant, instant
-from planner.reading.environments import environment_ttl, ttl
-from planner.reading.gateways import gateways_apart
-from planner.reading.sparksettings import conf_of
-from planner.schedule import Loaded
-from planner.spark.engine import open_engine
-from planner.state import Lease, StateStore
+from planner.model.graph import graph_of
+from planner.model.model import Column, Kind, Model
+from planner.parsing.files.environments import environment_ttl, ttl
+from planner.parsing.files.gateway_settings import conf_of
+from planner.parsing.files.gateways import gateways_apart
+from planner.parsing.files.schema import StateConfig
+from planner.parsing.sql.dates import end_instant, instant
+from planner.plan.schedule import Loaded
+from planner.project.loader import Project, load_project
+from planner.python.host import hide_ourselves
+from planner.python.isolation import isolation_of
+from planner.snapshot.environment import Environment
+from planner.state.leases import Lease
+from planner.state.store import StateStore
 
 P = ParamSpec("P")
 R = TypeVar("R")

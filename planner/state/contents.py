@@ -13,10 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.content import Content, Contents, Found, columns_key
-from planner.database import put
 from planner.intervals import Interval
+from planner.snapshot.content_hash import Content, Contents, Found, columns_key
 from planner.state import tables as t
+from planner.state.database import put
 from planner.state.leases import Lease, Leases
 from planner.state.records import chunks
 

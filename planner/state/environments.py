@@ -10,15 +10,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import put
-from planner.environment import Environment
 from planner.errors import RequestError
 from planner.fingerprint import Fingerprint, digest
-from planner.model import Model
+from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.serial import canonical, from_json, to_json
-from planner.snapshot import Meaning, Snapshot
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Meaning, Snapshot
 from planner.state import tables as t
+from planner.state.database import put
 from planner.state.records import chunks
 from planner.state.timelines import Timelines
 

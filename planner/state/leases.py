@@ -15,9 +15,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import clock, put
 from planner.errors import LeaseHeld, RequestError
 from planner.state import tables as t
+from planner.state.database import clock, put
 from planner.state.records import Records
 
 POLL_SECONDS = 0.2

@@ -9,11 +9,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import clock, put
 from planner.errors import RequestError
-from planner.plan import Category, Word
+from planner.plan.build import Category, Word
 from planner.serial import Json
 from planner.state import tables as t
+from planner.state.database import clock, put
 from planner.state.promotions import Promotions
 
 

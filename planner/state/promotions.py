@@ -10,11 +10,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import clock, put
-from planner.environment import Environment, ViewChanges, view_changes
 from planner.errors import PlanMoved, Refused
 from planner.serial import to_json
+from planner.snapshot.environment import Environment, ViewChanges, view_changes
 from planner.state import tables as t
+from planner.state.database import clock, put
 from planner.state.environments import Action, Environments
 from planner.state.leases import Lease
 from planner.state.records import chunks

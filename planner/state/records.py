@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import decoding, open_upgraded, transaction
+from planner.state.database import decoding, open_upgraded, transaction
 
 CHUNK = 500  # values in one IN: far below what either database allows
 
@@ -18,7 +18,7 @@ class Records:
 
     def __init__(self, url: str, project: str = "") -> None:
         self.project = project
-        self._database = open_upgraded(url, "planner")
+        self._database = open_upgraded(url, "planner.state")
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.database import clock, put
-from planner.environment import Environment
 from planner.intervals import Timeline, subtract
-from planner.restatement import Past
-from planner.snapshot import Snapshot
+from planner.plan.restatement import Past
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
 from planner.state import tables as t
+from planner.state.database import clock, put
 from planner.state.environments import Action
 from planner.state.leases import Lease
 from planner.state.plans import Plans

@@ -9,13 +9,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.costs import Cost
-from planner.database import clock, put
 from planner.intervals import Interval, Timeline, merge, subtract
-from planner.model import Column
+from planner.model.model import Column
+from planner.plan.costs import Cost
 from planner.serial import Json, from_json, to_json
 from planner.state import tables as t
 from planner.state.contents import KnownContents
+from planner.state.database import clock, put
 from planner.state.leases import Lease
 from planner.state.records import chunks
 

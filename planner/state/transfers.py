@@ -9,11 +9,11 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from planner.database import clock, put, revisions
 from planner.errors import LeaseHeld, Refused, RequestError
 from planner.naming import DEFAULT
 from planner.serial import Json
 from planner.state import tables as t
+from planner.state.database import clock, put, revisions
 from planner.state.restatements import Restatements
 
 FORMAT = 1
@@ -48,7 +48,7 @@ class Transfers(Restatements):
             names = tuple(sorted(environments)) or tuple(known)
             return {
                 "mergeplan_state": FORMAT,
-                "schema": revisions("planner")[-1],
+                "schema": revisions("planner.state")[-1],
                 "project": self.project,
                 "exported_at": clock(connection).isoformat(),
                 "environments": list(names),
@@ -149,7 +149,7 @@ def _checked(data: Json) -> dict[str, list[dict[str, Any]]]:
         where = ".".join(str(part) for part in first["loc"]) or "it"
         hint = "`mergeplan state export` writes such a document."
         raise RequestError(f"This is no state that was exported: `{where}`: {first['msg']}.", hint=hint) from None
-    if document.revision not in revisions("planner"):
+    if document.revision not in revisions("planner.state"):
         message = f"The document is of a newer version ({document.revision}) than this mergeplan."
         raise RequestError(message, hint="Install the newer mergeplan.")
     names = {table.name for table in CARRIED}

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.records import State
-from planner import __file__ as planner_file
+from planner.project import __file__ as project_file
 from tests.bot.conftest import SHOP, Bench
 
-EXAMPLE = Path(planner_file).parent / "example"
+EXAMPLE = Path(project_file).parent / "example"
 MODEL = "models/incremental_model.sql"
 NARROWER = "id <= 5 AND event_date between"
 

@@ -11,10 +11,10 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
-from planner.code.running import running
-from planner.spark.admission import Blocks, May, admit
-from planner.spark.engine import SparkEngine
-from tests.planner.code.test_models import DAY, project_with
+from planner.engine.spark.admission import Blocks, May, admit
+from planner.engine.spark.engine import SparkEngine
+from planner.python.running import running
+from tests.planner.python.test_models import DAY, project_with
 from tests.planner.shop import NOW
 
 ITEMS = "SELECT id, date'2026-01-01' + id day, 10 * id price FROM VALUES (1), (2), (3) AS t(id)"

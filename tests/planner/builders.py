@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from planner.environment import Environment
 from planner.fingerprint import Fingerprint, digest
 from planner.intervals import Interval
-from planner.model import Kind, Model
-from planner.snapshot import Snapshot
+from planner.model.model import Kind, Model
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)

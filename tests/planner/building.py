@@ -8,12 +8,12 @@ from typing import Any
 
 import sqlglot
 
-from planner.change import Category, Change
-from planner.columns import tables_of
-from planner.environment import Environment
-from planner.model import Column, Kind, Model
-from planner.plan import Plan, Request, build_plan
-from planner.schedule import Loaded, Window
+from planner.model.model import Column, Kind, Model
+from planner.plan.build import Plan, Request, build_plan
+from planner.plan.change import Category, Change
+from planner.plan.schedule import Loaded, Window
+from planner.semantics.columns import tables_of
+from planner.snapshot.environment import Environment
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 

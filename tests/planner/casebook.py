@@ -17,8 +17,8 @@ from typing import Any
 
 import yaml
 
-from planner.change import Category, Change
-from planner.model import Column, Kind, Model
+from planner.model.model import Column, Kind, Model
+from planner.plan.change import Category, Change
 
 from .building import model
 from .sample import SOURCES

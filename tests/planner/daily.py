@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from planner.engine import Engine, Table
-from planner.events import Emit, silent
-from planner.executor import Outcome, apply
-from planner.model import Column
-from planner.plan import Request, build_plan, build_run
-from planner.project import load_project
-from planner.schedule import Loaded, Window
-from planner.state import StateStore
+from planner.apply.events import Emit, silent
+from planner.apply.executor import Outcome, apply
+from planner.engine.protocol import Engine, Table
+from planner.model.model import Column
+from planner.plan.build import Request, build_plan, build_run
+from planner.plan.schedule import Loaded, Window
+from planner.project.loader import load_project
+from planner.state.store import StateStore
 
 CONFIG = """
 gateways:

@@ -33,8 +33,8 @@ IMPORTED = (
 WARM = """
 import sys
 from pathlib import Path
-from planner.engine import Connection
-from planner.spark.warm import serve_warm
+from planner.engine.protocol import Connection
+from planner.engine.spark.warm import serve_warm
 
 small = Connection(conf=(("spark.driver.memory", "900m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]")
 serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(line, flush=True))
@@ -42,8 +42,8 @@ serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(
 READER = """
 import json, sys
 from pathlib import Path
-from planner.engine import Connection
-from planner.spark.engine import open_engine
+from planner.engine.protocol import Connection
+from planner.engine.spark.engine import open_engine
 
 engine = open_engine(Connection(), Path(sys.argv[1]), wait=0)
 query = "SELECT a.v, z.v FROM {0}.a CROSS JOIN {0}.z"
@@ -226,8 +226,8 @@ class _Counted:
 def _child(asked: dict[str, Any]) -> int:
     """What a fork does: a verb, in a session of its own, with its output in files."""
     from planner.cli.main import VERBS, run
-    from planner.spark.engine import SparkEngine
-    from planner.state import StateStore
+    from planner.engine.spark.engine import SparkEngine
+    from planner.state.store import StateStore
 
     os.setsid()
     os.chdir(asked["folder"])

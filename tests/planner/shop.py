@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from planner.engine import Engine
-from planner.events import Event, silent
-from planner.executor import Outcome, apply
-from planner.plan import Plan, Request, build_plan
-from planner.project import Project, load_project
-from planner.schedule import Loaded, Window
-from planner.state import StateStore
+from planner.apply.events import Event, silent
+from planner.apply.executor import Outcome, apply
+from planner.engine.protocol import Engine
+from planner.plan.build import Plan, Request, build_plan
+from planner.plan.schedule import Loaded, Window
+from planner.project.loader import Project, load_project
+from planner.state.store import StateStore
 
 NOW = datetime(2026, 1, 6, 5, tzinfo=UTC)
 FILES = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectErrors
-from planner.spark.engine import SparkEngine
 
 from . import casebook
 from .building import change_of

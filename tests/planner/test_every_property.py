@@ -10,12 +10,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from planner.change import Category, Change
-from planner.impact import is_edited
 from planner.intervals import Cron
-from planner.model import AuditCall, Column, History, Kind, Model, PythonCode, Seed, SignalCall, Statement
-from planner.reading import kinds, parse
-from planner.reading.parse import Defaults, parse_model
+from planner.model.model import AuditCall, Column, History, Kind, Model, PythonCode, Seed, SignalCall, Statement
+from planner.parsing.definitions import kinds
+from planner.parsing.files import model_file as parse
+from planner.parsing.files.model_file import Defaults, parse_model
+from planner.plan.categorize import is_edited
+from planner.plan.change import Category, Change
 
 from .building import NOW, change_of, day, external, model, project
 

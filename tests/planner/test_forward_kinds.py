@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.change import Category
-from planner.spark.engine import SparkEngine
-from planner.state import StateStore
+from planner.engine.spark.engine import SparkEngine
+from planner.plan.change import Category
+from planner.state.store import StateStore
 from tests.planner.daily import Daily
 
 FIRST = ("1, 'a', date'2026-01-01'", "2, 'b', date'2026-01-01'")

@@ -15,14 +15,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.change import Category
-from planner.environment import Environment
-from planner.forward import ForwardOnly
 from planner.intervals import Interval, Timeline, merge, subtract
-from planner.model import Kind
-from planner.plan import Plan, Request, build_plan, build_run
-from planner.schedule import Loaded, Window
-from planner.snapshot import Snapshot
+from planner.model.model import Kind
+from planner.plan.build import Plan, Request, build_plan, build_run
+from planner.plan.change import Category
+from planner.plan.forward_only import ForwardOnly
+from planner.plan.schedule import Loaded, Window
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
 
 from .building import external, model, project
 

@@ -16,17 +16,17 @@ from datetime import timedelta
 
 import pytest
 
-from planner.change import Category
-from planner.environment import Environment
 from planner.errors import RequestError
-from planner.forward import ForwardOnly
 from planner.intervals import Interval, Timeline, subtract
-from planner.model import Kind, Model
-from planner.plan import Plan, Request, build_plan, build_run
-from planner.restatement import Past
-from planner.restating import build_restatement
-from planner.schedule import Window, out_of_order
-from planner.snapshot import Snapshot
+from planner.model.model import Kind, Model
+from planner.plan.build import Plan, Request, build_plan, build_run
+from planner.plan.change import Category
+from planner.plan.forward_only import ForwardOnly
+from planner.plan.restatement import Past
+from planner.plan.restatement_plan import build_restatement
+from planner.plan.schedule import Window, out_of_order
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
 
 from .building import external, model, project
 from .test_forward_soundness import DAY, EXTRAS, FILTERS, PRICES, RANGED, START, WHERE, World

@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from planner.engine import Connection
+from planner.engine.protocol import Connection
+from planner.engine.spark.engine import SparkEngine, open_engine
 from planner.intervals import Interval, Timeline, subtract
-from planner.spark.engine import SparkEngine, open_engine
-from planner.state import StateStore
+from planner.state.store import StateStore
 from tests.planner.killing import Ended, Reader, Step, Zygote, warm_spark
 
 KILLS = int(os.environ.get("MERGEPLAN_KILLS", "4"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.spark.engine import SparkEngine
-from planner.state import StateStore
+from planner.engine.spark.engine import SparkEngine
+from planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.daily import Daily
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.change import Category
+from planner.apply.events import BatchDone, Event
+from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectError
-from planner.events import BatchDone, Event
-from planner.reading.parse import Defaults, parse_model
-from planner.schedule import Loaded
-from planner.spark.engine import SparkEngine
-from planner.state import StateStore
+from planner.parsing.files.model_file import Defaults, parse_model
+from planner.plan.change import Category
+from planner.plan.schedule import Loaded
+from planner.state.store import StateStore
 
 from .building import change_of, external, model, planned, project, promoted
 from .shop import FILES, NOW, applied, rows, written

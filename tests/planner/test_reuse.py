@@ -1,8 +1,8 @@
 """A table that was built once is found again by what it means: by a revert, in any environment, under other text."""
 
-from planner.environment import Environment
-from planner.model import Kind, Model
-from planner.schedule import Loaded
+from planner.model.model import Kind, Model
+from planner.plan.schedule import Loaded
+from planner.snapshot.environment import Environment
 
 from .building import NOW, day, external, model, planned, project, promoted
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.intervals import Cron
-from planner.model import Kind, Model
+from planner.model.model import Kind, Model
 from planner.serial import from_json, to_json
-from planner.snapshot import Snapshot
+from planner.snapshot.snapshot import Snapshot
 
 st.register_type_strategy(datetime, st.datetimes(timezones=st.just(UTC)))
 st.register_type_strategy(Cron, st.sampled_from(["@daily", "0 * * * *"]).map(Cron))

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.change import Category, Change, Columns
-from planner.spark.engine import SparkEngine
+from planner.engine.spark.engine import SparkEngine
+from planner.plan.change import Category, Change, Columns
 
 from .building import external, model, project
 from .generating import Case, generated

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from planner.change import Change
-from planner.columns import RULED
-from planner.model import Kind
-from planner.settings import Settings
-from planner.spark.engine import SparkEngine
+from planner.engine.spark.engine import SparkEngine
+from planner.model.model import Kind
+from planner.plan.change import Change
+from planner.semantics.columns import RULED
+from planner.semantics.spark_settings import Settings
 
 from .building import external, model, project
 from .generating import Case, generated

@@ -10,10 +10,10 @@ import os
 import re
 from datetime import UTC, datetime
 
+from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectError, QueryError
-from planner.reading.parse import Defaults, parse_model
-from planner.render import render
-from planner.spark.engine import SparkEngine
+from planner.parsing.files.model_file import Defaults, parse_model
+from planner.parsing.render import render
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 EVERY = int(os.environ.get("MERGEPLAN_CASES", "0")) >= 1000

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from tests.planner.attacks import ATTACKS as DOORS
+from tests.planner.engine.spark.attacks import ATTACKS as DOORS
 
 ATTACKS = Path(__file__).with_name("attacks.py")
 SECRET = "planted-secret-3f9b"  # noqa: S105  # of nobody

@@ -13,7 +13,7 @@ import pytest
 from bot.records import State
 from planner.isolation.probe import cannot
 from tests.bot.conftest import SHOP
-from tests.planner.attacks import ATTACKS as DOORS
+from tests.planner.engine.spark.attacks import ATTACKS as DOORS
 from tests.safety.attacks import ATTACKS
 from tests.safety.conftest import CONFIG, Stage
 from tests.safety.scene import SECRET

@@ -18,8 +18,8 @@ from tests.safety.scene import Scene, loot
 PROGRAM = """
 import sys
 from pathlib import Path
-from planner.engine import Connection
-from planner.spark.engine import open_engine
+from planner.engine.protocol import Connection
+from planner.engine.spark.engine import open_engine
 
 text, targets, home = sys.argv[1:]
 conf = (("spark.driver.memory", "700m"),)

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from planner.cli.main import VERBS, run
-from planner.engine import Connection, Engine
-from planner.spark.engine import SparkEngine
-from planner.state import StateStore
+from planner.engine.protocol import Connection, Engine
+from planner.engine.spark.engine import SparkEngine
+from planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.shop import written
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from planner.environment import Environment
-from planner.state import StateStore
+from planner.snapshot.environment import Environment
+from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE, written
@@ -129,7 +129,7 @@ def test_nobody_waits_for_a_state_that_is_whole_or_new(mergeplan: CommandLine, m
     def asleep(seconds: float) -> None:
         raise AssertionError(f"slept for {seconds} s")
 
-    monkeypatch.setattr("planner.database.time.sleep", asleep)
+    monkeypatch.setattr("planner.state.database.time.sleep", asleep)
 
     assert mergeplan("environments").code == 0
     (mergeplan.root / ".mergeplan/state.db").unlink()
@@ -246,8 +246,8 @@ def test_a_postgresql_that_refuses_is_told_without_the_password(
 
 
 def test_a_postgresql_that_ends_a_transaction_is_told(new_postgresql: Callable[[], str], postgresql: str) -> None:
-    from planner.database import clock, transaction
     from planner.errors import RequestError
+    from planner.state.database import clock, transaction
 
     with closing(StateStore(new_postgresql())) as store, psycopg.connect(postgresql, autocommit=True) as admin:
         with pytest.raises(RequestError, match="does not answer"), transaction(store._database) as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.spark.engine import SparkEngine
+from planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE, rows
 

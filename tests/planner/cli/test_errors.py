@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from planner.cli.main import VERBS
-from planner.scaffold import write_example
+from planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.test_project import BAD, project_of
+from tests.planner.project.test_loader import BAD, project_of
 
 FULL = "MODEL (name shop.{name}, kind FULL);\n{sql}\n"
 SECRET = "hunter2"  # noqa: S105  # no secret of anybody

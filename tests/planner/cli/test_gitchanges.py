@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.scaffold import write_example
+from planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 
 

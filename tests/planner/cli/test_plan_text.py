@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.cli.plan_text import cost_text
-from planner.costs import Estimate
+from planner.plan.costs import Estimate
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from planner.cli.main import VERBS
-from planner.environment import Environment
+from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
-from planner.spark.engine import SparkEngine
-from planner.state import Action, StateStore
+from planner.snapshot.environment import Environment
 from planner.state import tables as t
+from planner.state.environments import Action
+from planner.state.store import StateStore
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
 from tests.planner.shop import rows, written
 

@@ -10,8 +10,8 @@ import pytest
 from planner.checks.unit_tests import TestResult
 from planner.cli.unit_tests import chosen, junit_xml
 from planner.errors import MergeplanError, RequestError
-from planner.reading.testcase import UnitTest
-from planner.scaffold import write_example
+from planner.parsing.definitions.unit_tests import UnitTest
+from planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE
 

@@ -6,9 +6,9 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.model import Kind, Model
-from planner.reading.faithful import spark_text
-from planner.reading.macros import spark_tree
+from planner.model.model import Kind, Model
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.spark_text import spark_text
 from tests.planner.building import day, external, model, project
 
 from .data import TABLES, Columns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.change import Category, Change
-from planner.decisions import REBUILT
 from planner.errors import ProjectErrors
-from planner.model import Kind, Model
+from planner.model.model import Kind, Model
+from planner.plan.change import Category, Change
+from planner.plan.decide import REBUILT
 from tests.planner.building import change_of
 from tests.planner.generating.data import rows_of
 

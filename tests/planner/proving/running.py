@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
-from planner.model import Kind, Model
-from planner.reading.faithful import spark_text
-from planner.reading.macros import spark_tree
-from planner.spark.engine import SparkEngine
+from planner.model.model import Kind, Model
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.spark_text import spark_text
 from tests.planner.generating.data import DAYS
 
 from .answers import Answer, Asking, Content

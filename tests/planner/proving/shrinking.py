@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from planner.change import Change
-from planner.columns import tables_of
 from planner.errors import ProjectError
-from planner.model import Model
-from planner.reading.faithful import spark_text
-from planner.reading.macros import spark_tree
+from planner.model.model import Model
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.spark_text import spark_text
+from planner.plan.change import Change
+from planner.semantics.columns import tables_of
 from tests.planner.generating.edits.trees import conjuncts, set_where
 
 from .answers import Broken

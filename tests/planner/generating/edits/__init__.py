@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from sqlglot.errors import SqlglotError
 
 from planner.errors import ProjectError, ProjectErrors
-from planner.reading.faithful import spark_text
+from planner.parsing.sql.spark_text import spark_text
 from tests.planner.generating.data import Columns
 
 from . import changing, equivalent, mistaking, nearly, ordering, rewording

@@ -10,7 +10,7 @@ from typing import TypeVar
 import sqlglot
 from sqlglot import exp
 
-from planner.reading.macros import spark_tree
+from planner.parsing.macros.expand import spark_tree
 from tests.planner.generating.data import Columns
 
 T = TypeVar("T")

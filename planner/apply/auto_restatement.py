@@ -1,0 +1,66 @@
+"""Models that restate themselves: when `auto_restatement_cron` has struck, a run forgets their last units first.
+
+What is forgotten is missing, and so the run that follows computes it, with all that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from planner.apply.clear_intervals import forget_restated
+from planner.apply.events import Emit, RestatedThemselves
+from planner.errors import RequestError
+from planner.plan.build import Plan
+from planner.plan.restatement_plan import build_restatement
+from planner.plan.schedule import Loaded, Window, units_before
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
+from planner.state.leases import Lease
+from planner.state.store import StateStore
+
+
+def struck(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:
+    """The models whose `auto_restatement_cron` has struck since their table was shown or restated last, by name."""
+    found = []
+    for name, snapshot in sorted(shown.items()):
+        cron = snapshot.model.auto_restatement_cron
+        if cron is not None and snapshot.table in since and cron.floor(now) > since[snapshot.table]:
+            found.append(name)
+    return tuple(found)
+
+
+def restate_what_struck(
+    environment: Environment, prod: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
+) -> tuple[str, ...]:
+    """Forget the last units of each model whose time has come, and say when, in one transaction each; their names.
+
+    A table that prod shows too is left to prod's own run.
+    """
+    automatic = {s.table for s in environment.snapshots.values() if s.model.auto_restatement_cron is not None}
+    if not automatic:
+        return ()
+    restated = []
+    for name in struck(environment.snapshots, store.restated_since(environment.name, automatic), now):
+        plan = _plan(environment, prod, store, name, now)
+        if plan is not None:
+            at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week
+            forget_restated(at, store, lease, emit, automatic=(name, now))
+            restated.append(name)
+    if restated:
+        emit(RestatedThemselves(tuple(restated)))
+    return tuple(restated)
+
+
+def _plan(environment: Environment, prod: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
+    model, window = environment.snapshots[name].model, Window(now)
+    if model.auto_restatement_intervals is not None:
+        start = units_before(model, window.due(model), model.auto_restatement_intervals)
+        window = replace(window, start=start)
+    loaded = Loaded(store.loaded([each.table for each in environment.snapshots.values()]))
+    try:
+        plan = build_restatement(environment, prod, loaded, window, [name], store.past())
+    except RequestError:
+        return None  # it must not be restated, or has no such time yet
+    return plan if name in {change.name for change in plan.changes} else None

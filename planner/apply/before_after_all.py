@@ -1,0 +1,79 @@
+"""`before_all` and `after_all` of config.yaml: what is said of an environment around the application of a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from planner.engine.protocol import Engine
+from planner.errors import ProjectError, QueryError
+from planner.parsing.definitions.body import Part
+from planner.parsing.macros.expand import expander
+from planner.parsing.macros.expander import Expander
+from planner.parsing.sql.token_lists import text_of
+from planner.parsing.sql.user_macros import Variable
+from planner.project.loader import Project
+from planner.snapshot.environment import Environment, views_of
+
+BEFORE, AFTER = "before_all", "after_all"
+_TABLE = r"(?P<table>['`\w.]+)"
+_FORMS = tuple(
+    re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES\s*.*",
+        rf"COMMENT ON (?:TABLE|VIEW|SCHEMA|DATABASE) {_TABLE} IS .*",
+        rf"GRANT [\w,\s]+ ON (?:TABLE |VIEW |SCHEMA |DATABASE )?{_TABLE} TO .*",
+        rf"REVOKE [\w,\s]+ ON (?:TABLE |VIEW |SCHEMA |DATABASE )?{_TABLE} FROM .*",
+        rf"ALTER (?:SCHEMA|DATABASE|NAMESPACE) {_TABLE} SET (?:DBPROPERTIES|PROPERTIES)\s*.*",
+    )
+)
+_HINT = (
+    "There may be GRANT, REVOKE, COMMENT ON, ALTER VIEW ... SET TBLPROPERTIES and ALTER SCHEMA ... SET DBPROPERTIES, "
+    "of the environment's own views and schemas: `@views`, `@schemas`."
+)
+
+
+def surrounding(project: Project, environment: Environment, key: str) -> tuple[tuple[Part, str], ...]:
+    """The statements of `before_all` or `after_all` for an environment as it will be, in Spark SQL.
+
+    ProjectError at config.yaml for one that there may not be: whatever is not the environment's own stays as it is.
+    """
+    views = sorted(views_of(environment))
+    schemas = sorted({view.rpartition(".")[0] for view in views})
+    facts: dict[str, Variable] = {"this_env": environment.name, "views": tuple(views), "schemas": tuple(schemas)}
+    scope = project.defaults.scope
+    scope = replace(scope, variables={**scope.variables, **facts}, stage=key)
+    room: Expander | None = None
+    found: list[tuple[Part, str]] = []
+    for part in project.defaults.before_all if key == BEFORE else project.defaults.after_all:
+        own = expander(part.source, scope)
+        room = own if room is None else replace(room, source=part.source)
+        for tokens in room.statements(part.tokens):
+            found.append((part, _checked(part, key, text_of(part.source, tokens), {*views, *schemas})))
+    return tuple(found)
+
+
+def _checked(part: Part, key: str, text: str, own: set[str]) -> str:
+    """The statement, the name of what it is about without quotes; ProjectError for one that there may not be."""
+    match = next((found for form in _FORMS if (found := form.fullmatch(text))), None)
+    if match is None:
+        words = " ".join(text.split()[:2])
+        message = f"`{words}` in `{key}` is not supported."
+        raise ProjectError(message, place=part.source.place(part.tokens[0]), hint=_HINT)
+    name = re.sub("['`]", "", match["table"])
+    if name.lower() not in own:
+        message = f"`{key}` may not change `{name}`, which is no view or schema of this environment."
+        raise ProjectError(message, place=part.source.place(part.tokens[0]), hint=_HINT)
+    return text[: match.start("table")] + name + text[match.end("table") :]
+
+
+def run_surrounding(engine: Engine, statements: Iterable[tuple[Part, str]]) -> None:
+    """Run them, one after another; QueryError at config.yaml when Spark refuses one."""
+    for part, text in statements:
+        try:
+            with engine.beside((text,), ()):
+                pass
+        except QueryError as error:
+            error.place = part.source.place(part.tokens[0])
+            raise

@@ -1,0 +1,36 @@
+"""How a restatement begins: nobody writes what it is about, and then the tables hold that time no more."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import datetime
+
+from planner.apply.create_tables import table_lease
+from planner.apply.events import Emit, EnvironmentTouched
+from planner.plan.build import Plan
+from planner.state.leases import Lease
+from planner.state.store import StateStore
+
+WAIT = 3600.0  # seconds for whoever writes one of the tables
+
+
+def forget_restated(
+    plan: Plan, store: StateStore, lease: Lease, emit: Emit, *, automatic: tuple[str, datetime] | None = None
+) -> None:
+    """Forget what a plan restates, in one transaction, while no table of it is being written.
+
+    `automatic` is the model that restates itself, if that is why, and the moment of the run, which is remembered.
+
+    Whoever began to compute one of them before has ended by then, and what he wrote is forgotten with the rest; whoever
+    begins after sees what is missing. LeaseHeld when somebody writes a table for too long; then nothing was done.
+    """
+    assert plan.restatement is not None
+    known = store.physical_tables().keys()
+    forgets = {table: time for table, time in plan.restatement.forgets.items() if table in known}
+    with ExitStack() as held:
+        holder = f"restatement {plan.id} of {plan.environment}"
+        leases = [held.enter_context(store.lease(table_lease(name), holder, wait=WAIT)) for name in sorted(forgets)]
+        by_itself = (plan.new.snapshots[automatic[0]].table, automatic[1]) if automatic else None
+        store.begin_restatement(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)
+    for each in plan.restatement.touched:
+        emit(EnvironmentTouched(each.environment, each.shared, each.outdated))

@@ -1,0 +1,177 @@
+"""The janitor: which environments are over and which physical tables nobody needs any more, and dropping them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from planner.apply.create_tables import table_lease
+from planner.apply.events import Emit, TableDropped
+from planner.apply.promotion import drop_environment
+from planner.engine.protocol import Engine
+from planner.errors import LeaseHeld
+from planner.snapshot.environment import PROD
+from planner.state.environments import Action, Revision
+from planner.state.promotions import Promotion
+from planner.state.store import StateStore
+
+RETENTION = timedelta(days=14)
+OPEN = timedelta(days=1)  # how long a plan may still be applied
+ROUNDS = 5
+
+
+def sweep(
+    store: StateStore,
+    engine: Engine,
+    now: datetime,
+    retention: timedelta = RETENTION,
+    *,
+    orphans: bool = False,
+    emit: Emit,
+) -> tuple[str, ...]:
+    """Drop the tables that nobody needs; their names.
+
+    Needed is what an environment shows, what its history showed less than `retention` ago, what a plan of the last day
+    or an unfinished promotion refers to, and what a needed physical view reads. With `orphans` the history and the
+    plans of environments that were dropped count for nothing.
+    """
+    dropped: list[str] = []
+    for _ in range(ROUNDS):  # an environment that changes while we sweep means to look again
+        seen = store.generation()
+        doomed = unneeded(store, now, retention, orphans=orphans)
+        if _drop_all(store, engine, doomed, seen, dropped, emit):
+            break
+    for schema in sorted({name.rpartition(".")[0] for name in dropped}):
+        engine.drop_schema_if_empty(schema)
+    return tuple(dropped)
+
+
+def expired(store: StateStore, now: datetime, pinned: Collection[str] = ()) -> tuple[str, ...]:
+    """The environments whose time is over; never prod, nor one that is pinned."""
+    kept = {PROD, *pinned}
+    return tuple(
+        each.name
+        for each in store.environments()
+        if each.expires_at and each.expires_at <= now and each.name not in kept
+    )
+
+
+def drop_expired(
+    store: StateStore, engine: Engine, now: datetime, pinned: Collection[str] = (), *, emit: Emit
+) -> tuple[str, ...]:
+    """Drop the environments whose time is over, one that somebody is changing left out; their names.
+
+    Their tables are kept as long as those of any other past, so that what was built in one can still be promoted.
+    """
+    dropped = []
+    for name in expired(store, now, pinned):
+        try:
+            with store.lease(name, "the janitor") as lease:
+                if name in expired(store, now, pinned):  # a plan may have renewed it in the meantime
+                    drop_environment(store, engine, lease, emit=emit, who="the janitor")
+                    dropped.append(name)
+        except LeaseHeld:
+            continue
+    return tuple(dropped)
+
+
+def unneeded(store: StateStore, now: datetime, retention: timedelta = RETENTION, *, orphans: bool = False) -> list[str]:
+    """The tables that a sweep would drop now, and those of a sweep that did not come to its end."""
+    known = store.physical_tables()
+    past = _Past.of(store)
+    needed = set().union(*(past.tables(row) for row in past.needed(now, retention, orphans)))
+    for plan in store.plans_since(now - OPEN):
+        if not (orphans and plan.created_at <= past.dropped_at.get(plan.environment, plan.created_at - OPEN)):
+            needed |= set(plan.tables)
+    left_behind = past.left_behind() if orphans else {}
+    for name, table in known.items():
+        if table.touched_at > now - OPEN and table.touched_at > left_behind.get(name, table.touched_at - OPEN):
+            needed.add(name)
+    _add_what_views_read(needed, {name: table.reads for name, table in known.items()})
+    return [name for name, table in known.items() if table.garbage or name not in needed]
+
+
+def _drop_all(
+    store: StateStore, engine: Engine, doomed: Iterable[str], seen: int, dropped: list[str], emit: Emit
+) -> bool:
+    """Mark, drop, forget, one table after another; False when an environment changed and the rest must be judged anew.
+
+    A crash after the mark leaves garbage that no promotion can show and that the next sweep drops.
+    """
+    for name in doomed:
+        try:
+            with store.lease(table_lease(name), "the janitor") as lease:
+                if not store.mark_garbage(name, lease=lease, seen=seen):
+                    return False
+                engine.drop_table(name)
+                store.forget_tables([name])
+        except LeaseHeld:
+            continue  # somebody is writing it, and so needs it
+        dropped.append(name)
+        emit(TableDropped(name))
+    return True
+
+
+@dataclass(frozen=True)
+class _Past:
+    """Every environment's history, newest first, and the tables that each revision showed."""
+
+    store: StateStore
+    histories: Mapping[str, tuple[Revision, ...]]
+    dropped_at: Mapping[str, datetime]  # environments that are no more
+    of_snapshot: Mapping[str, str]  # id -> table
+
+    @classmethod
+    def of(cls, store: StateStore) -> _Past:
+        histories = {name: tuple(rows) for name, rows in groupby(store.history(), lambda row: row.environment)}
+        gone = {
+            name: in_force[0].at
+            for name, rows in histories.items()
+            if (in_force := [row for row in rows if row.action is not Action.UNDONE])
+            and in_force[0].action is Action.DROPPED
+        }
+        ids = {id for rows in histories.values() for row in rows for id in row.snapshots.values()}
+        return cls(store, histories, gone, {id: each.table for id, each in store.snapshots(ids).items()})
+
+    def tables(self, row: Revision) -> set[str]:
+        return {self.of_snapshot[id] for id in row.snapshots.values()}
+
+    def needed(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
+        """The revisions in force, and those one may still go back to: the time runs from their replacement."""
+        kept = [row for promotion in self.store.pending_promotions() for row in self._both(promotion)]
+        for name, rows in self.histories.items():
+            if orphans and name in self.dropped_at:
+                continue
+            replaced: datetime | None = None  # None: still in force
+            for row in rows:
+                if row.action is Action.UNDONE:
+                    continue
+                if replaced is None or replaced > now - retention:
+                    kept.append(row)
+                replaced = row.at
+        return kept
+
+    def left_behind(self) -> Mapping[str, datetime]:
+        """Table -> when an environment that showed it or planned it was dropped."""
+        found: dict[str, datetime] = {}
+        for name, at in self.dropped_at.items():
+            planned = [plan.tables for plan in self.store.plans_since(at - OPEN) if plan.environment == name]
+            shown = [self.tables(row) for row in self.histories[name]]
+            for table in set().union(*shown, *planned):
+                found[table] = max(at, found.get(table, at))
+        return found
+
+    def _both(self, promotion: Promotion) -> list[Revision]:
+        both = (promotion.old.revision, promotion.new.revision)
+        return [row for row in self.histories[promotion.environment] if row.revision in both]
+
+
+def _add_what_views_read(needed: set[str], reads: Mapping[str, tuple[str, ...]]) -> None:
+    frontier = list(needed)
+    while frontier:
+        for table in reads.get(frontier.pop(), ()):
+            if table not in needed:
+                needed.add(table)
+                frontier.append(table)

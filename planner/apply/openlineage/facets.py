@@ -1,0 +1,152 @@
+"""What OpenLineage calls datasets, jobs, runs and their facets, as JSON data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from planner.intervals import Interval
+from planner.model.graph import Graph, graph_of
+from planner.model.model import Kind, Model
+from planner.plan.build import Plan
+from planner.project.lineage import ALL, ROWS, Edge, Followed, How, Node, follow
+
+PRODUCER = "urn:mergeplan"
+EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+VERSIONS = {
+    "columnLineage": ("1-2-0", "ColumnLineageDatasetFacet"),
+    "documentation": ("1-0-1", "DocumentationDatasetFacet"),
+    "version": ("1-0-1", "DatasetVersionDatasetFacet"),
+    "schema": ("1-1-1", "SchemaDatasetFacet"),
+    "symlinks": ("1-0-1", "SymlinksDatasetFacet"),
+    "outputStatistics": ("1-0-2", "OutputStatisticsOutputDatasetFacet"),
+    "jobType": ("2-0-2", "JobTypeJobFacet"),
+    "ownership": ("1-0-1", "OwnershipJobFacet"),
+    "sql": ("1-0-1", "SQLJobFacet"),
+    "errorMessage": ("1-0-1", "ErrorMessageRunFacet"),
+    "nominalTime": ("1-0-1", "NominalTimeRunFacet"),
+    "parent": ("1-0-1", "ParentRunFacet"),
+}
+DIRECT = [{"type": "DIRECT"}]
+INDIRECT = [{"type": "INDIRECT"}]
+Json = dict[str, Any]
+
+
+def facet(name: str, **values: Any) -> Json:
+    """One facet under its name, with what the spec asks of each."""
+    version, schema = VERSIONS[name]
+    url = f"https://openlineage.io/spec/facets/{version}/{schema}.json#/$defs/{schema}"
+    return {name: {"_producer": PRODUCER, "_schemaURL": url, **values}}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A plan's models as OpenLineage sees them: which dataset each is, what goes into its columns."""
+
+    plan: Plan
+    namespace: str
+
+    @cached_property
+    def models(self) -> Mapping[str, Model]:
+        return {name: snapshot.model for name, snapshot in self.plan.new.snapshots.items()}
+
+    @cached_property
+    def graph(self) -> Graph:
+        return graph_of(self.models)
+
+    @cached_property
+    def followed(self) -> Mapping[str, Followed]:
+        return follow(self.graph, self.graph.order)
+
+    def reads(self, model: str) -> tuple[str, ...]:
+        """The datasets that a model reads: an embedded model is none, but what it reads is."""
+        found: dict[str, None] = {}
+        for name in self.graph.models[model].depends_on if model in self.graph.models else ():
+            inner = self.reads(name) if self._is_embedded(name) else (name,)
+            found |= dict.fromkeys(inner)
+        return tuple(found)
+
+    def dataset(self, model: str, *, output: bool = False) -> Json:
+        """A model, or a table that is none, under the name by which it is read in the plan's environment."""
+        snapshot = self.plan.new.snapshots.get(model)
+        facets: Json = {**self._schema(model)}
+        if snapshot is not None and snapshot.kind is not Kind.EXTERNAL:
+            table = {"namespace": self.namespace, "name": snapshot.table, "type": "TABLE"}
+            facets |= facet("version", datasetVersion=snapshot.version) | facet("symlinks", identifiers=[table])
+        if snapshot is not None and snapshot.model.description:
+            facets |= facet("documentation", description=snapshot.model.description)
+        if output:
+            facets |= self._columns(model)
+        return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
+
+    def name(self, model: str) -> str:
+        """The view that shows a model in the plan's environment, or what prod calls it."""
+        shown = model in self.plan.new.views
+        return self.plan.new.naming.view(model, self.plan.environment) if shown else model
+
+    def job(self, model: str) -> Json:
+        """The model as the job that fills its table."""
+        about = self.models[model]
+        facets = facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="MODEL")
+        facets |= facet("sql", query=about.sql) if about.sql else {}
+        facets |= facet("ownership", owners=[{"name": about.owner}]) if about.owner else {}
+        return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
+
+    def time(self, model: str) -> Json:
+        """The time that is computed of a model that is cut by time."""
+        about = self.models[model]
+        change = next((each for each in self.plan.changes if each.name == model), None)
+        if change is None or not change.missing or about.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+            return {}
+        whole = Interval(change.missing[0].start, change.missing[-1].end)
+        return facet("nominalTime", nominalStartTime=whole.start.isoformat(), nominalEndTime=whole.end.isoformat())
+
+    def _is_embedded(self, name: str) -> bool:
+        return name in self.models and self.models[name].kind is Kind.EMBEDDED
+
+    def _schema(self, model: str) -> Json:
+        table = self.followed[model].table if model in self.followed else None
+        if table is None or table.columns is None:
+            return {}
+        types = dict(table.types)
+        if model in self.models:
+            types |= {column.name: column.type for column in self.models[model].columns}
+            told = dict(self.models[model].column_descriptions)
+        else:
+            told = {}
+        return facet("schema", fields=[_field(each, types.get(each), told.get(each)) for each in table.columns])
+
+    def _columns(self, model: str) -> Json:
+        """What each column is made from, and under `dataset` what decides the rows; nothing where it cannot be told."""
+        edges = self.followed[model].edges if model in self.followed else ()
+        if any(edge.how is How.EVERY_COLUMN for edge in edges):
+            return {}
+        fields: dict[str, list[Json]] = {}
+        for edge in edges:
+            if edge.how is How.MADE_FROM:
+                fields.setdefault(edge.target.column, []).extend(self._inputs(edge.source, DIRECT))
+        deciding = [
+            each for edge in edges if edge.how is How.DECIDES_ROWS for each in self._inputs(edge.source, INDIRECT)
+        ]
+        inputs = {column: {"inputFields": _once(found)} for column, found in fields.items() if found}
+        more = {"dataset": _once(deciding)} if deciding else {}
+        return facet("columnLineage", fields=inputs, **more)
+
+    def _inputs(self, source: Node, how: Sequence[Json]) -> list[Json]:
+        if self._is_embedded(source.model):
+            inner: Sequence[Edge] = self.followed[source.model].edges
+            return [each for edge in inner if edge.target.meets(source) for each in self._inputs(edge.source, how)]
+        if source.column in (ROWS, ALL):
+            return []
+        name = self.name(source.model)
+        return [{"namespace": self.namespace, "name": name, "field": source.column, "transformations": list(how)}]
+
+
+def _field(name: str, kind: str | None, description: str | None) -> Json:
+    return {"name": name, **({"type": kind} if kind else {}), **({"description": description} if description else {})}
+
+
+def _once(found: Sequence[Json]) -> list[Json]:
+    return list({(each["name"], each["field"]): each for each in found}.values())

@@ -1,0 +1,113 @@
+"""From what happens while a plan is applied to OpenLineage's run events: one run a model, and one for the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from planner.apply.events import BatchDone, Event, ModelFailed, ModelStarted
+from planner.apply.openlineage.facets import EVENT, PRODUCER, Json, Scene, facet
+
+Send = Callable[[Json], None]
+
+
+@dataclass
+class _Run:
+    """A model's run that has begun: how many of its batches are done, and their rows."""
+
+    id: str
+    batches: int
+    done: int = 0
+    rows: int = 0
+
+
+@dataclass
+class Listener:
+    """Hears a plan's events and sends what they mean; the clock and the ids are given."""
+
+    scene: Scene
+    send: Send
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
+    _plan_run: str = ""
+    _runs: dict[str, _Run] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """The plan is about to be applied."""
+        self._plan_run = self.new_id()
+        self._tell("START", self._plan_run, self._plan_job(), {})
+
+    def event(self, event: Event) -> None:
+        """What happens to a model."""
+        match event:
+            case ModelStarted(model, batches):
+                self._runs[model] = _Run(self.new_id(), batches)
+                self._model("START", model)
+            case BatchDone():
+                self._batch(event)
+            case ModelFailed(model, message):
+                self._end("FAIL", model, message)
+            case _:
+                pass
+
+    def end(self, failure: str | None) -> None:
+        """The plan was applied, or why it was not; a run that is still open was broken off."""
+        for model in list(self._runs):
+            self._end("ABORT", model)
+        facets = _error(failure) if failure is not None else {}
+        self._tell("COMPLETE" if failure is None else "FAIL", self._plan_run, self._plan_job(), facets)
+
+    def _batch(self, event: BatchDone) -> None:
+        run = self._runs.get(event.model)
+        if run is None:
+            return
+        run.done, run.rows = run.done + 1, run.rows + event.rows
+        if run.done == run.batches:
+            self._end("COMPLETE", event.model)
+
+    def _end(self, what: str, model: str, message: str | None = None) -> None:
+        if model in self._runs:
+            self._model(what, model, message)
+            del self._runs[model]
+
+    def _model(self, what: str, model: str, message: str | None = None) -> None:
+        run, scene = self._runs[model], self.scene
+        output = scene.dataset(model, output=True)
+        if what == "COMPLETE":
+            output["outputFacets"] = facet("outputStatistics", rowCount=run.rows)
+        parent = {key: self._plan_job()[key] for key in ("namespace", "name")}
+        facets = facet("parent", run={"runId": self._plan_run}, job=parent) | scene.time(model)
+        facets |= _error(message) if message is not None else {}
+        inputs = [scene.dataset(name) for name in scene.reads(model)]
+        self._tell(what, run.id, scene.job(model), facets, inputs, [output])
+
+    def _plan_job(self) -> Json:
+        facets = facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="PLAN")
+        return {"namespace": self.scene.namespace, "name": f"plan.{self.scene.plan.environment}", "facets": facets}
+
+    def _tell(
+        self,
+        what: str,
+        run: str,
+        job: Json,
+        facets: Json,
+        inputs: list[Json] | None = None,
+        outputs: list[Json] | None = None,
+    ) -> None:
+        self.send(
+            {
+                "eventType": what,
+                "eventTime": self.now().isoformat(),
+                "producer": PRODUCER,
+                "schemaURL": EVENT,
+                "run": {"runId": run, "facets": facets},
+                "job": job,
+                "inputs": inputs or [],
+                "outputs": outputs or [],
+            }
+        )
+
+
+def _error(message: str) -> Json:
+    return facet("errorMessage", message=message, programmingLanguage="SQL")

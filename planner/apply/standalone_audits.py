@@ -1,0 +1,107 @@
+"""Standalone audits in a plan and in a run: which of them are to be asked, over which time, and asking them.
+
+One is asked when a table that it reads was written, and otherwise once for each set of tables: a merge, which shows
+the tables of its pull request, asks nothing again. In a run it waits for the beats of its own cron.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.apply.backfill import Failure
+from planner.apply.create_tables import Layout
+from planner.apply.events import AuditRan, Emit
+from planner.checks.audits import AuditResult
+from planner.checks.standalone import due, read_by, run_standalone, stretch
+from planner.engine.protocol import Engine
+from planner.errors import AuditFailed, ProjectError, QueryError
+from planner.fingerprint import digest
+from planner.intervals import Timeline, merge
+from planner.model.model import Audit, Kind, Model
+from planner.plan.build import Plan
+from planner.plan.change import ChangeKind
+from planner.project.loader import Project
+from planner.snapshot.snapshot import Snapshot
+from planner.state.store import StateStore
+
+
+def ask_standalone(
+    plan: Plan, first: Plan, layout: Layout, engine: Engine, store: StateStore, project: Project, emit: Emit
+) -> tuple[Failure, ...]:
+    """Run the standalone audits that the plan calls for; the blocking ones that found rows, and those that cannot run.
+
+    `first` is the plan as it was before anything was written: later no table lacks rows, and models may be spared.
+    """
+    failures = []
+    for audit in project.standalone:
+        tables = _tables(audit, plan)
+        written = _written(audit, first)
+        if audit.skip or not _is_called_for(audit, plan, written, store, project.models):
+            continue
+        time = written or merge(each for held in store.loaded(tables).values() for each in held)
+        try:
+            result = run_standalone(
+                engine, audit, layout.tables, layout.embedded, stretch(audit, time),
+                execution=layout.now, samples=project.config.audits.show_samples,
+            )  # fmt: skip
+        except (QueryError, ProjectError) as error:
+            failures.append(Failure(f"the audit {audit.name}", error))
+            continue
+        emit(AuditRan("", result))
+        if not result.ok and result.blocking:
+            failures.append(_found_rows(audit, result))
+        elif tables:
+            store.record_passed_audit(tables[0], _question(audit, tables))
+    return tuple(failures)
+
+
+def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
+    """What is about to be written may fail an audit that passed: forget that it did, before the first write."""
+    for audit in project.standalone:
+        tables = _tables(audit, plan)
+        if tables and _written(audit, plan):
+            store.forget_passed_audit(tables[0], _question(audit, tables))
+
+
+def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The physical tables of ours whose rows an audit sees, through views and embedded models too; sorted."""
+    through = {name: read for name, read in parents.items() if name in snapshots and not snapshots[name].kind.is_stored}
+    read = read_by(audit, through)
+    return sorted(snapshots[name].table for name in read if name in snapshots and snapshots[name].kind.is_stored)
+
+
+def _tables(audit: Audit, plan: Plan) -> list[str]:
+    return tables_behind(audit, plan.new.snapshots, plan.parents)
+
+
+def _written(audit: Audit, plan: Plan) -> Timeline:
+    """The time that the plan writes in what the audit reads; of all that it writes when it reads none of our tables."""
+    tables = _tables(audit, plan)
+    found = [
+        each
+        for change in plan.backfills
+        if change.new and change.kind is not Kind.SEED and (not tables or change.new.table in tables)
+        for each in change.missing
+    ]
+    seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind is Kind.SEED)
+    whole = (each for change in plan.changes if change.new and change.new.table in tables for each in change.needed)
+    return merge(found or (whole if seeds else ()))
+
+
+def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, models: Mapping[str, Model]) -> bool:
+    if any(name in models and name not in plan.new.snapshots for name in audit.depends_on):
+        return False  # a run of an environment that does not have these models yet
+    tables = _tables(audit, plan)
+    if any(change.change is ChangeKind.DUE for change in plan.changes):
+        return due(audit, written)
+    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits(tables[0])
+
+
+def _question(audit: Audit, tables: list[str]) -> str:
+    return digest("standalone", audit.sql + audit.misread, repr(audit.defaults), str(audit.blocking), *tables)
+
+
+def _found_rows(audit: Audit, result: AuditResult) -> Failure:
+    rows = "1 row" if result.count == 1 else f"{result.count} rows"
+    message = f"The standalone audit `{audit.name}` found {rows}."
+    return Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)

@@ -1,0 +1,33 @@
+"""What Spark's own parser refuses, told at the person's line and column before a plan is shown."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from planner.apply.create_tables import THREADS, Layout, at_model
+from planner.engine.gateways import engine_of
+from planner.engine.protocol import Engine
+from planner.errors import ProjectError, ProjectErrors, QueryError
+from planner.model.model import Model
+from planner.plan.build import Plan
+from planner.plan.change import ChangeKind
+
+
+def check_syntax(plan: Plan, layout: Layout, engine: Engine) -> None:
+    """ProjectErrors for the queries of new and edited models that Spark cannot parse."""
+    edited = (ChangeKind.ADDED, ChangeKind.DIRECT)
+    models = [change.new.model for change in plan.changes if change.new and change.change in edited]
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="syntax") as pool:
+        found = pool.map(lambda model: _refused(model, layout, engine), [each for each in models if each.sql])
+        errors = tuple(error for error in found if error is not None)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ProjectErrors(errors)
+
+
+def _refused(model: Model, layout: Layout, engine: Engine) -> ProjectError | None:
+    try:
+        with at_model(model, layout):
+            engine_of(engine, model.gateway).reads(layout.query(model, None))
+    except QueryError as error:
+        return ProjectError(f"{model.name}: {error.message}", place=error.place, hint=error.hint)
+    return None

@@ -1,0 +1,228 @@
+"""The embedded catalog: one folder with tables and metastore, held by one process, which may serve it to others.
+
+Hive's embedded metastore admits a single process and says so in ten thousand lines, so we lock the folder before any
+Java starts. Beside the lock lies `owner.json`: who holds it, and where its warm Spark listens if it is one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from planner.engine.protocol import Connection
+from planner.errors import CatalogBusy
+from planner.semantics.spark_settings import TIME_ZONE, properties
+
+WAIT = 60.0  # seconds
+WARM_WAIT = 600.0  # seconds for a warm Spark that is starting: what it takes on a busy machine, and not forever
+
+# Settings with which a connection brings a catalog of its own.
+FOREIGN = (
+    "spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris", "spark.hadoop.javax.jdo.option.ConnectionURL",
+    "spark.sql.catalogImplementation", "spark.sql.defaultCatalog",
+)  # fmt: skip
+METASTORE = FOREIGN[:3]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds the catalog; a warm Spark also says where it and its job counter listen, and what to say there."""
+
+    pid: int
+    command: str
+    port: int = 0
+    counter: int = 0
+    token: str = ""
+    warm: bool = False  # it will serve, or does
+    isolated: bool = False  # its Python workers
+
+    @property
+    def starting(self) -> bool:
+        """True while a warm Spark is on its way."""
+        return self.warm and not self.port and _alive(self.pid)
+
+    @property
+    def serves(self) -> bool:
+        """True when a warm Spark answers there now."""
+        return self.port > 0 and _alive(self.pid) and _answers(self.port)
+
+
+def spark_folder(home: Path) -> Path:
+    """Where the embedded catalog of a home folder lives, with its log and its lock."""
+    return home.resolve() / "spark"
+
+
+def is_embedded(connection: Connection) -> bool:
+    """True when the tables lie in our own catalog: the connection names no server and no metastore."""
+    return not (connection.remote or connection.config_dir or connection.catalog) and not any(
+        key in FOREIGN for key, _ in connection.conf
+    )
+
+
+class CatalogLock:
+    """The right to open the embedded catalog: an flock on a file, kept by this process and by the JVM it starts.
+
+    The JVM inherits `descriptor`. When this process is killed, the JVM needs a moment to end, and the lock
+    stays taken until it has.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.descriptor = -1
+        self._held = False
+
+    @property
+    def owner_path(self) -> Path:
+        return self.folder / "owner.json"
+
+    def acquire(self, wait: float = WAIT, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Take the lock, waiting for it; False when `stop()` says not to; CatalogBusy when the time is over.
+
+        A warm Spark that is starting is waited for beyond that time: it is there to be shared.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        began = time.monotonic()
+        while not self._taken():
+            if stop():
+                self.release()
+                return False
+            waited = time.monotonic() - began
+            if waited >= wait and not (wait > 0 and waited < WARM_WAIT and self._is_warming()):
+                self.release()
+                raise CatalogBusy(
+                    f"the tables in {self.folder} are in use by {self._holder()}.",
+                    hint="Wait until it has ended, or share one Spark between processes with `mergeplan warm`.",
+                )
+            time.sleep(0.05)
+        self.publish(Owner(os.getpid(), command()))
+        return True
+
+    def publish(self, owner: Owner) -> None:
+        """Write who holds the lock, readable by this user only: a warm Spark's token is in it."""
+        draft = self.folder / f".owner.{os.getpid()}"
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(asdict(owner), file)
+        draft.replace(self.owner_path)
+
+    def owner(self) -> Owner | None:
+        """Who holds the lock, as far as can be known."""
+        try:
+            return Owner(**json.loads(self.owner_path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self.descriptor < 0:
+            return
+        if self._held:
+            self.owner_path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+        self.descriptor, self._held = -1, False
+
+    def _is_warming(self) -> bool:
+        owner = self.owner()
+        return owner is not None and owner.starting
+
+    def _taken(self) -> bool:
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        self._held = True
+        return True
+
+    def _holder(self) -> str:
+        owner = self.owner()
+        if owner is None:
+            return "another process"
+        state = "" if _alive(owner.pid) else ", which was killed and whose Java is still ending"
+        return f"process {owner.pid} (`{owner.command}`{state})"
+
+
+def session_conf(connection: Connection) -> dict[str, str]:
+    """What every session of ours is told, on any Spark."""
+    return {
+        "spark.sql.sources.partitionOverwriteMode": "dynamic",
+        "spark.sql.adaptive.enabled": "true",
+        TIME_ZONE: _defaults(None if connection.remote else connection.config_dir).get(TIME_ZONE, "UTC"),
+        **dict(connection.conf),
+        "spark.sql.runSQLOnFiles": "false",  # a query names tables; with this it could name any file of the machine
+        "spark.sql.variable.substitute": "false",  # `${env:X}` and `${spark...}` in a text would be filled in
+    }
+
+
+def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
+    """The settings a Spark of our own starts with; the connection's win over ours."""
+    master = connection.master or dict(connection.conf).get("spark.master", "local[*]")
+    local = master.startswith("local")
+    return {
+        "spark.app.name": "mergeplan",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.catalogImplementation": "hive" if _has_metastore(connection) else "in-memory",
+        # A table that another session has pointed at new files must not be read from a remembered listing.
+        "spark.sql.filesourceTableRelationCacheSize": "0",
+        **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
+        **(_embedded_conf(spark_folder(home)) if is_embedded(connection) else {}),
+        **_defaults(connection.config_dir),
+        **session_conf(connection),
+        "spark.master": master,
+    }
+
+
+def _has_metastore(connection: Connection) -> bool:
+    own = bool(connection.config_dir) or any(key in METASTORE for key, _ in connection.conf)
+    return own or is_embedded(connection)
+
+
+def _embedded_conf(folder: Path) -> Mapping[str, str]:
+    return {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder / 'metastore'};create=true",
+        # One attempt: with none Hive does not even try, with its ten a broken catalog takes half a minute to say so.
+        "spark.hadoop.hive.hmshandler.retry.attempts": "1",
+        "spark.hadoop.hive.metastore.failure.retries": "0",
+    }
+
+
+def _defaults(config_dir: str | None) -> dict[str, str]:
+    """The settings in a configuration folder's spark-defaults.conf."""
+    path = Path(config_dir) / "spark-defaults.conf" if config_dir else None
+    if path is None or not path.exists():
+        return {}
+    found = properties(path.read_text(encoding="utf-8"))
+    return {key: value for key, (value, _) in found.items() if value}
+
+
+def command() -> str:
+    """What this process was started as, short enough to be told."""
+    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return shlex.join([name, *sys.argv[1:]])[:200]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2):
+            return True
+    except OSError:
+        return False

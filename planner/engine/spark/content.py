@@ -1,0 +1,132 @@
+"""The SELECT that hashes what a table holds, for several column sets in one pass, and how its answer is read.
+
+Each row is hashed twice, to 64 bits from two different beginnings, and the hashes are summed. Spark's `xxhash64` is
+blind in places, so that it is told: which values are NULL (it skips them), how long an array is (it runs the elements
+together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.engine.protocol import Table
+from planner.engine.spark.quoting import literal, quoted
+from planner.errors import QueryError
+from planner.intervals import Interval
+from planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
+
+HALVES = ("a", "b")
+# A hash is summed in three parts of at most 22 bits: 2^41 rows do not overflow, and decimals would be slower.
+BITS = 22
+PARTS = 3
+# Types of which different values, and they alone, are different bytes to `xxhash64`.
+PLAIN = frozenset("boolean byte short integer long decimal date timestamp timestamp_ntz binary".split())
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a table; `types` are Spark's own of its columns, `sets` those of which the hash can be told."""
+
+    table: Table
+    types: Mapping[str, Any]
+    sets: tuple[ColumnSet, ...]
+    interval: Interval | None
+
+    @property
+    def sql(self) -> str:
+        """One row per period with rows: its value, the number of rows, and for each set the parts of both sums."""
+        period, where, group = self._periods()
+        names = [f"{half}{index}" for index in range(len(self.sets)) for half in HALVES]
+        hashes = [self._hash(half, columns) for columns in self.sets for half in HALVES]
+        inner = ", ".join([f"{period} period", *(f"{h} {name}" for h, name in zip(hashes, names, strict=True))])
+        sums = (f"sum({part})" for name in names for part in _thirds(name))
+        rows = f"SELECT {inner} FROM {quoted(self.table.name)} AS t{where}"
+        return f"SELECT max(period), count(1), {', '.join(sums)} FROM ({rows}){group}"
+
+    def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
+        """Column set -> period -> content; every period of the interval is there, with or without rows."""
+        found = {str(row[0]): row for row in rows if row[1]}
+        cut = self.table.partitioning
+        periods = cut.periods(self.interval) if cut and self.interval else (WHOLE,)
+        if strange := sorted(found.keys() - set(periods)):
+            raise QueryError(f"{self.table.name} has rows in a partition '{strange[0]}', which is no period of it.")
+        return {
+            columns: {period: self._content(index, found.get(period)) for period in periods}
+            for index, columns in enumerate(self.sets)
+        }
+
+    def _periods(self) -> tuple[str, str, str]:
+        """The period of a row, and which rows are meant."""
+        if self.interval is None:
+            return literal(WHOLE), "", ""
+        cut = self.table.partitioning
+        if cut is None:
+            raise ValueError(f"{self.table.name} is not cut by time")
+        column = f"t.{quoted(cut.column)}"
+        first, after = (f"cast({literal(text)} as {cut.type})" for text in cut.bounds(self.interval))
+        return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
+
+    def _hash(self, half: str, columns: ColumnSet) -> str:
+        said = (part for name in columns for part in _parts(f"t.{quoted(name)}", self.types[name]))
+        return f"xxhash64({', '.join([literal(half), *said])})"
+
+    def _content(self, index: int, row: Sequence[Any] | None) -> Content:
+        columns = [(name, str(self.types[name].simpleString())) for name in self.sets[index]]
+        if row is None:
+            return empty(columns)
+        start = 2 + index * len(HALVES) * PARTS
+        first, second = (_sum(row[at : at + PARTS]) for at in (start, start + PARTS))
+        return content(columns, row[1], (first, second))
+
+
+def question(table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None) -> Question:
+    """What to ask for these column sets; those with a column that is not there or cannot be hashed are left out."""
+    types = {field.name.lower(): field.dataType for field in fields}
+    can = {name for name, kind in types.items() if _can(kind)}
+    return Question(table, types, tuple(each for each in dict.fromkeys(sets) if can.issuperset(each)), interval)
+
+
+def _thirds(name: str) -> tuple[str, ...]:
+    """A 64-bit hash in parts, the lowest bits first."""
+    mask = 2**BITS - 1
+    return f"{name} & {mask}", f"shiftrightunsigned({name}, {BITS}) & {mask}", f"shiftrightunsigned({name}, {2 * BITS})"
+
+
+def _sum(parts: Iterable[int]) -> int:
+    return sum(part << BITS * index for index, part in enumerate(parts))
+
+
+def _can(kind: Any) -> bool:
+    """Whether rows of this type can be told apart by their hash: no variants, no intervals, nothing unknown."""
+    match kind.typeName():
+        case "array":
+            return _can(kind.elementType)
+        case "map":
+            return _can(kind.keyType) and _can(kind.valueType)
+        case "struct":
+            return all(_can(field.dataType) for field in kind.fields)
+        case name:
+            return name in PLAIN or name in ("float", "double", "string")
+
+
+def _parts(value: str, kind: Any, depth: int = 0) -> list[str]:
+    """What `xxhash64` is given for a value, so that different values of the type are different lists."""
+    null, each = f"isnull({value})", f"x{depth}"
+    match kind.typeName():
+        case "string":
+            return [null, f"cast({value} as binary)"]
+        case "float" | "double":
+            return [null, value, f"({value} = 0 AND startswith(cast({value} as string), '-'))"]
+        case "struct":
+            fields = (_parts(f"{value}.{quoted(field.name)}", field.dataType, depth) for field in kind.fields)
+            return [null, *(part for field in fields for part in field)]
+        case "array":
+            inner = ", ".join(_parts(each, kind.elementType, depth + 1))
+            return [null, f"size({value})", f"transform({value}, {each} -> struct({inner}))"]
+        case "map":
+            pair = _parts(f"{each}.key", kind.keyType, depth + 1) + _parts(f"{each}.value", kind.valueType, depth + 1)
+            return [null, f"size({value})", f"transform(map_entries({value}), {each} -> struct({', '.join(pair)}))"]
+        case _:
+            return [null, value]

@@ -1,0 +1,75 @@
+"""Partitions that the catalog lists: rows written aside, a folder per partition, and the partitions pointed there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import unquote
+
+from planner.engine.protocol import Part, Table
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.session import Frame
+
+Run = Callable[[str], Frame]
+Spec = tuple[str | None, ...]  # the values of a partition, in the order of `Table.cut`
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark writes them into the name of a folder
+
+
+def specs_seen(cut: tuple[Part, ...]) -> str:
+    """An aggregate (Spark SQL) that gathers the partitions of the rows that pass."""
+    values = ", ".join(f"cast({quoted(part.column)} as string)" for part in cut)
+    return f"collect_set(to_json(array({values})))"
+
+
+def specs_of(seen: Iterable[str]) -> frozenset[Spec]:
+    """What that aggregate gathered."""
+    return frozenset(tuple(json.loads(text)) for text in seen)
+
+
+def listed(run: Run, table: Table) -> frozenset[Spec]:
+    """The partitions that the catalog has."""
+    lines = (row[0].split("/") for row in run(f"SHOW PARTITIONS {quoted(table.name)}").collect())
+    return frozenset(tuple(_value(piece.partition("=")[2]) for piece in line) for line in lines)
+
+
+def point(run: Run, table: Table, batch: str, written: frozenset[Spec], existing: frozenset[Spec]) -> None:
+    """Point the partitions of a batch at it: new ones in one statement, then the existing, one by one."""
+    name = quoted(table.name)
+    if new := _ordered(written - existing):
+        parts = " ".join(f"{_partition(table, spec)} {_place(table, batch, spec)}" for spec in new)
+        run(f"ALTER TABLE {name} ADD {parts}")
+    for spec in _ordered(written & existing):
+        run(f"ALTER TABLE {name} {_partition(table, spec)} SET {_place(table, batch, spec)}")
+
+
+def empty(run: Run, table: Table, folder: str, emptied: Iterable[Spec]) -> None:
+    """Point partitions at an empty folder; they are not dropped: a reader that has planned its query would fail."""
+    for spec in _ordered(emptied):
+        run(f"ALTER TABLE {quoted(table.name)} {_partition(table, spec)} SET LOCATION {literal(folder)}")
+
+
+def _ordered(specs: Iterable[Spec]) -> list[Spec]:
+    return sorted(specs, key=lambda spec: tuple(value or "" for value in spec))
+
+
+def _partition(table: Table, spec: Spec) -> str:
+    pairs = zip(table.cut, spec, strict=True)
+    said = (f"{quoted(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
+    return f"PARTITION ({', '.join(said)})"
+
+
+def _place(table: Table, batch: str, spec: Spec) -> str:
+    pairs = zip(table.cut, spec, strict=True)
+    folders = (f"{part.column}={NULL if value is None else _escaped(value)}" for part, value in pairs)
+    return f"LOCATION {literal('/'.join([batch, *folders]))}"
+
+
+def _escaped(value: str) -> str:
+    return ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
+
+
+def _value(text: str) -> str | None:
+    return None if text == NULL else unquote(text)

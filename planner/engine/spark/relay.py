@@ -1,0 +1,272 @@
+"""The way of project code to Spark: a Spark Connect server on a socket file, which passes on what is admitted.
+
+The address of the real server, its token and the settings of the session stay on this side. The session is one that
+belongs to a single child; whoever is to use it is told its number and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from planner.engine.protocol import Reading, Server
+from planner.engine.spark.admission import Blocks, May, View, admit, view_of
+from planner.engine.spark.libraries import LIB
+from planner.engine.spark.upstream import SERVICE, Spark, bytes_of
+from planner.engine.spark.wire import Malformed, message_of
+from planner.errors import RequestError
+from planner.parsing.sql.queried_tables import CATALOG, Refused
+
+LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
+THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts
+LONGEST_PATH = 100  # bytes of a socket's path; the system takes 107
+Ask = Callable[[Any, Any], Any]
+
+
+class Relay:
+    """A door to a Spark Connect server at a socket file; nothing is admitted before `admit`."""
+
+    def __init__(self, server: Server, path: Path, *, python: bool) -> None:
+        if len(os.fsencode(path)) > LONGEST_PATH:
+            raise RequestError(f"the path of the socket {path} is too long.", hint="Set TMPDIR to a shorter folder.")
+        self.session = str(uuid4())
+        self._to, self._python = server, python or server.isolated
+        self._may = May(self.session)
+        self._views: frozenset[str] = frozenset()  # of the session, that are there
+        self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
+        self._left: list[str] = []  # global views that were let through since `admit`
+        self._inputs: dict[str, str] = {}
+        self._spark: Spark | None = None
+        self._closed = False
+        self._lock, self._beginning = threading.Lock(), threading.Lock()
+        self._server = LIB.grpc.server(
+            ThreadPoolExecutor(THREADS, thread_name_prefix="relay"),
+            handlers=[self._handlers()],
+            options=_options(),
+            maximum_concurrent_rpcs=THREADS,
+        )
+        self._server.add_insecure_port(f"unix:{path}")
+        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; who knows no session gets nothing
+        self._server.start()
+
+    def admit(self, reading: Reading) -> None:
+        """From now on let project code read these tables and leave its rows in views of this prefix."""
+        names = frozenset(name.lower().removeprefix(CATALOG) for name in (*reading.tables, *reading.inputs))
+        with self._lock:
+            self._left, self._inputs = [], dict(reading.inputs)
+            self._may = May(self.session, names, prefix=reading.prefix, python=self._python)
+
+    def refuse(self) -> tuple[str, ...]:
+        """From now on let nothing through; the global views that were made since `admit`."""
+        with self._lock:
+            self._may = May(self.session)
+            return tuple(self._left)
+
+    def close(self) -> None:
+        """End the session with all that runs in it, and the server."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed, self._may = True, May(self.session)
+            spark, self._spark = self._spark, None
+        self._server.stop(grace=None)
+        if spark is not None:
+            spark.close()
+
+    # What pyspark asks
+
+    def _handlers(self) -> Any:
+        one, many = LIB.grpc.unary_unary_rpc_method_handler, LIB.grpc.unary_stream_rpc_method_handler
+        return LIB.grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                "ExecutePlan": many(self._told(self._execute, many=True)),
+                "ReattachExecute": many(self._told(self._reattach, many=True)),
+                "AnalyzePlan": one(self._told(self._analyze)),
+                "Config": one(self._told(self._passed("Config", LIB.proto.ConfigRequest))),
+                "Interrupt": one(self._told(self._passed("Interrupt", LIB.proto.InterruptRequest))),
+                "ReleaseExecute": one(self._told(self._passed("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))),
+                "ArtifactStatus": one(self._told(self._passed("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))),
+                "FetchErrorDetails": one(self._told(self._details)),
+                "CloneSession": one(self._told(self._clone)),
+                "ReleaseSession": one(self._told(self._release)),
+                "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._told(self._add)),
+            },
+        )
+
+    def _told(self, ask: Ask, *, many: bool = False) -> Ask:
+        """Around each answer: what is refused, and what Spark says is wrong, reaches the child as pyspark expects."""
+
+        def one(request: Any, context: Any) -> Any:
+            try:
+                return ask(request, context)
+            except Exception as error:
+                return _abort(context, error)
+
+        def all_of(request: Any, context: Any) -> Iterator[bytes]:
+            try:
+                yield from ask(request, context)
+            except Exception as error:
+                _abort(context, error)
+
+        return all_of if many else one
+
+    def _passed(self, method: str, kind: Any) -> Ask:
+        def ask(data: bytes, context: Any) -> bytes:
+            return self._unary(method, self._judged(kind, data), context)
+
+        return ask
+
+    def _execute(self, data: bytes, context: Any) -> Iterator[bytes]:
+        request = self._judged(LIB.proto.ExecutePlanRequest, data)
+        view = view_of(request)
+        if view is not None:
+            self._make(view, request.operation_id)
+        return self._stream("ExecutePlan", request, context)
+
+    def _reattach(self, data: bytes, context: Any) -> Iterator[bytes]:
+        return self._stream("ReattachExecute", self._judged(LIB.proto.ReattachExecuteRequest, data), context)
+
+    def _analyze(self, data: bytes, context: Any) -> bytes:
+        request = self._judged(LIB.proto.AnalyzePlanRequest, data)
+        asked = request.WhichOneof("analyze")
+        if asked not in ("persist", "unpersist", "get_storage_level"):
+            return self._unary("AnalyzePlan", request, context)
+        # What Spark keeps in memory it keeps for all sessions, and after the model's end: rows are computed anew.
+        answer = LIB.proto.AnalyzePlanResponse(session_id=self.session, server_side_session_id=self._ready().number)
+        getattr(answer, asked).SetInParent()
+        return bytes_of(answer)
+
+    def _release(self, data: bytes, context: Any) -> bytes:
+        """The session ends with the child, and not before: another of its name would have no settings."""
+        self._judged(LIB.proto.ReleaseSessionRequest, data)
+        number = self._ready().number
+        return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
+
+    def _clone(self, data: bytes, context: Any) -> bytes:
+        raise Refused("A second session is not allowed to project code.")
+
+    def _details(self, data: bytes, context: Any) -> bytes:
+        request = self._judged(LIB.proto.FetchErrorDetailsRequest, data)
+        found = LIB.proto.FetchErrorDetailsResponse.FromString(self._unary("FetchErrorDetails", request, context))
+        for error in found.errors:
+            error.ClearField("stack_trace")
+        return bytes_of(found)
+
+    def _add(self, requests: Iterator[bytes], context: Any) -> bytes:
+        wrong: list[Exception] = []
+
+        def judged() -> Iterator[Any]:
+            blocks = Blocks()
+            try:
+                for data in requests:
+                    request = self._judged(LIB.proto.AddArtifactsRequest, data)
+                    blocks.admit(request)
+                    yield request
+            except Exception as error:
+                wrong.append(error)
+                raise
+
+        try:
+            return self._ready().added(judged(), context)
+        except LIB.grpc.RpcError:
+            if wrong:
+                raise wrong[0] from None
+            raise
+
+    # Steps
+
+    def _judged(self, kind: Any, data: bytes) -> Any:
+        """The request as it may be passed on, in this session's name; Refused."""
+        request = message_of(kind, data)
+        with self._lock:
+            may = replace(self._may, views=self._views)
+        admit(request, may)
+        spark = self._ready()
+        request.user_context.Clear()
+        request.user_context.user_id = spark.user
+        if "client_observed_server_side_session_id" in kind.DESCRIPTOR.fields_by_name:
+            request.client_observed_server_side_session_id = spark.number
+        return request
+
+    def _make(self, view: View, operation: str) -> None:
+        """Take down a view that is about to be made."""
+        with self._lock:
+            if view.is_global:
+                self._left.append(f"global_temp.{view.name}")
+            elif operation:
+                self._begun[operation] = view.name.lower()
+
+    def _ready(self) -> Spark:
+        """The session, begun when it is first asked for, with the views that the model is given."""
+        with self._beginning:
+            spark = self._spark or self._begin()
+            for name, sql in list(self._inputs.items()):
+                spark.make_view(name, sql)
+                self._inputs.pop(name, None)
+            return spark
+
+    def _begin(self) -> Spark:
+        spark = None if self._closed else Spark(self._to, self.session)
+        with self._lock:
+            if spark is not None and not self._closed:
+                self._spark = spark
+                return spark
+        if spark is not None:
+            spark.close()
+        raise Refused("This model has ended.")
+
+    def _unary(self, method: str, request: Any, context: Any) -> bytes:
+        return self._ready().answer(method, request, context)
+
+    def _stream(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
+        for data in self._ready().answers(method, request, context):
+            if request.operation_id in self._begun:
+                self._made(request.operation_id, data)
+            yield data
+
+    def _made(self, operation: str, data: bytes) -> None:
+        """Know a temporary view as one of the session's once it is there: before that, its name would be a table's."""
+        if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):
+            with self._lock:
+                self._views |= {self._begun.pop(operation)}
+
+
+def _options() -> list[tuple[str, int]]:
+    return [("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)]
+
+
+def _abort(context: Any, error: Exception) -> None:
+    """End a request with what went wrong; what is our own defect is not told to project code."""
+    if isinstance(error, Refused):
+        code = (
+            LIB.grpc.StatusCode.INVALID_ARGUMENT
+            if isinstance(error, Malformed)
+            else LIB.grpc.StatusCode.PERMISSION_DENIED
+        )
+        status = LIB.status(code=code.value[0], message=str(error)[:1500])
+    elif isinstance(error, LIB.grpc.RpcError) and hasattr(error, "code"):
+        status = _without_trace(error)
+    else:
+        status = LIB.status(code=LIB.grpc.StatusCode.INTERNAL.value[0], message="The door to Spark failed.")
+    context.abort_with_status(LIB.statuses.to_status(status))
+
+
+def _without_trace(error: Any) -> Any:
+    """What the server said was wrong, without where in its code."""
+    status = LIB.statuses.from_call(error)
+    if status is None:
+        return LIB.status(code=error.code().value[0], message=(error.details() or "")[:1500])
+    for detail in status.details:
+        info = LIB.error_info()
+        if detail.Is(info.DESCRIPTOR):
+            detail.Unpack(info)
+            info.metadata.pop("stackTrace", None)
+            detail.Pack(info)
+    return status

@@ -1,0 +1,50 @@
+"""A table over another one's files: partitions pointed where the other's point, and let go before a drop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import unquote
+
+from planner.engine.protocol import Partitioning, Table
+from planner.engine.spark.placing import NULL, Run
+from planner.engine.spark.quoting import literal, quoted
+from planner.intervals import Timeline
+
+ADDED_AT_ONCE = 500  # partitions in one statement
+
+
+def share(run: Run, table: Table, old: str, rows: Timeline) -> None:
+    """Point the new table's partitions at the files of another one's: all, or those of a table cut by time that lie in
+    these stretches."""
+    run(f"REFRESH TABLE {quoted(old)}")  # another process may have pointed it at other files since
+    folders = {unquote(path).rpartition("/")[0] for path in run(f"SELECT * FROM {quoted(old)}").inputFiles()}
+    parts = [part for folder in sorted(folders) if (part := _part(table, folder, rows))]
+    for start in range(0, len(parts), ADDED_AT_ONCE):
+        run(f"ALTER TABLE {quoted(table.name)} ADD {' '.join(parts[start : start + ADDED_AT_ONCE])}")
+
+
+def let_go(run: Run, name: str, place: str) -> None:
+    """Point each partition away from other tables' files: a drop removes whatever a table points at."""
+    for row in run(f"SHOW PARTITIONS {quoted(name)}").collect():
+        run(f"ALTER TABLE {quoted(name)} {_spec(row[0].split('/'))} SET LOCATION {literal(place)}")
+
+
+def _part(table: Table, folder: str, rows: Timeline) -> str:
+    """`PARTITION (..) LOCATION ..` for a folder with files; '' for one that is none of the table's partitions."""
+    pieces = folder.split("/")[-len(table.cut) :]
+    if [piece.partition("=")[0] for piece in pieces] != [part.column for part in table.cut]:
+        return ""
+    if table.partitioning and not _within(table.partitioning, unquote(pieces[0].partition("=")[2]), rows):
+        return ""
+    return f"{_spec(pieces)} LOCATION {literal(folder)}"
+
+
+def _within(cut: Partitioning, value: str, rows: Timeline) -> bool:
+    return any(low <= value < high for low, high in map(cut.bounds, rows))
+
+
+def _spec(pieces: Iterable[str]) -> str:
+    """`day=2026-01-01` -> `PARTITION (`day` = '2026-01-01')`."""
+    pairs = (piece.partition("=")[::2] for piece in pieces)
+    said = (f"{quoted(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
+    return f"PARTITION ({', '.join(said)})"

@@ -1,0 +1,32 @@
+"""The SQL of views: what they are created with, and which of their properties are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.engine.spark.quoting import literal, quoted
+
+MARK = "mergeplan.properties"
+
+
+def creation(name: str, text: str, comment: str, columns: Mapping[str, str], properties: dict[str, str]) -> str:
+    """The statement that creates a view; `columns` are their comments, by name."""
+    listed = ", ".join(f"{quoted(column)}{commented(said)}" for column, said in columns.items())
+    given = properties_clause({**properties, **marked(properties)})
+    return f"CREATE VIEW {quoted(name)}{f' ({listed})' if listed else ''}{commented(comment)}{given} AS\n{text}"
+
+
+def commented(text: str) -> str:
+    """` COMMENT 'text'`, or nothing."""
+    return f" COMMENT {literal(text)}" if text else ""
+
+
+def properties_clause(given: Mapping[str, str]) -> str:
+    """` TBLPROPERTIES (...)`, or nothing."""
+    pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in given.items())
+    return f" TBLPROPERTIES ({pairs})" if pairs else ""
+
+
+def marked(given: Mapping[str, str]) -> dict[str, str]:
+    """The property that says which of a view's properties are ours."""
+    return {MARK: ",".join(sorted(given))} if given else {}

@@ -1,0 +1,77 @@
+"""The graph of models: who reads whom, in an order in which parents come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+
+from planner.errors import ProjectError
+from planner.model.model import Model
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Models by name, and for each the models it reads; tables that are no model are left out."""
+
+    models: Mapping[str, Model]
+    parents: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Every name, parents before children, otherwise alphabetical."""
+        sorter = TopologicalSorter({name: self.parents[name] for name in sorted(self.parents)})
+        sorter.prepare()
+        ordered: list[str] = []
+        while sorter.is_active():
+            ready = sorted(sorter.get_ready())
+            ordered += ready
+            sorter.done(*ready)
+        return tuple(ordered)
+
+    @cached_property
+    def children(self) -> Mapping[str, tuple[str, ...]]:
+        """For each model the models that read it."""
+        found: dict[str, list[str]] = {name: [] for name in self.parents}
+        for name in sorted(self.parents):
+            for parent in self.parents[name]:
+                found[parent].append(name)
+        return {name: tuple(names) for name, names in found.items()}
+
+    def downstream(self, names: Iterable[str]) -> frozenset[str]:
+        """Everything that reads these models, directly or through others; they themselves are not in it."""
+        return _reach(names, self.children)
+
+    def upstream(self, names: Iterable[str]) -> frozenset[str]:
+        """Everything that these models read, directly or through others; they themselves are not in it."""
+        return _reach(names, self.parents)
+
+
+def graph_of(models: Mapping[str, Model]) -> Graph:
+    """The graph of these models; ProjectError that draws the cycle when there is one."""
+    parents = {name: tuple(p for p in model.depends_on if p in models) for name, model in models.items()}
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1][::-1]  # graphlib lists it against the reading direction
+        start = cycle.index(min(cycle[:-1]))
+        cycle = cycle[start:-1] + cycle[:start]
+        model = models[cycle[0]]
+        raise ProjectError(
+            f"Models read each other in a circle: {' -> '.join([*cycle, cycle[0]])}.",
+            place=model.place,
+            hint="Take one of these references out.",
+        ) from None
+    return Graph(models, parents)
+
+
+def _reach(names: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    seen: set[str] = set()
+    frontier = [edge for name in names for edge in edges.get(name, ())]
+    while frontier:
+        name = frontier.pop()
+        if name not in seen:
+            seen.add(name)
+            frontier += edges.get(name, ())
+    return frozenset(seen)

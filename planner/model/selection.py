@@ -1,0 +1,124 @@
+"""Which models a person means: names, globs, tags and git, reached along the graph and put together as sets.
+
+a.b   a.*   tag:x   git:main        one or several models
++x   x+   +x+                       and all that they read; and all that reads them
+x & y   x | y   ^x   (...)          in both; in either; all but; first what is in brackets
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from planner.errors import RequestError
+from planner.model.graph import Graph
+from planner.model.model import Model
+
+Changed = Callable[[str], frozenset[str]]  # a git ref -> the models whose files differ from it
+HINT = "Name models, globs or `tag:` and a tag; `+x`, `x+`, `&`, `|`, `^` and brackets put them together."
+_TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
+
+
+def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = None) -> frozenset[str]:
+    """The models that any selector names; RequestError for one that cannot be read or that names nothing.
+
+    A name, glob or tag within a selector that no model has is an error too: it is a slip, and `^slip` would be all.
+    """
+    chosen: frozenset[str] = frozenset()
+    for selector in selectors:
+        found = _Reading(graph, selector, changed).all()
+        if not found:
+            raise RequestError(f"`{selector}` selects no model.", hint=HINT)
+        chosen |= found
+    return chosen
+
+
+@dataclass
+class _Reading:
+    """One selector being read, from left to right: `^` binds closest, then `&`, then `|`."""
+
+    graph: Graph
+    selector: str
+    changed: Changed | None
+
+    def __post_init__(self) -> None:
+        self._tokens = [match[1] for match in _TOKEN.finditer(self.selector)]
+
+    def all(self) -> frozenset[str]:
+        found = self._either()
+        if self._tokens:
+            raise self._unread(f"`{self._tokens[0]}` is not expected there")
+        return found
+
+    def _either(self) -> frozenset[str]:
+        found = self._both()
+        while self._take("|"):
+            found |= self._both()
+        return found
+
+    def _both(self) -> frozenset[str]:
+        found = self._one()
+        while self._take("&"):
+            found &= self._one()
+        return found
+
+    def _one(self) -> frozenset[str]:
+        if self._take("^"):
+            return frozenset(self.graph.models) - self._one()
+        if not self._tokens:
+            raise self._unread("a name is missing")
+        upward = self._tokens[0] == "+" and len(self._tokens) > 1 and bool(self._tokens.pop(0))
+        if not self._take("("):
+            return self._reach(self._word(), upward, False)
+        found = self._either()
+        if not self._take(")"):
+            raise self._unread("a bracket is not closed")
+        return self._reach(found, upward, self._take("+"))
+
+    def _word(self) -> frozenset[str]:
+        word = self._tokens.pop(0)
+        if word in "()&|+":
+            raise self._unread(f"a name is missing before `{word}`" if word != "+" else "a name is missing")
+        prefix, colon, rest = word.partition(":")
+        # `tag:+x` is how it was written once
+        up, down = word.startswith("+") or rest.startswith("+"), word.endswith("+")
+        prefix, core = prefix.removeprefix("+").lower(), (rest if colon else word).removeprefix("+").removesuffix("+")
+        if colon and prefix not in ("tag", "git"):
+            raise self._unread(f"`{prefix}:` is not known")
+        if prefix == "git" and colon:
+            return self._reach(self._since(core), up, down)
+        found = self._named(prefix if colon else "", core.lower())
+        if not found:
+            raise RequestError(f"`{word}` selects no model.", hint=HINT)
+        return self._reach(found, up, down)
+
+    def _named(self, prefix: str, core: str) -> frozenset[str]:
+        return frozenset(name for name, model in self.graph.models.items() if _matches(prefix, core, model))
+
+    def _since(self, ref: str) -> frozenset[str]:
+        if self.changed is None:
+            raise self._unread("`git:` cannot be used here")
+        if not ref:
+            raise self._unread("`git:` names no branch")
+        return self.changed(ref) & self.graph.models.keys()
+
+    def _reach(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
+        above = self.graph.upstream(names) if up else frozenset()
+        return names | above | (self.graph.downstream(names) if down else frozenset())
+
+    def _take(self, token: str) -> bool:
+        if self._tokens and self._tokens[0] == token:
+            self._tokens.pop(0)
+            return True
+        return False
+
+    def _unread(self, why: str) -> RequestError:
+        return RequestError(f"`{self.selector}` cannot be read: {why}.", hint=HINT)
+
+
+def _matches(prefix: str, core: str, model: Model) -> bool:
+    if prefix == "tag":
+        return any(fnmatchcase(tag.lower(), core) for tag in model.tags)
+    return fnmatchcase(model.name, core)

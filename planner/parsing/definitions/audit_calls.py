@@ -1,0 +1,67 @@
+"""Calls of audits: which audit is meant, whether its arguments fit, and what a call of a built-in one asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from planner.errors import MergeplanError, Place, ProjectError
+from planner.model.model import Audit, AuditCall
+from planner.parsing.definitions.builtin_audits import ALIASES, BUILT_IN, BuiltIn
+from planner.parsing.macros.expand import DATES, spark_tree
+from planner.parsing.sql.tokens import did_you_mean
+
+NON_BLOCKING = "_non_blocking"
+
+
+def built_in(name: str) -> BuiltIn | None:
+    """The built-in audit of that name, `_non_blocking` or not; None when there is none."""
+    short = name.removesuffix(NON_BLOCKING)
+    return BUILT_IN.get(ALIASES.get(short, short))
+
+
+def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Place) -> None:
+    """ProjectError at `place` when the audit does not exist, or lacks an argument, or is given one it does not take."""
+    own, known = audits.get(call.name), built_in(call.name)
+    if own is not None:
+        if own.standalone:
+            hint = "Take it out of `audits`: it runs by itself."
+            raise ProjectError(f"The audit `{call.name}` is a standalone one.", place=place, hint=hint)
+        taken, needed = parameters(own), parameters(own) - {name for name, _ in own.defaults}
+        taken |= {name for name, _ in own.defaults}
+    elif known is not None:
+        taken, needed = {*known.required, *known.optional}, {*known.required}
+    else:
+        hint = did_you_mean(call.name, [*audits, *BUILT_IN], most=12)
+        raise ProjectError(f"There is no audit `{call.name}`.", place=place, hint=hint)
+    given = {name for name, _ in call.arguments}
+    for name in sorted(given - taken):
+        hint = did_you_mean(name, taken) or "It takes none."
+        raise ProjectError(f"The audit `{call.name}` takes no argument `{name}`.", place=place, hint=hint)
+    for name in sorted(needed - given):
+        raise ProjectError(f"The audit `{call.name}` needs the argument `{name}`.", place=place)
+    if known is not None and own is None:
+        _try(call, known, place)
+
+
+def parameters(audit: Audit) -> set[str]:
+    """The `@names` in an audit's query that are neither dates nor `@this_model`."""
+    found = {each.name[1:] for each in spark_tree(audit.sql).find_all(exp.Identifier) if each.name.startswith("@")}
+    return found - DATES - {"this_model"}
+
+
+def built_in_query(call: AuditCall) -> str:
+    """The Spark SQL of a built-in audit's call, over `@this_model`; ValueError for an argument of the wrong form."""
+    known = built_in(call.name)
+    if known is None:
+        raise ValueError(f"There is no built-in audit `{call.name}`.")
+    return known.query({name: spark_tree(text) for name, text in call.arguments})
+
+
+def _try(call: AuditCall, known: BuiltIn, place: Place) -> None:
+    try:
+        built_in_query(call)
+    except (ValueError, MergeplanError) as error:
+        message = error.message if isinstance(error, MergeplanError) else str(error)
+        raise ProjectError(f"The audit `{call.name}`: {message}", place=place) from None

@@ -1,0 +1,127 @@
+"""AUDIT blocks as Audits: those that models call, and those that run by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from planner.errors import Place, ProjectError
+from planner.intervals import Cron
+from planner.model.model import Audit, AuditCall
+from planner.parsing.definitions.audit_calls import parameters
+from planner.parsing.definitions.body import is_jinja
+from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
+from planner.parsing.definitions.kinds import cron
+from planner.parsing.definitions.project_defaults import Defaults
+from planner.parsing.definitions.properties import Property, audit_calls, block, boolean, name, pairs, settings, word
+from planner.parsing.macros.expand import check_places, expand, expand_block
+from planner.parsing.macros.splicing import is_placed, reads_as
+from planner.parsing.sql.dates import instant
+from planner.parsing.sql.misreading import misread
+from planner.parsing.sql.names import name_tables
+from planner.parsing.sql.tokens import Source, Tokens, checked_dialect, opened, parsed, tokenize
+from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+
+_AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
+    formatting stamp""".split()
+_AUDIT_ALONE = ("depends_on", "cron", "start")  # they say when a standalone audit runs, and say nothing of another
+_AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
+
+
+def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
+    """The audits of a file in audits/; ProjectError(s)."""
+    source = opened(path, text, defaults.dialect)
+    return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
+
+
+def audit_call(text: str, place: Place) -> AuditCall:
+    """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
+    source = Source(place.path, text, "spark")
+    try:
+        tokens = tokenize(source)
+        return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
+    except (ProjectError, IndexError):
+        raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
+
+
+def read_audits(source: Source, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
+    audits: list[Audit] = []
+    for header, query in zip(found[::2], [*found[1::2], []], strict=False):
+        if not begins(header, "AUDIT"):
+            raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
+        if not query or begins(query, "AUDIT"):
+            raise source.error(header[0], "The audit has no query.", "Write a SELECT that finds the bad rows.")
+        audits.append(_audit(source, header, query, defaults))
+    return tuple(audits)
+
+
+def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
+    header = expand_block(source, header, defaults.scope)
+    given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
+    if "name" not in given:
+        raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
+    own = source
+    if "dialect" in given:
+        own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
+    parameters = pairs(given["defaults"]) if "defaults" in given else ()
+    scope = replace(defaults.scope, any_name=True)
+    if is_jinja(query):
+        raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
+    words = expand(own, query, scope)
+    tree = parsed(own, words, "The audit's query")
+    if not isinstance(tree, exp.Query):
+        raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
+    check_places(tree, own, query)
+    placed = is_placed(tree)
+    tables = name_tables(tree, own, query)
+    alone = "standalone" in given and boolean(given["standalone"])
+    blocking = boolean(given["blocking"]) if "blocking" in given else not alone
+    sql = spark_query(tree, own, query)
+    audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+    audit = replace(audit, skip="skip" in given and boolean(given["skip"]))
+    audit = _as_written(audit, own, words, tree) if placed else audit
+    return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
+
+
+def _as_written(audit: Audit, source: Source, tokens: Tokens, tree: exp.Expr) -> Audit:
+    """The audit with the text of its query, where this can run as it stands."""
+    words = without_trailing_commas(tokens)
+    text = verbatim(source, words, tree)
+    if not text or not (len(words) == len(tokens) or reads_as(text, audit.sql, frozenset())):
+        return audit
+    return replace(audit, text=text, misread=misread(words, tree, audit.sql))
+
+
+def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
+    """An audit that models call; ProjectError for what only a standalone one can have."""
+    for key in _AUDIT_ALONE:
+        if key in given:
+            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or take it out.")
+    return audit
+
+
+def _standalone(
+    audit: Audit, source: Source, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
+) -> Audit:
+    """An audit that runs by itself; ProjectError where it stands for values that only a model could give."""
+    for token, after in pairwise(query):
+        if token.text == "@" and after.text.lower() == "this_model":
+            raise source.error(token, "A standalone audit has no `@this_model`.", "Name the tables that it reads.")
+    for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
+        raise source.error(query[0], f"Nothing gives `@{missing}` a value here.", "Add it to `defaults (...)`.")
+    zone = given.get("cron_tz")
+    if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
+        raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")
+    return replace(
+        audit,
+        standalone=True,
+        depends_on=tuple(sorted(tables | set(table_names(given["depends_on"]) if "depends_on" in given else ()))),
+        cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
+        start=dated(given["start"], instant, defaults.now) if "start" in given else None,
+        owner=word(given["owner"]) if "owner" in given else defaults.owner,
+        description=given["description"].text if "description" in given else "",
+    )

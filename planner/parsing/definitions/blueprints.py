@@ -1,0 +1,49 @@
+"""Blueprints: one file, several models, each with names of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.parsing.definitions.properties import Property, block
+from planner.parsing.macros.expand import expander
+from planner.parsing.sql.macro_scope import Scope
+from planner.parsing.sql.token_lists import joined
+from planner.parsing.sql.tokens import Source, Tokens, closing, split
+
+Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> what it stands for
+HELD = ("blueprints", "pre_statements", "post_statements", "on_virtual_update")
+
+
+def held_out(source: Source, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
+    """A MODEL block without the properties whose macros mean something else there, and these."""
+    if not any(token.text.lower() in HELD for token in header):
+        return list(header), {}
+    given = block(source, header)
+    kept = [[each.at, *each.value] for each in given if each.key not in HELD]
+    whole = [*header[:2], *joined(kept, header[0], header[0]), header[-1]]
+    return whole, {each.key: each for each in given if each.key in HELD}
+
+
+def blueprints(source: Source, given: Property | None, scope: Scope) -> tuple[Blueprint, ...]:
+    """The blueprints that a file lists; one without names when it lists none. ProjectError when the list is broken."""
+    if given is None:
+        return ({},)
+    items = expander(source, scope).items(list(given.value))
+    found = tuple(_blueprint(given, item) for item in items)
+    if not found:
+        raise given.error("`blueprints` lists none.", "Write `blueprints ((name := a), (name := b))`.")
+    return found
+
+
+def _blueprint(given: Property, item: list[Token]) -> Blueprint:
+    enclosed = len(item) > 1 and item[0].token_type is TokenType.L_PAREN and closing(item, 0) == len(item) - 1
+    parts = split(item[1:-1]) if enclosed else [item]
+    found: dict[str, tuple[Token, ...]] = {}
+    for part in parts:
+        if len(part) < 3 or part[1].token_type not in (TokenType.COLON_EQ, TokenType.EQ):
+            at = part[0] if part else given.at
+            raise given.error("A blueprint is written `(name := value, other := value)`.", token=at)
+        found[part[0].text.lower()] = tuple(part[2:])
+    return found

@@ -1,0 +1,197 @@
+"""What stands below a MODEL block: names, the query, the statements before and after it, those for views."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError
+from planner.model.model import Statement
+from planner.parsing.definitions.statements import read_statement, read_view_statement
+from planner.parsing.macros.expand import expander
+from planner.parsing.macros.expander import Expander
+from planner.parsing.macros.jinja import Template, dated, rendered
+from planner.parsing.sql.macro_scope import CREATING, EVALUATING, Scope
+from planner.parsing.sql.token_lists import fused
+from planner.parsing.sql.tokens import Source, Tokens, statements, tokenize
+
+VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
+JINJA = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN")
+JINJA_END = "JINJA_END"
+SEED_ROWS = "@INSERT_SEED"  # stands in a seed's file for the query that it has not
+_BLOCK = re.compile(r"(\bJINJA_(?:QUERY|STATEMENT)_BEGIN\s*;)(.*?)(\bJINJA_END\b)", re.IGNORECASE | re.DOTALL)
+_QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
+Macros = tuple[tuple[str, str], ...]  # the files of the project's Jinja macros: path, text
+
+
+@dataclass(frozen=True)
+class Part:
+    """One statement: its tokens and the text that they belong to."""
+
+    source: Source
+    tokens: Tokens
+
+
+@dataclass(frozen=True)
+class Body:
+    """The query, its macros replaced, and the statements around it; `reads` are the tables that these read."""
+
+    query: Part | None
+    pre_statements: tuple[Statement, ...]
+    post_statements: tuple[Statement, ...]
+    on_virtual_update: tuple[Statement, ...]
+    reads: frozenset[str]
+
+    @property
+    def temporary(self) -> frozenset[str]:
+        """The temporary views that the query may read."""
+        return frozenset(each.makes for each in self.pre_statements if each.makes)
+
+
+@dataclass(frozen=True)
+class Around:
+    """Statements that are written elsewhere than beside the query: in MODEL, or for all models in config.yaml."""
+
+    before: tuple[Part, ...] = ()
+    after: tuple[Part, ...] = ()
+    views: tuple[Part, ...] = ()
+
+
+def read_body(source: Source, tokens: Tokens, scope: Scope, macros: Macros, around: Around, at: Token) -> Body:
+    """The body of a model; ProjectError for two queries, or for a statement that may not stand there."""
+    reader = _Reader(source, scope, macros)
+    for part in around.before:
+        reader.beside(part, views=False)
+    for part, views in _parts(source, tokens, scope, macros):
+        reader.beside(part, views=views)
+    if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
+        raise reader.no_query(at)
+    for part in around.after:
+        reader.after_query = True
+        reader.beside(part, views=False)
+    for part in around.views:
+        reader.beside(part, views=True)
+    return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
+
+
+class _Reader:
+    """How far the reading of a body has come."""
+
+    def __init__(self, source: Source, scope: Scope, macros: Macros) -> None:
+        stays = replace(scope, stays=scope.stays | {"this_model"})
+        self.rooms = {
+            EVALUATING: expander(source, replace(stays, stage=EVALUATING)),
+            CREATING: expander(source, replace(stays, stage=CREATING)),
+        }
+        self.source, self.scope = source, scope
+        self.query: Part | None = None
+        self.after_query = False
+        self.before: list[Statement] = []
+        self.after: list[Statement] = []
+        self.views: list[Statement] = []
+        self.reads: set[str] = set()
+
+    def beside(self, part: Part, *, views: bool) -> None:
+        """Take in one statement: a name, the query, or a statement beside it."""
+        if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
+            self.after_query = True
+            return
+        now = _run(self.rooms[EVALUATING], part)
+        if not views and now and now[0][0].text.upper() in _QUERY:
+            if self.query is not None or len(now) > 1:
+                raise part.source.error(part.tokens[0], "A model has exactly one query.")
+            self.query, self.after_query = Part(part.source, now[0]), True
+            return
+        created = _run(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else now
+        texts = [[(t.token_type, t.text) for each in pieces for t in each] for pieces in (now, created)]
+        stages = [(created, (CREATING,)), (now, (EVALUATING,))] if texts[0] != texts[1] else [(now, ())]
+        for pieces, when in stages:
+            for piece in pieces:
+                self._add(Part(part.source, piece), views, when)
+
+    def no_query(self, at: Token) -> ProjectError:
+        """The error for a model without a query."""
+        return self.source.error(at, "The model has no query.", "Write a SELECT below MODEL (...);.")
+
+    def _add(self, part: Part, views: bool, stages: tuple[str, ...]) -> None:
+        if views:
+            self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
+            return
+        temporary = frozenset(each.makes for each in (*self.before, *self.after) if each.makes)
+        found, reads = read_statement(part.source, part.tokens, self.scope.model, temporary)
+        found = replace(found, stages=stages or found.stages)
+        (self.after if self.after_query else self.before).append(found)
+        self.reads |= reads
+
+
+def _run(room: Expander, part: Part) -> list[list[Token]]:
+    if not any("@" in token.text for token in part.tokens):
+        return [list(part.tokens)]
+    own = replace(room, source=part.source) if part.source is not room.source else room
+    return own.statements(part.tokens)
+
+
+def _parts(source: Source, tokens: Tokens, scope: Scope, macros: Macros) -> Iterator[tuple[Part, bool]]:
+    """The statements, those of Jinja rendered, each with whether it is one for views."""
+    views: Token | None = None
+    index = 0
+    while index < len(tokens):
+        token, word = tokens[index], tokens[index].text.upper()
+        if token.token_type is TokenType.SEMICOLON:
+            index += 1
+        elif word in (VIEWS_BEGIN, VIEWS_END):
+            views = token if word == VIEWS_BEGIN else None
+            index += 1
+        elif word in JINJA:
+            end = next((i for i in range(index, len(tokens)) if tokens[i].text.upper() == JINJA_END), None)
+            if end is None:
+                raise source.error(token, f"`{token.text}` has no `{JINJA_END};`.")
+            start = token.end + 1 + source.text[token.end + 1 :].find(";") + 1
+            parts = _jinja(source, start, tokens[end].start, scope, macros)
+            yield from ((part, views is not None) for part in parts)
+            index = end + 1
+        else:
+            semicolons = (i for i in range(index, len(tokens)) if tokens[i].token_type is TokenType.SEMICOLON)
+            end = next(semicolons, len(tokens))
+            statement = tokens[index:end]
+            if is_jinja(statement):
+                parts = _jinja(source, statement[0].start, statement[-1].end + 1, scope, macros)
+                yield from ((part, views is not None) for part in parts)
+            else:
+                yield Part(source, statement), views is not None
+            index = end
+    if views is not None:
+        raise source.error(views, f"`{views.text}` has no `{VIEWS_END};`.")
+
+
+def outside_jinja(source: Source) -> Source:
+    """The file with blanks for what stands between `JINJA_..._BEGIN;` and `JINJA_END;`, whose quotes are not SQL's."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match[1] + re.sub(r"[^\n]", " ", match[2]) + match[3]
+
+    return replace(source, text=_BLOCK.sub(blank, source.text)) if JINJA_END in source.text.upper() else source
+
+
+def is_jinja(tokens: Tokens) -> bool:
+    """True when `{{` or `{%` stands in it."""
+    for index, token in enumerate(tokens):
+        doubled = token.text == "{" and index + 1 < len(tokens) and tokens[index + 1].text == "{"
+        if token.token_type is TokenType.BLOCK_START or (doubled and tokens[index + 1].start == token.end + 1):
+            return True
+    return False
+
+
+def _jinja(source: Source, start: int, end: int, scope: Scope, macros: Macros) -> Iterator[Part]:
+    """A stretch of the file as the statements that it renders to."""
+    text = source.text[start:end]
+    begins = start + len(text) - len(text.lstrip())
+    at = source.place_at(begins)
+    template = Template(text.strip(), source.path, at.line)
+    sql = rendered(template, macros, scope)
+    own = Source(source.path, sql, source.dialect, Place(source.path, at.line))
+    for statement in statements(tokenize(own)):
+        yield Part(own, dated(fused(statement), own))

@@ -1,0 +1,320 @@
+"""The built-in audits: for each the arguments that it takes, and the query over `@this_model` that finds the bad rows.
+
+Names, arguments and defaults are SQLMesh's. A NULL is no bad value, but where an audit is about NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from planner.parsing.macros.expand import spark_tree
+
+Arguments = Mapping[str, exp.Expr]
+UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+URL = r"^(https?|ftp)://[^\\s/$.?#].[^\\s]*$"
+EMAIL = "^[a-zA-Z0-9_.+-]+@[a-zA-Z0-9-]+[.][a-zA-Z0-9-.]+$"
+METHODS = "'GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT'"
+RANGE = ("min_v", "max_v", "inclusive")
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """Arguments, the query that finds the bad rows, and which of its columns are numbers that tell of no single row."""
+
+    required: tuple[str, ...]
+    query: Callable[[Arguments], str]
+    extra: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The arguments that may be left out; every audit takes a `condition`."""
+        return (*self.extra, "condition")
+
+
+def _list(argument: exp.Expr) -> list[str]:
+    """`(a, b)`, `array(a, b)` or `a` as texts."""
+    if isinstance(argument, exp.Tuple | exp.Array):
+        return [each.sql("spark") for each in argument.expressions]
+    return [(argument.this if isinstance(argument, exp.Paren) else argument).sql("spark")]
+
+
+def _columns(arguments: Arguments, name: str = "columns") -> list[str]:
+    found = _list(arguments[name])
+    if not found or not all(isinstance(spark_tree(each), exp.Column) for each in found):
+        raise ValueError(f"`{name}` must be a column or columns, like `(id, name)`.")
+    return found
+
+
+def _column(arguments: Arguments, name: str = "column") -> str:
+    """One column, or an expression over columns, as an operand."""
+    found = _list(arguments[name])
+    if len(found) != 1 or isinstance(spark_tree(found[0]), exp.Literal):
+        raise ValueError(f"`{name}` must be one column, like `id`.")
+    return found[0] if isinstance(spark_tree(found[0]), exp.Column) else f"({found[0]})"
+
+
+def _number(arguments: Arguments, name: str) -> str:
+    text = arguments[name].sql("spark")
+    if not isinstance(arguments[name], exp.Literal | exp.Neg) or arguments[name].is_string:
+        raise ValueError(f"`{name}` must be a number, not `{text}`.")
+    return text
+
+
+def _truth(arguments: Arguments, name: str, otherwise: bool) -> bool:
+    text = arguments[name].sql("spark").lower() if name in arguments else str(otherwise).lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"`{name}` must be true or false, not `{text}`.")
+    return text == "true"
+
+
+def _patterns(arguments: Arguments) -> list[str]:
+    found = _list(arguments["patterns"])
+    if not found or not all(spark_tree(each).is_string for each in found):
+        raise ValueError("`patterns` must be texts, like `('a%', 'b%')`.")
+    return found
+
+
+def _only(arguments: Arguments) -> str:
+    """The WHERE of those rows that `condition := ...` lets in; '' for all."""
+    return f" WHERE {arguments['condition'].sql('spark')}" if "condition" in arguments else ""
+
+
+def _where(condition: str, arguments: Arguments) -> str:
+    """All rows of the model for which the condition holds, among those that `condition := ...` lets in."""
+    only = f"({arguments['condition'].sql('spark')}) AND " if "condition" in arguments else ""
+    return f"SELECT * FROM @this_model WHERE {only}({condition})"
+
+
+def _outside(value: str, arguments: Arguments) -> str:
+    """That a value lies outside of `min_v` to `max_v`."""
+    strict = not _truth(arguments, "inclusive", True)
+    low, high = ("<=", ">=") if strict else ("<", ">")
+    limits = [
+        f"{value} {sign} {arguments[name].sql('spark')}"
+        for name, sign in (("min_v", low), ("max_v", high))
+        if name in arguments
+    ]
+    if not limits:
+        raise ValueError("`min_v` or `max_v` is needed.")
+    return " OR ".join(limits)
+
+
+def _not_null(arguments: Arguments) -> str:
+    return _where(" OR ".join(f"{column} IS NULL" for column in _columns(arguments)), arguments)
+
+
+def _repeated(columns: list[str], arguments: Arguments) -> str:
+    """Each combination of values that occurs more than once; NULLs count as equal."""
+    listed, only = ", ".join(columns), _only(arguments)
+    return f"SELECT {listed}, COUNT(*) AS num_rows FROM @this_model{only} GROUP BY {listed} HAVING COUNT(*) > 1"
+
+
+def _unique_values(arguments: Arguments) -> str:
+    columns = _columns(arguments)
+    if len(columns) == 1:
+        return _repeated(columns, arguments)
+    parts = (
+        f"SELECT '{column}' AS column_name, CAST({column} AS STRING) AS text, num_rows FROM ({repeated})"
+        for column in columns
+        if (repeated := _repeated([column], arguments))
+    )
+    return " UNION ALL ".join(parts)
+
+
+def _forall(arguments: Arguments) -> str:
+    return _where(" OR ".join(f"NOT ({each})" for each in _list(arguments["criteria"])), arguments)
+
+
+def _number_of_rows(arguments: Arguments) -> str:
+    threshold = _number(arguments, "threshold")
+    return f"SELECT COUNT(*) AS num_rows FROM @this_model{_only(arguments)} HAVING COUNT(*) <= {threshold}"
+
+
+def _accepted_values(arguments: Arguments) -> str:
+    return _where(f"NOT ({_column(arguments)} IN ({', '.join(_list(arguments['is_in']))}))", arguments)
+
+
+def _not_accepted_values(arguments: Arguments) -> str:
+    return _where(f"{_column(arguments)} IN ({', '.join(_list(arguments['is_in']))})", arguments)
+
+
+def _at_least_one(arguments: Arguments) -> str:
+    """Of no rows at all nothing is asked."""
+    column = _column(arguments)
+    told = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
+    return f"{told} HAVING COUNT({column}) = 0 AND COUNT(*) > 0"
+
+
+def _not_constant(arguments: Arguments) -> str:
+    column = _column(arguments)
+    told = f"SELECT COUNT(DISTINCT {column}) AS num_values FROM @this_model{_only(arguments)}"
+    return f"{told} HAVING COUNT(DISTINCT {column}) <= 1"
+
+
+def _not_null_proportion(arguments: Arguments) -> str:
+    column, threshold = _column(arguments), _number(arguments, "threshold")
+    told = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
+    return f"{told} HAVING COUNT({column}) <= COUNT(*) * {threshold}"
+
+
+def _sequential_values(arguments: Arguments) -> str:
+    column = _column(arguments)
+    step = arguments["interval"].sql("spark") if "interval" in arguments else "1"
+    before = f"SELECT {column} AS value, LAG({column}) OVER (ORDER BY {column}) AS previous FROM @this_model"
+    return f"SELECT * FROM ({before}{_only(arguments)}) WHERE NOT (value = previous + {step})"
+
+
+def _mutually_exclusive_ranges(arguments: Arguments) -> str:
+    low, high = _column(arguments, "lower_bound_column"), _column(arguments, "upper_bound_column")
+    given = arguments.get("partition_clause")
+    parts = "" if given is None or given.sql().lower() in ("false", "null") else ", ".join(_list(given))
+    within = f"PARTITION BY {parts} " if parts else ""
+    shown = f"{parts}, " if parts else ""
+    ranges = (
+        f"SELECT {shown}{low} AS lower_bound, {high} AS upper_bound,"
+        f" LEAD({low}) OVER ({within}ORDER BY {low}, {high}) AS next_lower_bound FROM @this_model{_only(arguments)}"
+    )
+    bad = "NOT COALESCE(lower_bound <= upper_bound, FALSE) OR upper_bound > next_lower_bound"
+    return f"SELECT * FROM ({ranges}) WHERE {bad}"
+
+
+def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
+    """That a text has the form of a regular expression."""
+
+    def query(arguments: Arguments) -> str:
+        column = f"LOWER({_column(arguments)})" if lower else _column(arguments)
+        return _where(f"NOT {column} RLIKE '{pattern}'", arguments)
+
+    return query
+
+
+def _matching(operator: str, *, wanted: bool) -> Callable[[Arguments], str]:
+    """That a text is like one of the patterns, or like none of them."""
+
+    def query(arguments: Arguments) -> str:
+        column = _column(arguments)
+        some = " OR ".join(f"{column} {operator} {pattern}" for pattern in _patterns(arguments))
+        return _where(f"NOT ({some})" if wanted else some, arguments)
+
+    return query
+
+
+def _statistic(function: str, name: str) -> Callable[[Arguments], str]:
+    """That a figure over all rows lies in a range."""
+
+    def query(arguments: Arguments) -> str:
+        value = f"{function}({_column(arguments)})"
+        outside = _outside(value, arguments)
+        return f"SELECT {value} AS {name} FROM @this_model{_only(arguments)} HAVING {outside}"
+
+    return query
+
+
+def _z_score(arguments: Arguments) -> str:
+    column, threshold, only = _column(arguments), _number(arguments, "threshold"), _only(arguments)
+    mean = f"(SELECT AVG({column}) FROM @this_model{only})"
+    deviation = f"(SELECT STDDEV({column}) FROM @this_model{only})"
+    return _where(f"ABS(({column} - {mean}) / NULLIF({deviation}, 0)) > {threshold}", arguments)
+
+
+def _kl_divergence(arguments: Arguments) -> str:
+    """The sum of (p - q) * ln(p / q) over all values; a value that only one of the columns has makes it infinite."""
+    if ("column" in arguments) == ("source_column" in arguments):
+        raise ValueError("`column` is needed.")
+    source = _column(arguments, "column" if "column" in arguments else "source_column")
+    threshold = _number(arguments, "threshold")
+    sides = enumerate((source, _column(arguments, "target_column")), start=1)
+    both = f"ARRAY({', '.join(f'STRUCT({side} AS side, {column} AS value)' for side, column in sides)})"
+    values = f"SELECT each.side, each.value FROM (SELECT EXPLODE({both}) AS each FROM @this_model{_only(arguments)})"
+    counts = (
+        "SELECT COUNT_IF(side = 1) / SUM(COUNT_IF(side = 1)) OVER () AS p,"
+        " COUNT_IF(side = 2) / SUM(COUNT_IF(side = 2)) OVER () AS q"
+        f" FROM ({values}) WHERE NOT value IS NULL GROUP BY value"
+    )
+    each = "CASE WHEN p = 0 OR q = 0 THEN CAST('Infinity' AS DOUBLE) ELSE (p - q) * LN(p / q) END"
+    return f"SELECT SUM({each}) AS kl_divergence FROM ({counts}) HAVING SUM({each}) > {threshold}"
+
+
+def _chi_square(arguments: Arguments) -> str:
+    """Written with `column`, it must not exceed the critical value; with `column_a`, it must unless not `dependent`."""
+    documented = "column" in arguments or "target_column" in arguments
+    names = ("column", "target_column") if documented else ("column_a", "column_b")
+    if any(name not in arguments for name in names) or (documented and {"column_a", "column_b"} & set(arguments)):
+        raise ValueError(f"`{names[0]}` and `{names[1]}` are needed.")
+    one, other = (_column(arguments, name) for name in names)
+    critical = _number(arguments, "critical_value")
+    wrong = "<=" if _truth(arguments, "dependent", not documented) else ">"
+    pairs = f"SELECT {one} AS one, {other} AS other FROM @this_model{_only(arguments)}"
+    cells = (
+        "SELECT one, other, COUNT(*) AS observed, SUM(COUNT(*)) OVER (PARTITION BY one) AS ones,"
+        " SUM(COUNT(*)) OVER (PARTITION BY other) AS others, SUM(COUNT(*)) OVER () AS total"
+        f" FROM ({pairs}) WHERE NOT one IS NULL AND NOT other IS NULL GROUP BY one, other"
+    )
+    square = "MAX(total) * (SUM(CAST(observed AS DOUBLE) * observed / ones / others) - 1)"
+    freedom = "(COUNT(DISTINCT one) - 1) * (COUNT(DISTINCT other) - 1) AS degrees_of_freedom"
+    return f"SELECT {freedom}, {square} AS chi_square FROM ({cells}) HAVING {square} {wrong} {critical}"
+
+
+def _length_between(arguments: Arguments) -> str:
+    return _where(_outside(f"LENGTH({_column(arguments)})", arguments), arguments)
+
+
+def _length_equal(arguments: Arguments) -> str:
+    return _where(f"LENGTH({_column(arguments)}) <> {_number(arguments, 'v')}", arguments)
+
+
+_COLUMN, _COLUMNS = ("column",), ("columns",)
+_PATTERNS = ("column", "patterns")
+_COUNTS = ("num_rows", "num_values")
+
+BUILT_IN: dict[str, BuiltIn] = {
+    "forall": BuiltIn(("criteria",), _forall),
+    "number_of_rows": BuiltIn(("threshold",), _number_of_rows, figures=_COUNTS),
+    "not_null": BuiltIn(_COLUMNS, _not_null),
+    "at_least_one": BuiltIn(_COLUMN, _at_least_one, figures=_COUNTS),
+    "not_null_proportion": BuiltIn(("column", "threshold"), _not_null_proportion, figures=_COUNTS),
+    "not_constant": BuiltIn(_COLUMN, _not_constant, figures=_COUNTS),
+    "unique_values": BuiltIn(_COLUMNS, _unique_values, figures=("num_rows", "column_name")),
+    "unique_combination_of_columns": BuiltIn(
+        _COLUMNS, lambda arguments: _repeated(_columns(arguments), arguments), figures=("num_rows",)
+    ),
+    "accepted_values": BuiltIn(("column", "is_in"), _accepted_values),
+    "not_accepted_values": BuiltIn(("column", "is_in"), _not_accepted_values),
+    "sequential_values": BuiltIn(_COLUMN, _sequential_values, ("interval",)),
+    "accepted_range": BuiltIn(
+        _COLUMN, lambda arguments: _where(_outside(_column(arguments), arguments), arguments), RANGE
+    ),
+    "mutually_exclusive_ranges": BuiltIn(
+        ("lower_bound_column", "upper_bound_column"), _mutually_exclusive_ranges, ("partition_clause",)
+    ),
+    "not_empty_string": BuiltIn(_COLUMN, lambda arguments: _where(f"{_column(arguments)} = ''", arguments)),
+    "string_length_equal": BuiltIn(("column", "v"), _length_equal),
+    "string_length_between": BuiltIn(_COLUMN, _length_between, RANGE),
+    "valid_uuid": BuiltIn(_COLUMN, _like(UUID, lower=True)),
+    "valid_email": BuiltIn(_COLUMN, _like(EMAIL)),
+    "valid_url": BuiltIn(_COLUMN, _like(URL)),
+    "valid_http_method": BuiltIn(
+        _COLUMN, lambda arguments: _where(f"NOT {_column(arguments)} IN ({METHODS})", arguments)
+    ),
+    "match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", wanted=True)),
+    "not_match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", wanted=False)),
+    "match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", wanted=True)),
+    "not_match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", wanted=False)),
+    "mean_in_range": BuiltIn(_COLUMN, _statistic("AVG", "mean"), RANGE, ("mean",)),
+    "stddev_in_range": BuiltIn(_COLUMN, _statistic("STDDEV", "stddev"), RANGE, ("stddev",)),
+    "z_score": BuiltIn(("column", "threshold"), _z_score),
+    "kl_divergence": BuiltIn(
+        ("target_column", "threshold"), _kl_divergence, ("column", "source_column"), ("kl_divergence",)
+    ),
+    "chi_square": BuiltIn(
+        ("critical_value",),
+        _chi_square,
+        ("column", "target_column", "column_a", "column_b", "dependent"),
+        ("degrees_of_freedom", "chi_square"),
+    ),
+}
+ALIASES = {f"{name}_audit": name for name in ("string_length_equal", "string_length_between")}

@@ -1,0 +1,51 @@
+"""What MODEL and AUDIT files have in common: statements, dates, tables, and a query as Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, UnsupportedError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError
+from planner.parsing.definitions.properties import Property, names
+from planner.parsing.sql.names import model_name
+from planner.parsing.sql.spark_text import spark_text
+from planner.parsing.sql.tokens import Source, Tokens, statements
+
+
+def block_statements(source: Source, tokens: Tokens, expected: str) -> list[list[Token]]:
+    found = statements(tokens)
+    if not found:
+        raise ProjectError(
+            "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."
+        )
+    if not begins(found[0], expected):
+        raise source.error(found[0][0], f"The file does not begin with `{expected} (...);`.")
+    return found
+
+
+def begins(statement: Tokens, word: str) -> bool:
+    return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
+
+
+def spark_query(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
+    """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
+    level = ErrorLevel.IGNORE if source.dialect in ("spark", "databricks") else ErrorLevel.RAISE
+    try:
+        return spark_text(tree, level)
+    except UnsupportedError as error:
+        raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
+
+
+def dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:
+    try:
+        return read(given.text, now)
+    except ValueError as error:
+        raise given.error(f"`{given.key}`: {error}") from None
+
+
+def table_names(given: Property) -> tuple[str, ...]:
+    return tuple(model_name(each, given.place) for each in names(given))

@@ -1,0 +1,290 @@
+"""One layout for all SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
+
+What a file means never changes. Macros are carried through as they stand; a file that cannot be laid out so that it
+parses to the same tree with the same comments is left as it is, and the reason is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import ProjectError
+from planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
+from planner.parsing.sql.misreading import differ
+from planner.parsing.sql.tokens import CLOSE, Source, Tokens, closing, opened, parsed, tokenize
+
+QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
+BLOCKS = ("MODEL", "AUDIT")
+ROUNDS = 3  # in which a layout must come to rest
+_JINJA = re.compile(r"\{\{|\{%|\bJINJA_\w+", re.IGNORECASE)
+_OFF = re.compile(r"[(,]\s*formatting\s+['\"]?false\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How SQL is laid out: `format` in config.yaml."""
+
+    normalize: bool = False
+    pad: int = 2
+    indent: int = 2
+    normalize_functions: Literal["upper", "lower"] | bool | None = None
+    leading_comma: bool = False
+    max_text_width: int = 80
+    append_newline: bool = False
+    no_rewrite_casts: bool = False
+
+
+@dataclass(frozen=True)
+class Formatted:
+    """A file's text as it should be, and why it was left as it is, if it was."""
+
+    text: str
+    left: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The tokens of one statement in their file."""
+
+    source: Source
+    tokens: Tokens
+
+
+class _Left(Exception):  # no error: a reason to leave a file alone
+    pass
+
+
+def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
+    """A file of models/ or audits/ in its layout; ProjectError where its SQL cannot be read at all."""
+    if _JINJA.search(text):
+        return Formatted(text, "it holds Jinja")
+    if _OFF.search(COMMENT.sub(" ", text)):
+        return Formatted(text, "it says `formatting false`")
+    try:
+        before, now = text, _laid_out(path, text, dialect, style)
+        for _ in range(ROUNDS):
+            if before == now:
+                return Formatted(now)
+            before, now = now, _laid_out(path, now, dialect, style)
+    except _Left as reason:
+        return Formatted(text, str(reason))
+    return Formatted(text, "its layout does not come to rest")
+
+
+def pretty(tree: exp.Expr, dialect: str) -> str:
+    """A tree laid out in its own dialect, without comments."""
+    return str(_generator(dialect, rewrite=False)(pretty=True, comments=False).generate(tree))
+
+
+def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
+    source = opened(path, text, dialect)
+    parts = []
+    for region, tokens in _regions(source):
+        own = Source(path, region, source.dialect)
+        if not tokens:
+            parts.append(region.strip())
+        elif _is_block(tokens):
+            parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
+        elif tokens[0].text.upper() in QUERIES:
+            parts.append(_query_text(own, _masked(own), style, Statement(source, tokens)))
+        else:
+            parts.append(region.strip())
+    whole = _joined(parts)
+    if Counter(comment_texts(whole)) != Counter(comment_texts(text)):
+        raise _Left("a comment of it would be lost")
+    return whole + ("\n" if style.append_newline else "")
+
+
+def _joined(parts: list[str]) -> str:
+    """The statements, with semicolons between them; a comment behind the last one needs none before it."""
+    kept = [part for part in parts if part]
+    if len(kept) > 1 and not COMMENT.sub("", kept[-1]).strip():
+        return ";\n\n".join(kept[:-1]) + f";\n\n{kept[-1]}"
+    only_block = len(kept) == 1 and kept[0].lstrip().endswith(")") and re.match(r"\s*(MODEL|AUDIT)\b", kept[0])
+    return ";\n\n".join(kept) + (";" if only_block else "")
+
+
+def _regions(source: Source) -> Iterable[tuple[str, Tokens]]:
+    """The text between semicolons, comments included, with its tokens."""
+    tokens, start, first = tokenize(source), 0, 0
+    for index, token in enumerate(tokens):
+        if token.token_type is TokenType.SEMICOLON:
+            yield source.text[start : token.start], tokens[first:index]
+            start, first = token.end + 1, index + 1
+    yield source.text[start:], tokens[first:]
+
+
+def _is_block(tokens: Tokens) -> bool:
+    return tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN
+
+
+def _query_text(source: Source, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: Statement) -> str:
+    text, macros = masked
+    own = Source(source.path, text, source.dialect)
+    try:
+        tree = parsed(own, tokenize(own))
+    except ProjectError:
+        if macros:
+            raise _Left("a macro of it stands where a query has no place for one") from None
+        parsed(whole.source, whole.tokens)  # the same, with its place in the file
+        raise
+    text = _generated(tree, source.dialect, style)
+    again = _read_again(text, source)
+    if again is None or _nodes(again, style) != _nodes(tree, style) or _beside(again) != _beside(tree):
+        raise _Left("its query would be read otherwise")
+    if source.dialect == "spark" and differ(tokenize(own), tokenize(Source(source.path, text, source.dialect))):
+        raise _Left("its words would be others")
+    return _unmasked(text, macros)
+
+
+def _generated(tree: exp.Expr, dialect: str, style: Style) -> str:
+    options = {
+        "normalize": style.normalize,
+        "pad": style.pad,
+        "indent": style.indent,
+        "normalize_functions": style.normalize_functions,
+        "leading_comma": style.leading_comma,
+        "max_text_width": style.max_text_width,
+    }
+    try:
+        return str(_generator(dialect, rewrite=not style.no_rewrite_casts)(pretty=True, **options).generate(tree))
+    except (SqlglotError, RecursionError):
+        raise _Left("its query cannot be written again") from None
+
+
+@lru_cache
+def _generator(dialect: str, *, rewrite: bool) -> Any:
+    """The dialect's own, which leaves each WITH where it stands and may write `x::INT` for `CAST(x AS INT)`."""
+    known = Dialect.get_or_raise(dialect)
+    base: type[Generator] = type(known.generator())
+    loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
+
+    class Layout(base):  # type: ignore[misc, valid-type]
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
+        def anonymous_sql(self, expression: exp.Anonymous) -> str:
+            """A function that nobody knows keeps its name as it is written."""
+            return str(self.func(self.sql(expression, "this"), *expression.expressions, normalize=False))
+
+        def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+            inner = expression.this
+            if loose and type(expression) is exp.Cast:
+                text = f" {self.sql(inner)}" if inner.is_string else f"({self.sql(inner)})"
+                return f"{self.sql(expression, 'to')}{text}"
+            if not rewrite or safe_prefix or not _short(expression):
+                return str(super().cast_sql(expression, safe_prefix=safe_prefix))
+            return f"{self.sql(expression, 'this')}::{self.sql(expression, 'to')}"
+
+    # QUALIFY and its like are not to be said otherwise.
+    Layout.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
+    return Layout
+
+
+def _short(cast: exp.Cast) -> bool:
+    """True for a cast that may be written with `::`."""
+    odd = any(cast.args.get(key) for key in ("format", "action", "default"))
+    return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
+
+
+def _read_again(text: str, source: Source) -> exp.Expr | None:
+    try:
+        own = Source(source.path, text, source.dialect)
+        return parsed(own, tokenize(own))
+    except ProjectError:
+        return None
+
+
+def _nodes(tree: exp.Expr, style: Style) -> str:
+    """The tree as text, without comments; where names are to be in lower case, their case says nothing."""
+    bare = tree.copy()
+    for node in bare.walk():
+        node.comments = None
+        if style.normalize and isinstance(node, exp.Identifier) and not node.quoted:
+            node.set("this", node.name.lower())
+    return repr(bare)
+
+
+def _beside(tree: exp.Expr) -> list[tuple[str, list[str]]]:
+    """What stands beside each output: such a comment describes the column."""
+    outputs = tree.selects if isinstance(tree, exp.Query) else []
+    return [(each.alias_or_name.lower(), [text.strip() for text in each.comments or ()]) for each in outputs]
+
+
+def _masked(source: Source) -> tuple[str, list[tuple[str, str]]]:
+    """The text with a word in place of each macro, and (word, macro) pairs in their order."""
+    tokens = tokenize(source)
+    found: list[tuple[str, str]] = []
+    out, at, index = "", 0, 0
+    while index < len(tokens):
+        end = _macro_end(tokens, index)
+        if end is None:
+            index += 1
+            continue
+        start = index
+        while start > 0 and _touch(tokens[start - 1], tokens[start]) and _is_word(tokens[start - 1]):
+            start -= 1  # prefix_@name is one name
+        first, last = tokens[start], tokens[end]
+        macro = source.text[first.start : last.end + 1]
+        word = f"mp{len(found)}x".ljust(len(macro.splitlines()[0]), "x")
+        if COMMENT.search(macro) and comment_texts(macro):
+            raise _Left("a comment stands inside a macro")
+        if first.start < at or word in source.text:
+            raise _Left("its macros stand too close to each other")
+        out += source.text[at : first.start] + word
+        found.append((word, macro))
+        at, index = last.end + 1, end + 1
+    return out + source.text[at:], found
+
+
+def _macro_end(tokens: Tokens, index: int) -> int | None:
+    """The last token of the macro that begins here: `@name`, `@NAME(...)`, `@{name}`, with what touches it."""
+    token = tokens[index]
+    if token.token_type is not TokenType.PARAMETER and token.text != "@":
+        return None
+    if index + 1 >= len(tokens) or not _touch(token, tokens[index + 1]):
+        return None
+    end: int | None = index + 1
+    if tokens[index + 1].token_type is TokenType.L_BRACE:
+        end = closing(tokens, index + 1)
+    while end is not None and end + 1 < len(tokens) and _touch(tokens[end], tokens[end + 1]):
+        following = tokens[end + 1]
+        if following.token_type is TokenType.L_PAREN:
+            end = closing(tokens, end + 1)
+        elif _is_word(following) and tokens[end].token_type in (*CLOSE, TokenType.VAR):
+            end += 1
+        else:
+            break
+    if end is None:
+        raise _Left("a macro of it is never closed")
+    return end
+
+
+def _touch(left: Token, right: Token) -> bool:
+    return left.end + 1 == right.start
+
+
+def _is_word(token: Token) -> bool:
+    return bool(re.fullmatch(r"\w+", token.text)) and token.token_type is not TokenType.STRING
+
+
+def _unmasked(text: str, macros: list[tuple[str, str]]) -> str:
+    at = -1
+    for word, _ in macros:
+        found = [match.start() for match in re.finditer(rf"\b{word}\b", text)]
+        if len(found) != 1 or found[0] < at or re.search(r"\bAS\s+$", text[: found[0]], re.IGNORECASE):
+            raise _Left("a macro of it stands where a query has no place for one")
+        at = found[0]
+    for word, macro in macros:
+        text = re.sub(rf"\b{word}\b", lambda _, macro=macro: macro, text)  # type: ignore[misc]
+    return text

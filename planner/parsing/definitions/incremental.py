@@ -1,0 +1,205 @@
+"""The settings of the kinds that fill their tables piece by piece: by unique key, by partition, with history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from planner.errors import Place, ProjectError
+from planner.model.model import History, Kind, Model
+from planner.parsing.definitions.properties import Property, boolean, expressions, integer, spark_type, word, words
+from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, tokenize
+
+CHANGES = ("error", "warn", "allow", "ignore")
+POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")
+ORDER_KEYS = ("batch_size", "batch_concurrency", "lookback")
+BOTH = ("forward_only", "disable_restatement")
+_SCD_KEYS = (
+    "unique_key", "valid_from_name", "valid_to_name", "invalidate_hard_deletes", "time_data_type", "batch_size",
+    *BOTH, *POLICY_KEYS,
+)  # fmt: skip
+KEYS: dict[Kind, tuple[str, ...]] = {
+    Kind.INCREMENTAL_BY_UNIQUE_KEY: ("unique_key", "when_matched", "merge_filter", *ORDER_KEYS, *BOTH, *POLICY_KEYS),
+    Kind.INCREMENTAL_BY_PARTITION: (*BOTH, *POLICY_KEYS),
+    Kind.INCREMENTAL_UNMANAGED: ("insert_overwrite", *BOTH, *POLICY_KEYS),
+    Kind.SCD_TYPE_2_BY_TIME: ("updated_at_name", "updated_at_as_valid_from", *_SCD_KEYS),
+    Kind.SCD_TYPE_2_BY_COLUMN: ("columns", "execution_time_as_valid_from", *_SCD_KEYS),
+}
+_READ_THEMSELVES = (Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED)
+_MATCHED_HINT = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.x = source.x)`."
+_SIDES = {
+    "source": "source", "__merge_source__": "source", "dbt_internal_source": "source",
+    "target": "target", "__merge_target__": "target", "dbt_internal_dest": "target", "@this_model": "target",
+}  # fmt: skip
+
+
+def reading_itself(model: Model, place: Place) -> Model:
+    """A model whose query reads its own table: a batch is one unit of time unless its kind says otherwise, and batches
+    go one by one. ProjectError for a kind whose batch, tried again, would read its own rows."""
+    if model.kind not in _READ_THEMSELVES or model.insert_overwrite:
+        kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
+        message = f"`{model.name}` reads itself: that is not supported for kind {kind}."
+        hint = "Kinds that can: INCREMENTAL_BY_TIME_RANGE, INCREMENTAL_BY_UNIQUE_KEY and INCREMENTAL_UNMANAGED."
+        raise ProjectError(message, place=place, hint=hint)
+    return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
+
+
+def with_policies(model: Model, found: dict[str, Property]) -> Model:
+    """The model with what any incremental kind may say: how changes and restatements go with it, and its batches."""
+    model = replace(
+        model,
+        forward_only=boolean(found["forward_only"]) if "forward_only" in found else _forward_only(model.kind),
+        disable_restatement=boolean(found["disable_restatement"])
+        if "disable_restatement" in found
+        else model.kind.keeps_history,
+        lookback=integer(found["lookback"], 0) if "lookback" in found else 0,
+        batch_size=integer(found["batch_size"], 1) if "batch_size" in found else None,
+        batch_concurrency=integer(found["batch_concurrency"], 1) if "batch_concurrency" in found else None,
+    )
+    if "on_destructive_change" in found:
+        model = replace(model, on_destructive_change=_choice(found["on_destructive_change"], CHANGES))
+    if "on_additive_change" in found:
+        model = replace(model, on_additive_change=_choice(found["on_additive_change"], CHANGES))
+    if "auto_restatement_intervals" in found:
+        model = replace(model, auto_restatement_intervals=integer(found["auto_restatement_intervals"], 1))
+    return model
+
+
+def with_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
+    """The model with the settings of its kind; ProjectError for those that are wrong, missing or contradict it."""
+    model = with_policies(model, found)
+    if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.forward_only:
+        raise found["forward_only"].error(f"{model.kind} is always forward-only.", "Leave `forward_only` out.")
+    if model.kind is Kind.INCREMENTAL_UNMANAGED and "insert_overwrite" in found:
+        return replace(model, insert_overwrite=boolean(found["insert_overwrite"]))
+    if model.kind in (Kind.INCREMENTAL_BY_PARTITION, Kind.INCREMENTAL_UNMANAGED):
+        return model
+    if "unique_key" not in found:
+        raise given.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
+    if model.batch_concurrency not in (None, 1):
+        message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
+        raise found["batch_concurrency"].error(message)
+    model = replace(model, unique_key=expressions(found["unique_key"]))
+    if model.kind.is_scd:
+        return replace(model, history=_history(model.kind, given, found))
+    return replace(
+        model,
+        when_matched=_when_matched(found["when_matched"]) if "when_matched" in found else "",
+        merge_filter=_merge_filter(found["merge_filter"]) if "merge_filter" in found else "",
+    )
+
+
+def joined_whens(tokens: Tokens) -> Tokens:
+    """The tokens of a kind's settings without the commas that SQLMesh allows between two WHENs."""
+    return [
+        token
+        for index, token in enumerate(tokens)
+        if not (
+            token.token_type is TokenType.COMMA
+            and index + 2 < len(tokens)
+            and tokens[index + 1].token_type is TokenType.WHEN
+            and tokens[index + 2].text.upper() in ("MATCHED", "NOT")
+        )
+    ]
+
+
+def _forward_only(kind: Kind) -> bool:
+    return kind.keeps_history or kind is Kind.INCREMENTAL_BY_PARTITION
+
+
+def _choice(given: Property, known: tuple[str, ...]) -> str:
+    text = word(given).lower()
+    if text not in known:
+        raise given.error(f"`{given.key} {given.text}` is unknown.", did_you_mean(text, known))
+    return text
+
+
+def _history(kind: Kind, given: Property, found: dict[str, Property]) -> History:
+    by_time = kind is Kind.SCD_TYPE_2_BY_TIME
+    if not by_time and "columns" not in found:
+        raise given.error(f"{kind} needs `columns`.", "Write `columns [price, name]`, or `columns *` for all of them.")
+    began = found.get("updated_at_as_valid_from" if by_time else "execution_time_as_valid_from")
+    history = History(
+        valid_from=_column(found, "valid_from_name", "valid_from"),
+        valid_to=_column(found, "valid_to_name", "valid_to"),
+        type=_time_type(found["time_data_type"]) if "time_data_type" in found else "timestamp",
+        updated_at=_column(found, "updated_at_name", "updated_at") if by_time else "",
+        columns=() if by_time or found["columns"].text == "*" else tuple(w.lower() for w in words(found["columns"])),
+        invalidates_deleted="invalidate_hard_deletes" in found and boolean(found["invalidate_hard_deletes"]),
+        begins_when_seen=began is not None and boolean(began),
+    )
+    if history.valid_from == history.valid_to:
+        raise found["valid_to_name"].error("`valid_from_name` and `valid_to_name` must differ.")
+    return history
+
+
+def _column(found: dict[str, Property], key: str, default: str) -> str:
+    return word(found[key]).lower() if key in found else default
+
+
+def _time_type(given: Property) -> str:
+    text = spark_type(given.text, given.source.dialect, given.place)
+    if text not in ("timestamp", "timestamp_ntz", "date"):
+        raise given.error(f"`time_data_type {given.text}` is not supported.", "Use TIMESTAMP, TIMESTAMP_NTZ or DATE.")
+    return text
+
+
+def _merge_filter(given: Property) -> str:
+    tree = parsed(given.source, given.value, "`merge_filter`")
+    return _sided(tree, given).sql("spark", comments=False)
+
+
+def _when_matched(given: Property) -> str:
+    """`WHEN MATCHED [AND ...] THEN UPDATE SET ... | DELETE`, any number of them, in brackets or not."""
+    tokens = given.value
+    if tokens[0].token_type is TokenType.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+    if not tokens or tokens[0].token_type is not TokenType.WHEN:
+        raise given.error("`when_matched` begins with WHEN MATCHED.", _MATCHED_HINT)
+    opening = tokenize(Source("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
+    merge = parsed(given.source, [*opening, *tokens], "`when_matched`")
+    whens = merge.args.get("whens")
+    if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):
+        raise given.error("`when_matched` is no list of WHEN MATCHED.", _MATCHED_HINT)
+    for when in whens.expressions:
+        _check_when(when, given)
+    return _sided(whens, given).sql("spark", comments=False)
+
+
+def _check_when(when: exp.Expr, given: Property) -> None:
+    if not when.args.get("matched"):
+        message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
+        raise given.error(message, "Leave rows out with a WHERE in the query.")
+    then = when.args["then"]
+    if isinstance(then, exp.Update):
+        for each in then.expressions:
+            if not isinstance(each, exp.Star) and not (isinstance(each, exp.EQ) and isinstance(each.this, exp.Column)):
+                raise given.error(f"`{each.sql('spark')}` is not a column and its new value.", _MATCHED_HINT)
+            if isinstance(each, exp.EQ) and _SIDES.get(each.this.table.lower(), "target") != "target":
+                raise given.error(f"`{each.this.sql('spark')}` cannot be set: only columns of `target` can.")
+    elif then.name.upper() != "DELETE":
+        raise given.error(f"`THEN {then.sql('spark')}` is not supported: UPDATE SET or DELETE.")
+
+
+def _sided(tree: exp.Expr, given: Property) -> exp.Expr:
+    """The tree with each column named as of `source` or of `target`; ProjectError for another."""
+    for column in tree.find_all(exp.Column):
+        if column.name.startswith("@"):
+            continue
+        side = _SIDES.get(column.table.lower())
+        if side is None and not (column.table == "" and _is_set(column)):
+            hint = "Write `source.` or `target.` before each column."
+            raise given.error(f"`{column.sql('spark')}` is neither of `source` nor of `target`.", hint)
+        column.set("table", exp.to_identifier(side or "target"))
+        column.set("this", exp.to_identifier(column.name.lower(), quoted=column.this.quoted))
+    if tree.find(exp.Subquery, exp.Select):
+        raise given.error(f"A subquery in `{given.key}` is not supported.")
+    return tree
+
+
+def _is_set(column: exp.Column) -> bool:
+    """True for the column on the left of `SET x = ...`."""
+    parent = column.parent
+    return isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)

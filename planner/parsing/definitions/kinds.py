@@ -1,0 +1,167 @@
+"""The `kind ...` of a MODEL block: how its table is kept, and the settings that go with it."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import replace
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.time import format_time
+from sqlglot.tokenizer_core import TokenType
+
+from planner.errors import Place, ProjectError
+from planner.intervals import Cron, cron_error
+from planner.model.model import Kind, Model, Seed
+from planner.parsing.definitions.incremental import (
+    BOTH,
+    KEYS,
+    ORDER_KEYS,
+    POLICY_KEYS,
+    joined_whens,
+    with_policies,
+    with_settings,
+)
+from planner.parsing.definitions.properties import Property, boolean, inside, properties, settings, word, words
+from planner.parsing.sql.tokens import Source, closing, did_you_mean, split
+
+LATER = frozenset(("MANAGED", "CUSTOM", "INCREMENTAL"))
+ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
+# what pandas, and so SQLMesh with `keep_default_na true`, reads as NULL
+PANDAS_NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
+                "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
+_TIME_RANGE_KEYS = (
+    "time_column", "partition_by_time_column", "auto_restatement_intervals", *ORDER_KEYS, *BOTH, *POLICY_KEYS,
+)  # fmt: skip
+_SEED_KEYS = ("path", "csv_settings", "batch_size")
+_CSV_KEYS = ("delimiter", "quotechar", "encoding", "na_values", "keep_default_na")
+_CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
+_KEYS: dict[Kind, tuple[str, ...]] = {
+    Kind.INCREMENTAL_BY_TIME_RANGE: _TIME_RANGE_KEYS,
+    Kind.SEED: _SEED_KEYS,
+    Kind.VIEW: ("materialized",),
+    Kind.FULL: (),
+    Kind.EMBEDDED: (),
+    Kind.EXTERNAL: (),
+    **KEYS,
+}
+
+
+def kind_named(text: str, place: Place) -> Kind:
+    """The kind of that name; ProjectError says whether it is unknown or not supported yet."""
+    if text.upper() in Kind.__members__:
+        return Kind[text.upper()]
+    if text.upper() in ALIASES:
+        return ALIASES[text.upper()]
+    if text.upper() in LATER:
+        raise ProjectError(f"The kind {text.upper()} is not supported yet.", place=place)
+    raise ProjectError(f"`{text}` is not a kind of model.", place=place, hint=did_you_mean(text, [*Kind.__members__]))
+
+
+def with_kind(model: Model, given: Property) -> Model:
+    """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing."""
+    kind = kind_named(given.value[0].text, given.source.place(given.value[0]))
+    rest = given.value[1:]
+    if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
+        raise given.error(f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0])
+    later = ("dialect",) if kind.is_incremental else ()
+    found = settings(properties(given.source, joined_whens(rest[1:-1])), _KEYS[kind], later, f"the kind {kind}")
+    if "auto_restatement_cron" in found:
+        model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
+    match kind:
+        case Kind.INCREMENTAL_BY_TIME_RANGE:
+            return _time_range(with_policies(replace(model, kind=kind), found), given, found)
+        case _ if kind in KEYS:
+            return with_settings(replace(model, kind=kind), given, found)
+        case Kind.SEED:
+            return replace(model, kind=kind, seed=_seed(given, found))
+        case Kind.VIEW if "materialized" in found and boolean(found["materialized"]):
+            raise found["materialized"].error("Materialized views are not supported: Spark has none. Use FULL.")
+        case _:
+            return replace(model, kind=kind)
+
+
+def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Model:
+    if "time_column" not in found:
+        hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
+        raise given.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
+    column, time_format = _time_column(found["time_column"])
+    return replace(
+        model,
+        time_column=column,
+        time_format=time_format,
+        partition_by_time_column="partition_by_time_column" not in found or boolean(found["partition_by_time_column"]),
+    )
+
+
+def cron(given: Property) -> Cron:
+    """When something is due; ProjectError for a text that is no cron expression."""
+    if why := cron_error(given.text):
+        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
+        raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
+    return Cron(given.text)
+
+
+def _time_column(given: Property) -> tuple[str, str]:
+    """`event_date` or `(event_date, '%Y-%m-%d')`: the column, and its format as a Spark pattern."""
+    if given.value[0].token_type is not TokenType.L_PAREN:
+        return word(given).lower(), ""
+    parts = split(given.value[1:-1])
+    if not 1 <= len(parts) <= 2 or any(len(part) != 1 for part in parts):
+        raise given.error("`time_column` is a column, or `(column, 'format')`.")
+    column = parts[0][0].text.lower()
+    return column, spark_pattern(parts[1][0].text, given.source.dialect) if len(parts) == 2 else ""
+
+
+def spark_pattern(text: str, dialect: str) -> str:
+    """A time format as a Spark pattern: `%Y-%m-%d` in any dialect, otherwise the dialect's own way of writing it."""
+    spark = Dialect.get_or_raise("spark")
+    python = text
+    if "%" not in text:
+        if dialect in ("spark", "databricks", "hive"):
+            return text
+        own = Dialect.get_or_raise(dialect)
+        python = format_time(text, own.TIME_MAPPING, own.TIME_TRIE) or text
+    return format_time(python, spark.INVERSE_TIME_MAPPING, spark.INVERSE_TIME_TRIE) or python
+
+
+def _seed(given: Property, given_settings: dict[str, Property]) -> Seed:
+    """The seed without its content, which is read where the disk is."""
+    if "path" not in given_settings:
+        raise given.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
+    csv = given_settings.get("csv_settings")
+    found = settings(properties(csv.source, inside(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
+    for key in ("delimiter", "quotechar"):
+        if key in found and len(_character(found[key])) != 1:
+            raise found[key].error(f"`{key}` must be a single character.")
+    return Seed(
+        path=_seed_path(given_settings["path"], given.source),
+        digest="",
+        header=(),
+        delimiter=_character(found["delimiter"]) if "delimiter" in found else ",",
+        quotechar=_character(found["quotechar"]) if "quotechar" in found else '"',
+        encoding=found["encoding"].text if "encoding" in found else "utf-8",
+        na_values=_nulls(found),
+    )
+
+
+def _character(given: Property) -> str:
+    return "\t" if given.text == "\\t" else given.text
+
+
+def _nulls(found: dict[str, Property]) -> tuple[str, ...]:
+    keep = boolean(found["keep_default_na"]) if "keep_default_na" in found else None
+    own = words(found["na_values"]) if "na_values" in found else ()
+    usual = {None: ("",), True: PANDAS_NULLS, False: ()}[keep]
+    return tuple(dict.fromkeys((*own, *usual)))
+
+
+def _seed_path(given: Property, source: Source) -> str:
+    """Relative to the model's file, or to the project's root after `$root/`; ProjectError outside the project."""
+    text = word(given).replace("\\", "/")
+    folder = posixpath.dirname(source.path)
+    path = posixpath.normpath(
+        text.removeprefix("$root/") if text.startswith("$root/") else posixpath.join(folder, text)
+    )
+    if path.startswith("../") or posixpath.isabs(path):
+        raise given.error(f"The seed `{text}` lies outside the project.")
+    return path

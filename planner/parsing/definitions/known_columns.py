@@ -1,0 +1,64 @@
+"""The columns of a project's tables while its models are still being read: what `@STAR` and its like ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner.model.model import Kind, Model
+from planner.parsing.sql.macro_scope import ColumnTypes
+from planner.semantics.columns import Parent, model_shape
+
+
+class NotRead(Exception):
+    """The table's model may still be read, and its file must wait for that."""
+
+
+@dataclass
+class KnownColumns:
+    """What is known of tables by the models read so far; `complete` when no more will be read."""
+
+    models: Mapping[str, Model]
+    complete: bool = False
+    _found: dict[str, tuple[Model, ColumnTypes | None]] = field(default_factory=dict)
+
+    def of(self, table: str) -> ColumnTypes | None:
+        """The columns of `schema.table` with their types ('' where not known); None when they cannot be known.
+
+        NotRead while the model may be in a file that waits.
+        """
+        model = self.models.get(table)
+        if model is None:
+            if not self.complete:
+                raise NotRead(table)
+            return None
+        return self._columns(model, ())
+
+    def _columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
+        known = self._found.get(model.name)
+        if known is None or known[0] is not model:
+            told = self._told(model, above)
+            kept = {column.name: column.type for column in model.kept_columns}
+            known = self._found[model.name] = (model, told and {**told, **kept})
+        return known[1]
+
+    def _told(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
+        if model.columns and (model.kind is not Kind.VIEW or not model.sql):
+            return {column.name: column.type for column in model.columns}
+        if model.seed:
+            return dict.fromkeys(model.seed.header, "")
+        if not model.sql or model.name in above:
+            return None
+        parents = {name: self._parent(name, (*above, model.name)) for name in model.depends_on}
+        shape = model_shape(model, parents)
+        types = dict(shape.types)
+        return {name: types.get(name, "") for name in shape.columns} if shape.columns else None
+
+    def _parent(self, name: str, above: tuple[str, ...]) -> Parent:
+        if name in above:
+            return Parent(None)
+        if name not in self.models and not self.complete:
+            raise NotRead(name)
+        found = self._columns(self.models[name], above) if name in self.models else None
+        types = tuple((column, kind) for column, kind in (found or {}).items() if kind)
+        return Parent(tuple(found) if found else None, types=types)

@@ -1,0 +1,107 @@
+"""`model_defaults` of config.yaml as the properties and statements that a model has when its file does not say them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from planner.errors import ProjectError
+from planner.model.model import Kind, Model
+from planner.parsing.definitions.body import Around, Part
+from planner.parsing.definitions.properties import Property
+from planner.parsing.sql.tokens import Source, statements, tokenize
+from planner.parsing.sql.yaml_documents import Document, Path
+
+AT = "model_defaults"
+MERGED = ("physical_properties", "virtual_properties")
+AS_PROPERTIES = ("kind", "storage_format", "table_format", *MERGED, "allow_partials", "enabled", "interval_unit")
+AROUND = ("pre_statements", "post_statements", "on_virtual_update")
+_PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
+
+
+def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
+    """The defaults that are read as if each model's block said them; ProjectError for a kind without a name."""
+    found = []
+    for key in AS_PROPERTIES:
+        value = given.get(key)
+        if value is None or (key == "kind" and not isinstance(value, dict)):
+            continue
+        text = _kind(value, document) if key == "kind" else _text(value)
+        source = Source(document.path, f"{key} {text}", "spark", document.place((AT, key)))
+        first, *rest = tokenize(source)
+        found.append(Property(source, first, tuple(rest)))
+    return tuple(found)
+
+
+def default_statements(given: Mapping[str, Any], document: Document, dialect: str) -> Around:
+    """The statements that run around every model's query, in the dialect of the defaults."""
+
+    before, after, views = (statement_parts(given.get(key) or (), document, (AT, key), dialect) for key in AROUND)
+    return Around(before, after, views)
+
+
+def statement_parts(given: Iterable[str] | str, document: Document, at: Path, dialect: str) -> tuple[Part, ...]:
+    """A list of texts as statements, each at its line."""
+    found = []
+    for index, text in enumerate([given] if isinstance(given, str) else given):
+        source = Source(document.path, text, dialect, document.place((*at, index)))
+        found += [Part(source, tokens) for tokens in statements(tokenize(source))]
+    return tuple(found)
+
+
+def applying(defaults: Iterable[Property], own: Iterable[str]) -> tuple[Property, ...]:
+    """The defaults that a model with these keys does not set itself."""
+    keys = set(own)
+    return tuple(each for each in defaults if each.key not in keys)
+
+
+def merged(model: Model, general: Model) -> Model:
+    """The model with what the defaults (as read into `general`) add to its own properties of files and views."""
+    return replace(
+        model,
+        physical_properties=_both(general.physical_properties, model.physical_properties),
+        virtual_properties=_both(general.virtual_properties, model.virtual_properties),
+    )
+
+
+def _both(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((dict(general) | dict(own)).items()))
+
+
+def _kind(value: dict[str, Any], document: Document) -> str:
+    """`{name: X, setting: y}` as `X (setting y)`."""
+    name, settings = value.get("name"), {key: each for key, each in value.items() if key != "name"}
+    if not isinstance(name, str):
+        raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
+    if name.upper() in (Kind.SEED, Kind.EXTERNAL):
+        raise ProjectError(f"`{name}` cannot be every model's kind.", place=document.place((AT, "kind")))
+    told = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
+    return f"{name} ({told})" if told else name
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, dict) and "column" in value:  # of a time column
+        parts = [value["column"], *([value["format"]] if "format" in value else [])]
+        return f"({', '.join(_scalar(each) for each in parts)})"
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return f"({', '.join(_scalar(each) for each in value)})"
+    if isinstance(value, dict):
+        return f"({', '.join(f'{key} = {_quoted(each)}' for key, each in value.items())})"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if _PLAIN.fullmatch(text) and not isinstance(value, date) else _quoted(text)
+
+
+def _quoted(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,47 @@
+"""What a project says for every one of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from planner.model.model import AuditCall, Kind
+from planner.parsing.definitions.body import Around, Macros, Part
+from planner.parsing.definitions.properties import Property
+from planner.parsing.macros.expand import Scope
+from planner.parsing.sql.macro_scope import Lookup, no_columns
+from planner.parsing.sql.user_macros import NoMacros, UserMacros, Variable
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What the project says for every file, and the time at which the project is read."""
+
+    now: datetime
+    dialect: str = "spark"
+    kind: Kind = Kind.VIEW
+    start: datetime | None = None
+    start_moves: bool = False  # written as `2 days ago`
+    start_text: str = ""  # as it is written when it moves
+    cron: str = "@daily"
+    owner: str = ""
+    audits: tuple[AuditCall, ...] = ()
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    gateway: str = ""
+    macros: UserMacros = field(default_factory=NoMacros)  # the project's own
+    jinja: Macros = ()
+    on_destructive_change: str = ""
+    on_additive_change: str = ""
+    properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
+    before_all: tuple[Part, ...] = ()  # statements that run when a plan is applied
+    after_all: tuple[Part, ...] = ()
+    around: Around = field(default_factory=Around)  # statements around every model's query
+    columns: Lookup = no_columns  # of the tables that macros ask for
+    gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
+    apart: Mapping[str, str] = field(default_factory=dict)  # those that no model may name, and why
+    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that hide every gateway's
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.variables, self.gateway, macros=self.macros, columns=self.columns)

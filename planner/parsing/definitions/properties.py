@@ -1,0 +1,307 @@
+"""The `key value, key value` list of a MODEL or AUDIT block, and typed ways to read one value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.errors import TokenError as SqlTokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError
+from planner.model.model import AuditCall, Column
+from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, split
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
+_TEXTS = (TokenType.STRING, TokenType.IDENTIFIER)
+
+
+@dataclass(frozen=True)
+class Property:
+    """One key of a block and the tokens of its value."""
+
+    source: Source
+    at: Token
+    value: tuple[Token, ...]
+
+    @property
+    def key(self) -> str:
+        return self.at.text.lower()
+
+    @property
+    def place(self) -> Place:
+        return self.source.place(self.at)
+
+    @property
+    def text(self) -> str:
+        """The value as it stands in the file; quoted text without its quotes."""
+        if self.value and all(token.token_type is TokenType.STRING for token in self.value):
+            # `'it''s'` is two strings to some dialects
+            return "'".join(token.text for token in self.value)
+        return self.value[0].text if len(self.value) == 1 else self.source.slice(self.value)
+
+    def error(self, message: str, hint: str = "", token: Token | None = None) -> ProjectError:
+        """An error at the value, or at the key when there is no value."""
+        return self.source.error(token or (self.value[0] if self.value else self.at), message, hint)
+
+
+def block(source: Source, tokens: Tokens) -> list[Property]:
+    """The properties of `MODEL (...)`: tokens[0] is the word, tokens[1] the bracket; ProjectError when it is broken."""
+    word = tokens[0].text.upper()
+    end = closing(tokens, 1)
+    if end is None:
+        raise source.error(tokens[0], f"`{word} (` is never closed: a `)` or a `;` is missing.")
+    if end + 1 < len(tokens):
+        raise source.error(tokens[end + 1], f"`{word} (...)` must be followed by a semicolon.")
+    return properties(source, tokens[2:end])
+
+
+def properties(source: Source, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
+    """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
+
+    A key may stand in quotes where `quoted` says so.
+    """
+    found: dict[str, Property] = {}
+    for part in split(tokens):
+        if not part:
+            raise source.error(tokens[0], "There are two commas in a row here.")
+        if not _IDENTIFIER.fullmatch(part[0].text) or (part[0].token_type in _TEXTS and not quoted):
+            raise source.error(part[0], f"`{part[0].text}` stands where a key was expected.")
+        value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
+        each = Property(source, part[0], tuple(value))
+        if not value:
+            raise source.error(part[0], f"`{each.key}` has no value.")
+        if each.key in found:
+            raise source.error(part[0], f"`{each.key}` is given twice.")
+        found[each.key] = each
+    return list(found.values())
+
+
+def word(given: Property) -> str:
+    """A single word or quoted text."""
+    if len(given.value) > 1 and not all(token.token_type is TokenType.STRING for token in given.value):
+        raise given.error(
+            f"`{given.value[1].text}` is not expected in the value of `{given.key}`.",
+            "Is a comma missing before it?",
+            given.value[1],
+        )
+    return given.text
+
+
+def name(given: Property) -> str:
+    """A dotted name in lower case: `schema.table`."""
+    return _dotted(given, given.value)
+
+
+def names(given: Property) -> tuple[str, ...]:
+    """`a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
+    return tuple(_dotted(given, part) for part in _items(given))
+
+
+def grains(given: Property) -> tuple[str, ...]:
+    """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, for they tell rows apart together too."""
+    found: dict[str, None] = {}
+    for part in _items(given):
+        inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
+        for each in inner:
+            alias = next((at for at, token in enumerate(each) if token.text.upper() == "AS"), len(each))
+            found[_dotted(given, each[:alias])] = None
+    return tuple(found)
+
+
+def items(given: Property) -> list[list[Token]]:
+    """The items of a list in brackets, each as its tokens, or the value as the only item."""
+    return _items(given)
+
+
+def words(given: Property) -> tuple[str, ...]:
+    """`a`, `(a, 'B c')` or `[a]` as texts, as they are written."""
+    parts = _items(given)
+    if any(len(part) != 1 for part in parts):
+        raise given.error(f"`{given.key}` takes words or quoted texts, separated by commas.")
+    return tuple(part[0].text for part in parts)
+
+
+def rule_name(text: str) -> str:
+    """A rule of the linter as we call it: `NoSelectStar`, `no_select_star` and `noselectstar` are one."""
+    return text.strip().lower().replace("_", "").replace("-", "")
+
+
+def integer(given: Property, least: int) -> int:
+    """A whole number of at least `least`."""
+    if len(given.value) == 1 and given.value[0].text.isdecimal() and int(given.value[0].text) >= least:
+        return int(given.value[0].text)
+    raise given.error(f"`{given.key}` must be a whole number of at least {least}, not `{given.text}`.")
+
+
+def boolean(given: Property) -> bool:
+    """`true` or `false`."""
+    if given.text.lower() in ("true", "false"):
+        return given.text.lower() == "true"
+    raise given.error(f"`{given.key}` must be true or false, not `{given.text}`.")
+
+
+def columns(given: Property) -> tuple[Column, ...]:
+    """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at a type that no dialect knows."""
+    found: dict[str, Column] = {}
+    for part in _bracketed(given, angles=True):
+        column = part[0].text.lower()
+        if len(part) < 2:
+            raise given.error(f"Column `{column}` has no type.", "Write `columns (id INT, name STRING)`.", part[0])
+        if column in found:
+            raise given.error(f"Column `{column}` is given twice.", token=part[0])
+        text = given.source.slice(part[1:])
+        found[column] = Column(column, spark_type(text, given.source.dialect, given.source.place(part[1])))
+    return tuple(found.values())
+
+
+def descriptions(given: Property) -> tuple[tuple[str, str], ...]:
+    """`(id = 'the key', name = 'a word')` as (column, text) pairs."""
+    return tuple((each.key, each.text) for each in properties(given.source, inside(given)))
+
+
+def audit_calls(given: Property) -> tuple[AuditCall, ...]:
+    """`(a, b(x := 1))` as calls with their arguments in Spark SQL."""
+    return tuple(_audit_call(given, part) for part in _items(given))
+
+
+def pairs(given: Property) -> tuple[tuple[str, str], ...]:
+    """`(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
+    return tuple((each.key, spark_sql(each.source, each.value)) for each in properties(given.source, inside(given)))
+
+
+def literals(given: Property) -> tuple[tuple[str, str], ...]:
+    """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is no literal."""
+    found = []
+    for each in properties(given.source, inside(given)):
+        if len(each.value) != 1:
+            raise each.error(f"`{each.text}` is not a text, a number, or true or false.")
+        found.append((each.key, each.text))
+    return tuple(sorted(found))
+
+
+def expressions(given: Property) -> tuple[str, ...]:
+    """`a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
+    return tuple(_expression(given, part) for part in _items(given))
+
+
+def _expression(given: Property, part: Tokens) -> str:
+    """A column or an expression; the name of a function and its arguments stay as they are written."""
+    if not part:
+        raise given.error(f"`{given.key}` is empty, or has two commas in a row.")
+    if len(part) == 1:
+        return part[0].text.lower()
+    if part[1].token_type is TokenType.L_PAREN and closing(part, 1) == len(part) - 1:
+        arguments = [spark_sql(given.source, each) for each in split(part[2:-1])]
+        if part[0].text.lower() in TRANSFORMS:
+            return f"{part[0].text.lower()}({', '.join(arguments)})"
+    return spark_sql(given.source, part)
+
+
+def table_properties(given: Property) -> tuple[tuple[str, str], ...]:
+    """The properties of a model's table; ProjectError for those that say where it lies, or that are Spark's own."""
+    for each in properties(given.source, inside(given)):
+        key = each.key.lower()
+        if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
+            raise each.error(f"`{each.key}` as a property of a table is not supported.")
+    return literals(given)
+
+
+def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
+    """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
+    found = literals(given)
+    for each in properties(given.source, inside(given)):
+        if each.key in ("comment", "creatable_type") or each.key.startswith(("view.", "mergeplan.")):
+            raise each.error(f"`{each.key}` as a property of a view is not supported.")
+    return found
+
+
+def spark_sql(source: Source, tokens: Tokens) -> str:
+    """A SQL expression in the file's dialect as Spark SQL."""
+    return parsed(source, tokens, "The value").sql("spark", comments=False)
+
+
+def spark_type(text: str, dialect: str, place: Place) -> str:
+    """A column type of any dialect as Spark writes it: `decimal(10,2)`; ProjectError when there is no such type."""
+    try:
+        built = exp.DataType.build(text, dialect=dialect)
+    except (ParseError, SqlTokenError, ValueError):
+        built = None
+    if not isinstance(built, exp.DataType) or built.this is exp.DType.USERDEFINED:
+        raise ProjectError(f"`{text}` is not a type of {dialect or 'SQL'}.", place=place)
+    return _type_text(built)
+
+
+def checked(given: Property, known: Collection[str], later: Collection[str], block: str) -> Property:
+    """The property itself when its key is known; ProjectError when it is not supported yet, or nobody knows it."""
+    if given.key in later:
+        raise given.source.error(given.at, f"`{given.key}` in {block} is not supported yet.")
+    if given.key not in known:
+        hint = did_you_mean(given.key, known)
+        raise given.source.error(given.at, f"`{given.at.text}` is not a key of {block}.", hint)
+    return given
+
+
+def settings(given: list[Property], known: Collection[str], later: Collection[str], block: str) -> dict[str, Property]:
+    """Key -> property, each `checked`."""
+    return {each.key: checked(each, known, later, block) for each in given}
+
+
+def _type_text(built: exp.DataType) -> str:
+    if built.this is exp.DType.STRUCT and built.expressions:
+        fields = (f"{field.name}:{_type_text(field.args['kind'])}" for field in built.find_all(exp.ColumnDef)
+                  if field.parent is built)  # fmt: skip
+        return f"struct<{','.join(fields)}>"
+    if built.this in (exp.DType.ARRAY, exp.DType.MAP) and built.expressions:
+        return f"{built.this.value.lower()}<{','.join(_type_text(inner) for inner in built.expressions)}>"
+    return built.sql("spark").lower().replace(", ", ",")
+
+
+def _audit_call(given: Property, part: Tokens) -> AuditCall:
+    if len(part) == 1:
+        return AuditCall(part[0].text.lower())
+    if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
+        raise given.error("An audit is written `name` or `name(argument := value)`.", token=part[1])
+    arguments = {each.key: each for each in properties(given.source, part[2:-1], quoted=True)}
+    blocking = arguments.pop("blocking", None)
+    return AuditCall(
+        part[0].text.lower(),
+        tuple((key, spark_sql(each.source, each.value)) for key, each in arguments.items()),
+        None if blocking is None else boolean(blocking),
+    )
+
+
+def _items(given: Property) -> list[list[Token]]:
+    """The items of a list in brackets, or the value as the only item."""
+    first = given.value[0].token_type
+    if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(given.value, 0) == len(given.value) - 1:
+        return split(given.value[1:-1])
+    return [list(given.value)]
+
+
+def inside(given: Property) -> Tokens:
+    """The tokens between the brackets that must enclose the whole value."""
+    if given.value[0].token_type is not TokenType.L_PAREN or closing(given.value, 0) != len(given.value) - 1:
+        raise given.error(f"`{given.key}` needs its value in brackets: `{given.key} (...)`.")
+    return given.value[1:-1]
+
+
+def _bracketed(given: Property, angles: bool) -> list[list[Token]]:
+    parts = split(inside(given), angles)
+    if not parts or not all(parts):
+        raise given.error(f"`{given.key}` is empty, or has two commas in a row.")
+    return parts
+
+
+def _dotted(given: Property, part: Tokens) -> str:
+    """One name of identifiers and dots; a quoted text may hold the whole name."""
+    dots, identifiers = part[1::2], part[::2]
+    proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
+    if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):
+        odd = next((token for token in dots if token.token_type is not TokenType.DOT), part[0] if part else given.at)
+        raise given.error(f"`{odd.text}` is not expected in the value of `{given.key}`.", "Is a comma missing?", odd)
+    return ".".join(token.text for token in identifiers).lower()

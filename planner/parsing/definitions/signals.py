@@ -1,0 +1,50 @@
+"""`signals (name(argument := value))` of a MODEL block: what a model waits for before its intervals are computed."""
+
+from __future__ import annotations
+
+import json
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from planner.model.model import SignalCall
+from planner.parsing.definitions.properties import Property, items, properties
+from planner.parsing.sql.tokens import Tokens, closing, parsed
+
+
+def signal_calls(given: Property) -> tuple[SignalCall, ...]:
+    """`(a, b(x := 1))` as calls with their arguments as JSON; ProjectError for a value that is no literal."""
+    return tuple(_call(given, part) for part in items(given) if part)
+
+
+def _call(given: Property, part: Tokens) -> SignalCall:
+    if len(part) == 1:
+        return SignalCall(part[0].text.lower())
+    if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
+        raise given.error("A signal is written `name` or `name(argument := value)`.", token=part[1])
+    arguments = (
+        (each.key, json.dumps(_value(each, parsed(each.source, each.value, "The value"))))
+        for each in properties(given.source, part[2:-1])
+    )
+    return SignalCall(part[0].text.lower(), tuple(arguments))
+
+
+def _value(given: Property, tree: exp.Expr) -> object:
+    match tree:
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(tree.this)
+        case exp.Literal():
+            return tree.this if tree.is_string else _number(tree.this)
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            return -_number(tree.this.this)
+        case exp.Array() | exp.Tuple():
+            return [_value(given, each) for each in tree.expressions]
+        case exp.Paren():
+            return _value(given, tree.this)
+    raise given.error(f"`{given.text}` is not a text, a number, true, false, NULL or a list of these.")
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.isdecimal() else float(text)

@@ -1,0 +1,199 @@
+"""Statements beside a model's query: which there may be, and what stands in them.
+
+They come from pull requests: one may prepare the session in which the query runs, and say things of the model's own
+table; whatever writes another table is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from planner.errors import ProjectError
+from planner.model.model import Statement
+from planner.parsing.macros.splicing import is_placed, reads_as
+from planner.parsing.sql.forbidden_sql import JAVA, OUTSIDE
+from planner.parsing.sql.misreading import misread
+from planner.parsing.sql.names import name_tables
+from planner.parsing.sql.spark_text import SPARK, spark_text
+from planner.parsing.sql.token_lists import text_of
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, parsed
+from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from planner.semantics.spark_settings import UNREADABLE
+
+THIS = "@this_model"
+_NAME = r"`?(?P<name>\w+)`?"
+_TABLE = r"(?P<table>[`@\w.]+)"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """One sort of statement: how its text begins."""
+
+    pattern: re.Pattern[str]
+    harmless: bool = False  # it cannot change rows
+    makes: bool = False  # a temporary view of the name
+    query: bool = False  # a query follows
+
+
+def _form(pattern: str, *, harmless: bool = False, makes: bool = False, query: bool = False) -> _Form:
+    text = pattern.replace(" ", r"\s+").replace("~", r"\s*")
+    return _Form(re.compile(text, re.IGNORECASE | re.DOTALL), harmless, makes, query)
+
+
+_SET = r"SET (?P<setting>spark\.sql\.[\w.]+)~=.*"
+_BESIDE = (
+    _form(_SET),
+    _form(r"SET TIME ZONE .*"),
+    _form(r"RESET (?P<setting>spark\.sql\.[\w.]+)"),
+    _form(r"DECLARE (?:OR REPLACE )?(?:VARIABLE )?\w+ .*"),
+    _form(r"SET (?:VARIABLE|VAR) .*"),
+    _form(rf"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) VIEW {_NAME}~AS", makes=True, query=True),
+    _form(rf"CACHE (?:LAZY )?TABLE {_NAME}~(?:OPTIONS~\([^)]*\)~)?(?:AS )?", makes=True, query=True),
+    _form(rf"CACHE (?:LAZY )?TABLE {_TABLE}(?: OPTIONS~\([^)]*\))?", harmless=True),
+    _form(r"UNCACHE TABLE (?:IF EXISTS )?[`@\w.]+", harmless=True),
+    _form(r"REFRESH (?:TABLE )?[`@\w.]+", harmless=True),
+    _form(r"CREATE (?:OR REPLACE )?(?:TEMPORARY|TEMP) FUNCTION \w+~\(.*"),
+    _form(r"DROP (?:TEMPORARY|TEMP) FUNCTION (?:IF EXISTS )?\w+"),
+    _form(rf"ANALYZE TABLE {_TABLE} .*", harmless=True),
+    _form(rf"ALTER TABLE {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
+    _form(rf"COMMENT ON TABLE {_TABLE} IS .*", harmless=True),
+)
+_AT_VIEWS = (
+    _form(rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
+    _form(rf"COMMENT ON (?:TABLE|VIEW) {_TABLE} IS .*", harmless=True),
+    _form(rf"GRANT [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
+    _form(rf"REVOKE [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
+)
+# settings that change how fast rows come, not which
+_FAST = re.compile(
+    r"spark\.sql\.(shuffle\.partitions|adaptive\..*|autoBroadcastJoinThreshold|broadcastTimeout|"
+    r"files\.(maxPartitionBytes|openCostInBytes|minPartitionNum|maxPartitionNum|maxRecordsPerFile))",
+    re.IGNORECASE,
+)
+# settings that say what may be reached, and what is hidden
+_FIXED = (
+    "spark.sql.catalog", "spark.sql.defaultcatalog", "spark.sql.extensions", "spark.sql.hive", "spark.sql.warehouse",
+    "spark.sql.streaming", "spark.sql.redaction",
+    "spark.sql.artifact", "spark.sql.queryexecutionlisteners", *(key.lower() for key in UNREADABLE),
+)  # fmt: skip
+_QUERY = ("SELECT", "FROM", "TABLE", "WITH", "VALUES")
+_HINT = (
+    "Before and after a query there may be SET spark.sql..., temporary views and functions, CACHE, REFRESH, and "
+    "ANALYZE, ALTER TABLE ... SET TBLPROPERTIES or COMMENT of @this_model."
+)
+_READS_FUNCTION = (
+    "A temporary function may not read tables or files: `CREATE TEMPORARY FUNCTION f(x INT) RETURN x + 1`."
+)
+_READS_VARIABLE = "A variable may not read tables: write `CREATE TEMPORARY VIEW ... AS SELECT` instead."
+_VIEW_HINT = "Of a view there may be GRANT, REVOKE, COMMENT ON and ALTER VIEW @this_model SET TBLPROPERTIES."
+
+
+def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+    """A statement before or after the query of `model`, and the tables that it reads; ProjectError when there may be
+    no such statement. `temporary` are the temporary views made before it."""
+    text, tokens = _text(source, tokens)
+    for form in _BESIDE:
+        match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
+        if match is None or (form.query and not _query_tokens(tokens)):
+            continue
+        _check(source, tokens, match, model, temporary)
+        if not form.query:
+            fast = _FAST.fullmatch(match.groupdict().get("setting") or "") is not None
+            return Statement(_own(text, match, model), harmless=form.harmless or fast), set()
+        name = match["name"].lower()
+        head = text[: match.end()].rstrip()
+        read, tables = _query(source, _query_tokens(tokens), temporary)
+        return replace(read, head=head if head.upper().endswith("AS") else f"{head} AS", makes=name), tables
+    raise _refused(source, tokens, _HINT)
+
+
+def read_view_statement(source: Source, tokens: Tokens, model: str) -> Statement:
+    """A statement that runs when an environment's view of `model` is made or moved; ProjectError for any other."""
+    text, tokens = _text(source, tokens)
+    for form in _AT_VIEWS:
+        if match := form.pattern.fullmatch(text):
+            _check(source, tokens, match, model, frozenset())
+            return Statement(_own(text, match, model), harmless=True)
+    raise _refused(source, tokens, _VIEW_HINT)
+
+
+def _text(source: Source, tokens: Tokens) -> tuple[str, Tokens]:
+    """The statement as Spark writes it."""
+    if source.dialect in SPARK:
+        return text_of(source, tokens), tokens
+    tree = parsed(source, tokens, "The statement")
+    if isinstance(tree, exp.Command):
+        return text_of(source, tokens), tokens
+    return spark_text(tree), tokens
+
+
+def _query_tokens(tokens: Tokens) -> Tokens:
+    """The query inside a statement: what begins with the first SELECT, WITH or bracket behind AS or the name."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        if depth == 0 and index > 2 and token.token_type in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
+            return tokens[index:]
+        if depth == 0 and tokens[index - 1].token_type is TokenType.ALIAS and token.token_type is TokenType.L_PAREN:
+            return tokens[index:]
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+    return ()
+
+
+def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+    tree = parsed(source, tokens, "The statement's query")
+    if not isinstance(tree, exp.Query):
+        raise source.error(tokens[0], "The statement's query must be a SELECT.")
+    if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
+        raise source.error(tokens[0], "A statement cannot read `@this_model`.")
+    placed = is_placed(tree)
+    tables = name_tables(tree, source, tokens, temporary)
+    sql = spark_text(tree)
+    words = without_trailing_commas(tokens)
+    as_is = words == list(tokens)
+    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary)):
+        return Statement("", sql, text=text, misread=misread(words, tree, sql)), tables
+    return Statement("", sql), tables
+
+
+def _check(source: Source, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
+    found = match.groupdict()
+    setting = (found.get("setting") or "").lower()
+    if any(setting == each or setting.startswith(f"{each}.") for each in _FIXED):
+        raise source.error(tokens[0], f"`{found['setting']}` may not be set by a model.")
+    if not match.re.groupindex:
+        _check_expression(source, tokens)
+    table = (found.get("table") or "").replace("`", "").lower()
+    if table and table not in (THIS, model, *temporary):
+        raise _refused(source, tokens, f"It may be about `@this_model` only, not about `{table}`.")
+
+
+def _check_expression(source: Source, tokens: Tokens) -> None:
+    """ProjectError for a function or a variable that reads anything but its arguments, or runs another language."""
+    words = [token.text.upper() for token in tokens]
+    for index, (before, token) in enumerate(pairwise(tokens), 1):
+        word = words[index]
+        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) and word.lower() not in JAVA:
+            continue
+        if word.lower() in JAVA:
+            raise source.error(tokens[0], "This statement runs Java code of the machine and is not allowed.")
+        queries = word == "SELECT" or (word in _QUERY and (before.token_type in OPEN or words[index - 1] == "RETURN"))
+        if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE") or word.lower() in OUTSIDE:
+            raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
+
+
+def _own(text: str, match: re.Match[str], model: str) -> str:
+    """The statement with the model's own name as `@this_model`."""
+    table = match.groupdict().get("table")
+    if table and table.replace("`", "").lower() == model:
+        return text[: match.start("table")] + THIS + text[match.end("table") :]
+    return text
+
+
+def _refused(source: Source, tokens: Tokens, hint: str) -> ProjectError:
+    words = " ".join(token.text.upper() for token in tokens[:2] if token.text.isalpha()) or tokens[0].text
+    return source.error(tokens[0], f"`{words}` beside a model's query is not supported.", hint)

@@ -1,0 +1,239 @@
+"""A unit test as data: a model, rows to read, rows to expect; and how its YAML is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from planner.errors import Place, ProjectError
+from planner.parsing.definitions.properties import spark_type
+from planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
+from planner.parsing.macros.expand import Scalar
+from planner.parsing.sql.dates import end_instant, instant, text_of
+from planner.parsing.sql.names import CATALOG, model_name
+from planner.parsing.sql.tokens import did_you_mean
+from planner.parsing.sql.yaml_documents import Document, Path
+
+Row = Mapping[str, object]
+Words = tuple[str, ...]
+
+_KEYS = ("model", "description", "inputs", "outputs", "vars", "gateway", "schema", "default_catalog", "freeze_time")
+_RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
+ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Rows of a table: as they are, or as a query gives them; `types` are the declared Spark types by column."""
+
+    rows: tuple[Row, ...] = ()
+    query: str = ""
+    types: tuple[tuple[str, str], ...] = ()
+    partial: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class UnitTest:
+    """One test: inputs by table, expected rows of the query (None: not looked at) and of CTEs, and what time it is."""
+
+    name: str
+    model: str
+    path: str
+    line: int
+    inputs: Mapping[str, Relation]
+    query: Relation | None
+    ctes: Mapping[str, Relation]
+    description: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+    execution_time: datetime | None = None
+    variables: tuple[tuple[str, Scalar], ...] = ()
+
+    @property
+    def place(self) -> Place:
+        return Place(self.path, self.line)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a test may refer to: each model's SQL dialect, gateways, files; and what time it is."""
+
+    dialects: Mapping[str, str]
+    gateways: Collection[str]
+    read: ReadFile
+    now: datetime
+
+
+def read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
+    """The tests of one file; ProjectError at what is wrong."""
+    if document.value is None:
+        return ()
+    tests = _mapping(document, (), document.value)
+    return tuple(_test(document, str(name), body, around) for name, body in tests.items())
+
+
+def _test(document: Document, name: str, body: object, around: Surroundings) -> UnitTest:
+    at: Path = (name,)
+    given = _mapping(document, at, body)
+    _known(document, at, given, _KEYS)
+    _check_place(document, at, given, around)
+    dialects = around.dialects
+    if not isinstance(given.get("model"), str):
+        raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
+    model = model_name(str(given["model"]), document.place((*at, "model")))
+    if model not in dialects:
+        hint = did_you_mean(model, dialects, most=5)
+        raise document.error((*at, "model"), f"The test's model `{model}` does not exist.", hint)
+    inputs = {
+        model_name(str(table), document.place((*at, "inputs", str(table)))): _relation(
+            document, (*at, "inputs", str(table)), value, dialects[model], around.read
+        )
+        for table, value in _mapping(document, (*at, "inputs"), given.get("inputs") or {}).items()
+    }
+    query, ctes = _outputs(document, at, given, dialects[model], around.read)
+    times, variables = _vars(document, (*at, "vars"), given.get("vars") or {}, around.now)
+    if given.get("freeze_time") is not None:
+        times.setdefault("execution_time", _frozen(document, (*at, "freeze_time"), given["freeze_time"], around.now))
+    return UnitTest(
+        name=name,
+        model=model,
+        path=document.path,
+        line=document.place(at).line,
+        inputs=inputs,
+        query=query,
+        ctes=ctes,
+        description=str(given.get("description") or ""),
+        start=times.get("start"),
+        end=times.get("end"),
+        execution_time=times.get("execution_time"),
+        variables=variables,
+    )
+
+
+def _check_place(document: Document, at: Path, given: Mapping[str, object], around: Surroundings) -> None:
+    """A test makes no tables, so where it would make them says nothing; but a wrong name is told."""
+    gateway, catalog = given.get("gateway"), given.get("default_catalog")
+    if gateway is not None and gateway not in around.gateways:
+        hint = did_you_mean(str(gateway), around.gateways)
+        raise document.error((*at, "gateway"), f"There is no gateway `{gateway}`.", hint)
+    if catalog not in (None, "", CATALOG):
+        raise document.error((*at, "default_catalog"), f"Catalogs other than `{CATALOG}` are not supported yet.")
+
+
+def _frozen(document: Document, at: Path, given: object, now: datetime) -> datetime:
+    try:
+        return instant(text_of(given), now)
+    except ValueError as error:
+        raise document.error(at, f"`freeze_time`: {error}") from None
+
+
+def _outputs(
+    document: Document, test: Path, given: Mapping[str, object], dialect: str, read: ReadFile
+) -> tuple[Relation | None, dict[str, Relation]]:
+    at = (*test, "outputs")
+    outputs = _mapping(document, at, given.get("outputs") or {})
+    _known(document, at, outputs, ("query", "ctes", "partial"))
+    partial = outputs.get("partial") is True
+    ctes = {
+        str(name).lower(): _relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
+        for name, value in _mapping(document, (*at, "ctes"), outputs.get("ctes") or {}).items()
+    }
+    query = outputs.get("query")
+    if query is None and not ctes:
+        raise document.error(at, f"The test `{test[0]}` expects nothing.", "Add `outputs: {query: {rows: [...]}}`.")
+    return None if query is None else _relation(document, (*at, "query"), query, dialect, read, partial), ctes
+
+
+def _relation(
+    document: Document, at: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
+) -> Relation:
+    """`[rows]` or `{rows | query | path, columns, partial, format, csv_settings}`."""
+    line = document.place(at).line
+    if value is None or isinstance(value, list):
+        return Relation(_rows(document, at, value or []), partial=partial, line=line)
+    given = _mapping(document, at, value)
+    _known(document, at, given, _RELATION)
+    if sum(key in given for key in ("rows", "query", "path")) != 1:
+        raise document.error(at, "One of `rows`, `query` and `path` is needed here.")
+    types = tuple(
+        (str(column).lower(), spark_type(str(text), dialect, document.place((*at, "columns", str(column)))))
+        for column, text in _mapping(document, (*at, "columns"), given.get("columns") or {}).items()
+    )
+    return Relation(
+        rows=_rows(document, (*at, "rows"), _given_rows(document, at, given, read)),
+        query=str(given.get("query") or ""),
+        types=types,
+        partial=partial or given.get("partial") is True,
+        line=line,
+    )
+
+
+def _given_rows(document: Document, at: Path, given: Mapping[str, object], read: ReadFile) -> object:
+    """The rows as data, out of whatever they are written in."""
+    path, form = given.get("path"), str(given.get("format") or "yaml").lower()
+    if form not in ("yaml", "csv"):
+        raise document.error((*at, "format"), f"`{form}` is no format of rows.", "Known: csv, yaml.")
+    if path is None and form == "yaml":
+        return given.get("rows") or []
+    if path is None:
+        text = str(given.get("rows") or "")
+    else:
+        try:
+            text = read(str(path), document.path)
+        except ProjectError as error:
+            raise document.error((*at, "path"), error.message, error.hint) from None
+    if form == "csv":
+        settings = _mapping(document, (*at, "csv_settings"), given.get("csv_settings") or {})
+        return csv_rows(document, at, text, {str(key): value for key, value in settings.items()})
+    rows = yaml_rows(document, at, str(path), text)
+    return rows.get("rows") if isinstance(rows, dict) else rows
+
+
+def _rows(document: Document, at: Path, value: object) -> tuple[Row, ...]:
+    if not isinstance(value, list):
+        raise document.error(at, "A list of rows was expected here, each `column: value`.")
+    rows = []
+    for index, row in enumerate(value):
+        given = _mapping(document, (*at, index), row)
+        rows.append({str(column).lower(): cell for column, cell in given.items()})
+    return tuple(rows)
+
+
+def _vars(
+    document: Document, at: Path, value: object, now: datetime
+) -> tuple[dict[str, datetime], tuple[tuple[str, Scalar], ...]]:
+    """`start`, `end` and `execution_time` as moments (the end exclusive), everything else as variables."""
+    times: dict[str, datetime] = {}
+    variables: list[tuple[str, Scalar]] = []
+    for key, given in _mapping(document, at, value).items():
+        name = str(key).lower()
+        if name in ("start", "end", "execution_time"):
+            try:
+                times[name] = (end_instant if name == "end" else instant)(text_of(given), now)
+            except ValueError as error:
+                raise document.error((*at, str(key)), f"`{key}`: {error}") from None
+        elif given is None or isinstance(given, str | int | float | bool | date):
+            variables.append((name, given))
+        else:
+            raise document.error((*at, str(key)), f"`{key}`: lists and mappings as variables are not supported yet.")
+    if "start" in times and "end" in times and times["start"] >= times["end"]:
+        raise document.error((*at, "end"), "The test's `end` lies before its `start`.")
+    return times, tuple(variables)
+
+
+def _mapping(document: Document, at: Path, value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise document.error(at, "A mapping of `key: value` lines was expected here.")
+    return value
+
+
+def _known(document: Document, at: Path, given: Mapping[str, object], known: Words) -> None:
+    for key in given:
+        if key not in known:
+            raise _unknown(document, at, str(key), known)
+
+
+def _unknown(document: Document, at: Path, key: str, known: Words) -> ProjectError:
+    return document.error((*at, key), f"`{key}` is not a key of a unit test.", did_you_mean(key, known))

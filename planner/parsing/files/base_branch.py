@@ -1,0 +1,66 @@
+"""What the base branch's config.yaml rules over a pull request's, and the environment variables that are closed to it.
+
+A variable that the base branch reads for its gateways only, a password above all, would be a text like another where a
+pull request's `variables` read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.parsing.sql.yaml_documents import Document, Path, read_document, variables_in
+
+RULED = ("gateways", "default_gateway", "openlineage", "audits")
+_STAND_IN = "1"  # a text, a number and true
+
+
+def opened(text: str, ruling: str, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment that a config.yaml may read where another's `RULED` sections hold.
+
+    ProjectError at the line outside of these that reads a variable which the other reads in them only. Where it has
+    sections of its own, a stand-in is given for those.
+    """
+    theirs, ours = _marked(ruling), _marked(text)
+    closed = _names(theirs, ruled=True) - _names(theirs, ruled=False)
+    for at, name in _read(ours):
+        if name in closed and at[0] not in RULED:
+            message = f"The environment variable `{name}` is for the gateways of the base branch."
+            raise ours.error(at, message, "Write the value itself, or take another variable.")
+    if all(_section(ours, name) == _section(theirs, name) for name in RULED):
+        return environment
+    return {**environment, **dict.fromkeys(closed & environment.keys(), _STAND_IN)}
+
+
+def _marked(text: str) -> Document:
+    """config.yaml with the names of variables in the place of their values."""
+    return read_document("config.yaml", text, {name: f"\ue002{name}\ue003" for name in variables_in(text)})
+
+
+def _section(document: Document, name: str) -> Any:
+    return document.value.get(name) if isinstance(document.value, dict) else None
+
+
+def _names(document: Document, *, ruled: bool) -> frozenset[str]:
+    return frozenset(name for at, name in _read(document) if (at[0] in RULED) is ruled)
+
+
+def _read(document: Document) -> Iterator[tuple[Path, str]]:
+    """Where each variable is read, below a key of the whole."""
+    if isinstance(document.value, dict):
+        for key, value in document.value.items():
+            yield from _within((str(key),), key)
+            yield from _within((str(key),), value)
+
+
+def _within(at: Path, value: Any) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _within((*at, str(key)), key)
+            yield from _within((*at, str(key)), each)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _within((*at, index), each)
+    elif isinstance(value, str):
+        for part in value.split("\ue002")[1:]:
+            yield at, part.partition("\ue003")[0]

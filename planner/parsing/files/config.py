@@ -1,0 +1,142 @@
+"""config.yaml read and checked: every key that is wrong is told with its line, and what models inherit from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.intervals import cron_error
+from planner.model.model import Kind
+from planner.parsing.definitions.audits import audit_call
+from planner.parsing.definitions.kinds import kind_named
+from planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
+from planner.parsing.definitions.project_defaults import Defaults
+from planner.parsing.files.environments import check_environments
+from planner.parsing.files.gateways import gateway_variables, gateways_apart
+from planner.parsing.files.schema import Config, Section
+from planner.parsing.sql.dates import instant, moves
+from planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from planner.parsing.sql.yaml_documents import Document
+
+M = TypeVar("M", bound=BaseModel)
+
+LATER = frozenset(
+    """default_connection default_test_connection default_scheduler loader loader_kwargs env_vars username
+    gateway_managed_virtual_layer infer_python_dependencies model_naming
+    dbt time_column_format physical_schema_override scheduler state_schema variables_file
+    auto_categorize_changes
+    partitioned_by clustered_by session_properties python_env batch_concurrency""".split()
+)
+
+
+def read_config(document: Document) -> Config:
+    """config.yaml as a Config; ProjectErrors with the line of each key that is unknown, missing or wrong."""
+    if document.value is None:
+        raise document.error((), "The file is empty.", "Run `mergeplan init` for an example.")
+    config = validated(Config, document, document.value)
+    if config.default_gateway and config.default_gateway not in config.gateways:
+        message = f"`{config.default_gateway}` is not one of the gateways."
+        hint = did_you_mean(config.default_gateway, config.gateways)
+        raise document.error(("default_gateway",), message, hint)
+    check_environments(config, document)
+    return config
+
+
+def read_defaults(config: Config, gateway: str, document: Document, now: datetime) -> Defaults:
+    """What every file of the project inherits; ProjectError at the line of a wrong default."""
+    given, at = config.model_defaults, ("model_defaults",)
+    if why := cron_error(given.cron):
+        raise document.error((*at, "cron"), f"`{given.cron}` is not a cron expression ({why.rstrip('.')}).")
+    try:
+        start = instant(given.start, now) if given.start else None
+    except ValueError as error:
+        raise document.error((*at, "start"), f"`start`: {error}") from None
+    moving = given.start if given.start and moves(given.start) else ""
+    return Defaults(
+        now=now,
+        dialect=checked_dialect(given.dialect, document.place((*at, "dialect"))),
+        kind=_default_kind(given.kind, document.place((*at, "kind"))),
+        start=start,
+        start_moves=bool(moving),
+        start_text=moving,
+        cron=given.cron,
+        owner=given.owner,
+        properties=default_properties(given.model_dump(), document),
+        around=default_statements(given.model_dump(), document, checked_dialect(given.dialect, document.place(at))),
+        before_all=statement_parts(config.before_all, document, ("before_all",), given.dialect),
+        after_all=statement_parts(config.after_all, document, ("after_all",), given.dialect),
+        on_destructive_change=given.on_destructive_change or "",
+        on_additive_change=given.on_additive_change or "",
+        audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
+        variables=gateway_variables(config)[gateway],
+        gateway=gateway,
+        gateways=gateway_variables(config),
+        apart=gateways_apart(config, gateway),
+    )
+
+
+def validated(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
+    """A part of a document as a pydantic model; ProjectErrors with a line for each thing that is wrong."""
+    if not isinstance(value, dict):
+        raise document.error(at, "A mapping of `key: value` lines was expected here.")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        told = {_sentence(document, at, kind, each) for each in error.errors(include_url=False)}
+        errors = tuple(
+            document.error(path, message, hint)
+            for path, message, hint in sorted(told, key=lambda each: (document.place(each[0]).line, each[1]))
+        )
+        raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
+
+
+def _sentence(
+    document: Document, at: tuple[str | int, ...], kind: type[BaseModel], told: Mapping[str, Any]
+) -> tuple[tuple[str | int, ...], str, str]:
+    """Place, message and hint for one of pydantic's complaints."""
+    own = tuple(told["loc"])
+    path = (*at, *(part if isinstance(part, int) else str(part) for part in own))
+    key = str(own[-1]) if own else ""
+    match told["type"]:
+        case "extra_forbidden" if key in LATER:
+            return path, f"`{key}` is not supported yet.", ""
+        case "extra_forbidden":
+            return path, f"`{key}` is not a key that is known here.", did_you_mean(key, _keys(kind, own[:-1]), most=12)
+        case "missing":
+            return path[:-1], f"`{key}` is missing here.", ""
+        case "literal_error" if own[-2:] == ("connection", "type"):
+            return path, f"mergeplan runs on Spark, not on `{told['input']}`: set `type: spark`.", ""
+    path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
+    message = str(told["msg"]).removeprefix("Value error, ")
+    return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
+
+
+def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The keys that are known at a path below a section."""
+    section: Any = kind
+    for part in path:
+        fields = getattr(section, "model_fields", {})
+        section = _section_of(fields[part].annotation) if part in fields else section
+    return [*getattr(section, "model_fields", {})]
+
+
+def _section_of(annotation: Any) -> Any:
+    """The Section inside `Section | None` or `dict[str, Section]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    return next((found for each in getattr(annotation, "__args__", ()) if (found := _section_of(each))), None)
+
+
+def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
+    """The kind where `model_defaults` names it alone; one with settings is read like a model's own."""
+    if given is None or isinstance(given, dict):
+        return Kind.VIEW
+    kind = kind_named(given, place)
+    if kind not in (Kind.VIEW, Kind.FULL, Kind.EMBEDDED):
+        hint = "Write `kind:` with `name:` and its settings below it."
+        raise ProjectError(f"`{kind}` as every model's kind needs settings, or cannot be it.", place=place, hint=hint)
+    return kind

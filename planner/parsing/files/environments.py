@@ -1,0 +1,81 @@
+"""What config.yaml says of environments: how long they and their tables are kept, and what things are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from planner.errors import ProjectError
+from planner.naming import PROD, Convention, Naming, Suffix
+from planner.parsing.files.schema import Config
+from planner.parsing.sql.yaml_documents import Document
+
+_TTL = re.compile(r"(?:in\s+)?(\d+)\s+(minute|hour|day|week|month|year)s?")
+_UNITS = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+    "month": timedelta(days=30),
+    "year": timedelta(days=365),
+}
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+_LONGEST = timedelta(days=36_500)
+
+
+def ttl(text: str) -> timedelta:
+    """`in 1 week` as a length of time: a month has 30 days, a year 365. ValueError for any other text."""
+    match = _TTL.fullmatch(" ".join(text.lower().split()))
+    length = None if match is None or len(match[1]) > 6 else int(match[1]) * _UNITS[match[2]]
+    if length is None or length > _LONGEST:
+        raise ValueError(f"`{text}` is not a length of time. Write it like `in 1 week` or `in 3 days`.")
+    return length
+
+
+def environment_ttl(config: Config, environment: str) -> timedelta | None:
+    """How long an environment is kept after a plan was applied to it; None: until somebody drops it."""
+    pinned = {name.lower() for name in config.pinned_environments}
+    if environment == PROD or environment in pinned or config.environment_ttl is None:
+        return None
+    return ttl(config.environment_ttl)
+
+
+def naming_of(config: Config) -> Naming:
+    """What tables and views are called; the configuration has been checked."""
+    return Naming(
+        suffix=Suffix(config.environment_suffix_target),
+        catalogs=tuple((pattern, name.lower()) for pattern, name in config.environment_catalog_mapping.items()),
+        schemas=tuple((pattern, name.lower()) for pattern, name in config.physical_schema_mapping.items()),
+        convention=Convention(config.physical_table_naming_convention),
+    )
+
+
+def check_environments(config: Config, document: Document) -> None:
+    """ProjectError at the line of a length of time, a pattern or a name that cannot be used."""
+    for key, text in (("environment_ttl", config.environment_ttl), ("snapshot_ttl", config.snapshot_ttl)):
+        try:
+            ttl(text or "in 1 day")
+        except ValueError as error:
+            raise document.error((key,), f"`{key}`: {error}") from None
+    if config.environment_suffix_target == "catalog":
+        hint = "Spark cannot create catalogs; name some that it has under `environment_catalog_mapping`."
+        raise document.error(("environment_suffix_target",), "The suffix target `catalog` is not supported.", hint)
+    if config.virtual_environment_mode != "full":
+        message = f"The virtual environment mode `{config.virtual_environment_mode}` is not supported."
+        raise document.error(("virtual_environment_mode",), message, "Every environment consists of views: `full`.")
+    _check_patterns(document, "physical_schema_mapping", config.physical_schema_mapping)
+    _check_patterns(document, "environment_catalog_mapping", config.environment_catalog_mapping)
+
+
+def _check_patterns(document: Document, key: str, mapping: Mapping[str, str]) -> None:
+    for pattern, name in mapping.items():
+        error: ProjectError | None = None
+        try:
+            re.compile(pattern)
+        except re.error as wrong:
+            error = document.error((key, pattern), f"`{pattern}` is not a regular expression: {wrong}.")
+        if not _NAME.fullmatch(name):
+            error = document.error((key, pattern), f"`{name}` may hold only letters, digits and underscores.")
+        if error:
+            raise error

@@ -1,0 +1,157 @@
+"""external_models.yaml: the tables that others write and our models read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import Any
+
+from planner.intervals import Cron
+from planner.model.model import AuditCall, Column, Kind, Model
+from planner.parsing.definitions.audits import audit_call
+from planner.parsing.definitions.project_defaults import Defaults
+from planner.parsing.definitions.properties import spark_type
+from planner.parsing.sql.dates import instant, moves, text_of
+from planner.parsing.sql.names import model_name
+from planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from planner.parsing.sql.yaml_documents import Document, Path
+
+_KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
+    gateway audits""".split()
+
+
+def external_models(
+    document: Document, text: str, defaults: Defaults, gateways: Collection[str] = ()
+) -> Iterator[Model]:
+    """The EXTERNAL models of one file that are there on the project's gateway; ProjectError at what is wrong.
+
+    An item that names the gateway hides one of the same name that names none; one that names another is left out.
+    """
+    if document.value is None:
+        return
+    if not isinstance(document.value, list):
+        raise document.error((), "A list of tables was expected here, each `- name: schema.table`.")
+    named: set[str] = set()  # tables of which an item says that they are on this very gateway
+    chosen: list[tuple[int, str]] = []
+    for index, given in enumerate(document.value):
+        _check_keys(document, index, given, gateways)
+        name, gateway = model_name(given["name"], document.place((index, "name"))), given.get("gateway")
+        if gateway in (None, defaults.gateway):
+            chosen.append((index, name))
+        if gateway is not None and gateway == defaults.gateway:
+            named.add(name)
+    for index, name in chosen:
+        if name not in named or document.value[index].get("gateway") is not None:
+            yield _model(document, text, defaults, index, name)
+
+
+def _check_keys(document: Document, index: int, given: Any, gateways: Collection[str]) -> None:
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        raise document.error((index,), "An external model needs a `name`.", "Write `- name: schema.table`.")
+    for key in given:
+        if key not in _KEYS:
+            hint = did_you_mean(str(key), _KEYS)
+            raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
+    gateway = given.get("gateway")
+    if gateway is not None and gateway not in gateways:
+        hint = did_you_mean(str(gateway), gateways)
+        raise document.error((index, "gateway"), f"`{gateway}` is not one of the gateways.", hint)
+
+
+def _model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:
+    given = document.value[index]
+    dialect = checked_dialect(str(given.get("dialect") or defaults.dialect), document.place((index, "dialect")))
+    start = _start(document, index, given.get("start"), defaults.now)
+    moving = start is not None and moves(text_of(given["start"]))
+    return Model(
+        name=name,
+        kind=Kind.EXTERNAL,
+        path=document.path,
+        line=document.place((index,)).line,
+        source=_item(text, document, index, len(document.value)),
+        dialect=dialect,
+        columns=_external_columns(document, index, given.get("columns") or {}, dialect),
+        cron=Cron(defaults.cron),
+        start=start,
+        start_moves=moving,
+        start_text=text_of(given["start"]) if moving else "",
+        audits=_audits(document, (index, "audits"), given.get("audits")),
+        column_descriptions=_descriptions(document, index, given.get("column_descriptions") or {}),
+        description=str(given.get("description") or ""),
+        owner=str(given.get("owner") or defaults.owner),
+        tags=_texts(document, (index, "tags"), given.get("tags")),
+        grain=(
+            *_texts(document, (index, "grain"), given.get("grain")),
+            *_grains(_texts(document, (index, "grains"), given.get("grains"))),
+        ),
+    )
+
+
+def _audits(document: Document, at: Path, given: object) -> tuple[AuditCall, ...]:
+    """`- not_null(columns := id)`, or `- name: not_null` with an argument a line, its value SQL."""
+    if given is not None and not isinstance(given, list):
+        raise document.error(at, f"`{at[-1]}` must be a list.")
+    calls = []
+    for number, each in enumerate(given or []):
+        text = each
+        if isinstance(each, dict) and isinstance(each.get("name"), str):
+            arguments = ", ".join(f"{key} := {_sql(value)}" for key, value in each.items() if key != "name")
+            text = f"{each['name']}({arguments})" if arguments else each["name"]
+        if not isinstance(text, str):
+            raise document.error((*at, number), "An audit needs a `name`.", "Write `- name: not_null`.")
+        calls.append(audit_call(text, document.place((*at, number))))
+    return tuple(calls)
+
+
+def _sql(value: object) -> str:
+    if isinstance(value, list):
+        return f"({', '.join(_sql(each) for each in value)})"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _start(document: Document, index: int, given: object, now: datetime) -> datetime | None:
+    """The first moment that the table has rows for: what reads it begins there, if it says nothing itself."""
+    if given is None:
+        return None
+    try:
+        return instant(text_of(given), now)
+    except ValueError as error:
+        raise document.error((index, "start"), f"`start`: {error}") from None
+
+
+def _descriptions(document: Document, index: int, given: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, dict):
+        raise document.error((index, "column_descriptions"), "`column_descriptions` must be a mapping of texts.")
+    return tuple((str(name).lower(), str(text)) for name, text in given.items())
+
+
+def _grains(given: tuple[str, ...]) -> tuple[str, ...]:
+    """`a`, `a AS b` and `(a, b)` as the columns in them."""
+    parts = (part for text in given for part in text.strip().strip("()").split(","))
+    return tuple(dict.fromkeys(re.split(r"\s+as\s+", part.strip(), flags=re.IGNORECASE)[0].lower() for part in parts))
+
+
+def _external_columns(document: Document, index: int, given: object, dialect: str) -> tuple[Column, ...]:
+    at: Path = (index, "columns")
+    if not isinstance(given, dict):
+        raise document.error(at, "`columns` must be a mapping of `name: type` lines.")
+    return tuple(
+        Column(str(name).lower(), spark_type(str(text), dialect, document.place((*at, str(name)))))
+        for name, text in given.items()
+    )
+
+
+def _texts(document: Document, at: Path, given: object) -> tuple[str, ...]:
+    items = [] if given is None else given if isinstance(given, list) else [given]
+    if not all(isinstance(item, str) for item in items):
+        raise document.error(at, f"`{at[-1]}` must be a list of texts.")
+    return tuple(str(item) for item in items)
+
+
+def _item(text: str, document: Document, index: int, count: int) -> str:
+    """The lines of one item of the file, so that a change of another item is no change of this one."""
+    lines = text.split("\n")
+    start = document.place((index,)).line - 1
+    end = document.place((index + 1,)).line - 1 if index + 1 < count else len(lines)
+    return "\n".join(lines[start:end]).rstrip()

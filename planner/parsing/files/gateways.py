@@ -1,0 +1,42 @@
+"""Which gateways a model may name: those that see the same tables as the project's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.parsing.files.schema import Config, ConnectionConfig
+from planner.parsing.sql.user_macros import Variable
+
+
+def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
+    """Gateway -> variable (lower case) -> value; a gateway's own hide the project's."""
+    return {
+        name: {key.lower(): _frozen(value) for key, value in {**config.variables, **gateway.variables}.items()}
+        for name, gateway in config.gateways.items()
+    }
+
+
+def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
+    """Gateway -> why no model may name it while `own` is the project's."""
+    mine = config.gateways[own].connection
+    why = {name: _apart(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
+    return {name: text for name, text in why.items() if text}
+
+
+def _apart(other: ConnectionConfig, mine: ConnectionConfig, own: str) -> str:
+    if other == mine:
+        return ""
+    if not (other.remote or mine.remote):
+        return f"one process has one Spark of its own, and that is `{own}`'s: give one of the two a `remote`"
+    same = other.shared_catalog is not None and other.shared_catalog == mine.shared_catalog
+    if same or (other.remote == mine.remote and other.catalog == mine.catalog):
+        return ""
+    return f"it has tables of its own: give it and `{own}` the same `shared_catalog` if they see the same ones"
+
+
+def _frozen(value: Any) -> Variable:
+    """A value of YAML, its lists as tuples."""
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in value)
+    return {str(key): _frozen(each) for key, each in value.items()} if isinstance(value, dict) else value

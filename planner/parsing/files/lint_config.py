@@ -1,0 +1,127 @@
+"""Which rules a project is held to: `linter` in config.yaml, `ignored_rules` of a model, names in any case."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from planner.errors import Place, ProjectError
+from planner.model.model import Model
+from planner.parsing.definitions.properties import rule_name
+from planner.parsing.files.model_file import line_of
+from planner.parsing.files.schema import LinterConfig
+from planner.parsing.sql.tokens import did_you_mean
+from planner.parsing.sql.yaml_documents import Document
+
+RULES = {
+    "ambiguousorinvalidcolumn": "A column exists, and in one of the tables that are read only.",
+    "cronintervalalignment": "What a model reads is due at least as often as the model itself.",
+    "invalidselectstarexpansion": "The columns behind `SELECT *` are known.",
+    "noambiguousprojections": "Each output column has a name, and no other has the same.",
+    "nomissingaudits": "A model has audits.",
+    "nomissingexternalmodels": "A table that is read is a model or declared in external_models.yaml.",
+    "nomissingunittest": "A model has a unit test.",
+    "noselectstar": "The outermost SELECT names its columns.",
+}
+BY_NAME = {
+    "nojoinwithoutcondition": "A join has a condition, or says CROSS.",
+    "nomissingdescription": "A model has a description.",
+    "nomissingowner": "A model has an owner.",
+}
+BUILT_IN = {**RULES, **BY_NAME}
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class OwnRule:
+    """A rule that the project defines: a class in a file of linter/."""
+
+    name: str
+    class_name: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The names of the rules that stop a plan, and of those that are only told; `own` are the project's own of them."""
+
+    errors: frozenset[str] = frozenset()
+    warnings: frozenset[str] = frozenset()
+    own: tuple[OwnRule, ...] = ()
+
+    @property
+    def every(self) -> frozenset[str]:
+        return self.errors | self.warnings
+
+
+NONE = Chosen()
+
+
+def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
+    """The rules in a Python file, found without running it: classes that derive from `Rule`, or from one that does so
+    above them; ProjectError."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise ProjectError(f"This is not Python: {error.msg}.", place=Place(path, error.lineno or 1)) from None
+    names, found = {"Rule"}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and not names.isdisjoint(map(_name, node.bases)):
+            names.add(node.name)
+            found.append(OwnRule(rule_name(node.name), node.name, Place(path, node.lineno)))
+    return tuple(found)
+
+
+def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
+    """The rules that config.yaml asks for, none when it is not `enabled`.
+
+    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. ProjectError for a rule that
+    nobody knows, and for one that should both stop a plan and be only told.
+    """
+    if not given.enabled:
+        return Chosen()
+    lists = {key: _listed(key, getattr(given, key), document, own) for key in ("rules", "warn_rules", "ignored_rules")}
+    left_out = lists["ignored_rules"]
+    errors, warnings = lists["rules"] - left_out, lists["warn_rules"] - left_out
+    if both := sorted(errors & warnings):
+        message = f"`{both[0]}` is among `rules` and among `warn_rules`: it can be one of the two only."
+        raise document.error(("linter", "warn_rules"), message)
+    used = tuple(rule for name, rule in sorted(own.items()) if name in errors | warnings)
+    return Chosen(frozenset(errors), frozenset(warnings), used)
+
+
+def check_ignored(model: Model, own: Collection[str]) -> None:
+    """ProjectError when a model ignores a rule that there is not."""
+    for name in model.ignored_rules:
+        if name != ALL and name not in {*BUILT_IN, *own}:
+            place = line_of(model, "ignored_rules", header=True)
+            raise ProjectError(
+                f"There is no rule `{name}`.", place=place, hint=did_you_mean(name, {*BUILT_IN, *own, "ALL"})
+            )
+
+
+def heeded(chosen: Chosen, model: Model) -> Chosen:
+    """The rules that hold for a model."""
+    ignored = frozenset(model.ignored_rules)
+    if ALL in ignored:
+        return Chosen()
+    return Chosen(chosen.errors - ignored, chosen.warnings - ignored, chosen.own)
+
+
+def _listed(key: str, given: Iterable[str] | str, document: Document, own: Collection[str]) -> set[str]:
+    found: set[str] = set()
+    for index, text in enumerate((given,) if isinstance(given, str) else given):
+        name = rule_name(text)
+        if name == ALL:
+            found |= {*RULES, *own}
+        elif name in BUILT_IN or name in own:
+            found.add(name)
+        else:
+            hint = did_you_mean(name, {*BUILT_IN, *own, "ALL"})
+            raise document.error(("linter", key, index), f"There is no rule `{text}`.", hint)
+    return found
+
+
+def _name(base: ast.expr) -> str:
+    return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""

@@ -1,0 +1,388 @@
+"""From the text of a file to Models and the audits below them; every error says the file, the line and the column.
+
+Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `optimize_query`, `references`,
+`validate_query`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.intervals import Cron
+from planner.model.model import Audit, Kind, Model
+from planner.parsing.definitions.audits import read_audits
+from planner.parsing.definitions.blueprints import blueprints, held_out
+from planner.parsing.definitions.body import Around, Body, Part, outside_jinja, read_body
+from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
+from planner.parsing.definitions.incremental import reading_itself
+from planner.parsing.definitions.kinds import cron, with_kind
+from planner.parsing.definitions.model_defaults import MERGED, applying, merged
+from planner.parsing.definitions.project_defaults import Defaults as Defaults
+from planner.parsing.definitions.properties import (
+    Property,
+    audit_calls,
+    block,
+    boolean,
+    checked,
+    columns,
+    descriptions,
+    expressions,
+    grains,
+    name,
+    names,
+    rule_name,
+    table_properties,
+    view_properties,
+    word,
+    words,
+)
+from planner.parsing.definitions.schedules import unit, unit_error, zone
+from planner.parsing.definitions.signals import signal_calls
+from planner.parsing.macros.expand import Scope, check_places, expand_block, spark_tree
+from planner.parsing.macros.splicing import is_placed, reads_as
+from planner.parsing.sql.dates import end_instant, instant, moves
+from planner.parsing.sql.misreading import misread
+from planner.parsing.sql.names import model_name, name_outputs, name_tables
+from planner.parsing.sql.tokens import Source, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
+from planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
+from planner.semantics.spark_sql import FAILURES
+
+LATER = """session_properties physical_version default_catalog
+    table_properties project""".split()
+FORMATS = ("parquet", "orc")
+
+
+def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
+    """The one model of a file and the audits written below it; None when it says `enabled false`; ProjectError(s)."""
+    models, audits = parse_models(text, path, defaults)
+    return (models[0] if models else None), audits
+
+
+def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
+    """The models of a file, one for each of its blueprints, and the audits written below; without those that say
+    `enabled false`; ProjectError(s)."""
+    source = opened(path, text, defaults.dialect)
+    tokens = tokenize(outside_jinja(source))
+    first, *rest = block_statements(source, tokens, "MODEL")
+    defaults = _at_gateway(first, defaults)
+    audit_at = next((index for index, each in enumerate(rest) if begins(each, "AUDIT")), len(rest))
+    audits = read_audits(source, rest[audit_at:], defaults)
+    below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
+    header, held = held_out(source, first)
+    models = []
+    for blueprint in blueprints(source, held.get("blueprints"), defaults.scope):
+        scope = replace(defaults.scope, blueprint=blueprint)
+        model = _model(source, header, defaults, scope)
+        if model is not None:
+            models.append(_with_body(model, source, below, scope, held, defaults, first[0]))
+    return tuple(models), audits
+
+
+def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
+    """The tokens behind the MODEL block, up to the first audit."""
+    behind = (t for t in tokens if t.start > first.end)
+    return [t for t in behind if last is None or t.end < last.start][1:]
+
+
+def _with_body(
+    model: Model,
+    source: Source,
+    below: Tokens,
+    scope: Scope,
+    held: Mapping[str, Property],
+    defaults: Defaults,
+    at: Token,
+) -> Model:
+    """The model with its query and the statements around it."""
+    scope = replace(scope, model=model.name, kind=str(model.kind))
+    if model.kind is Kind.EXTERNAL and below:
+        raise source.error(below[0], f"A {model.kind} model has no query.")
+    around = _around(source, held, defaults.around) if model.kind not in (Kind.EXTERNAL, Kind.EMBEDDED) else Around()
+    body = read_body(source, below, scope, defaults.jinja, around, at)
+    if body.query is not None and not _has_query(model.kind):
+        raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
+    model = replace(
+        model,
+        pre_statements=body.pre_statements,
+        post_statements=body.post_statements,
+        on_virtual_update=body.on_virtual_update,
+        depends_on=tuple(sorted({*model.depends_on, *body.reads})),
+    )
+    if model.name in body.reads:
+        message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
+        raise ProjectError(message, place=line_of(model, model.name))
+    if model.kind is Kind.EMBEDDED and (body.pre_statements or body.post_statements or body.on_virtual_update):
+        raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
+    if body.query is None:
+        return model
+    return _with_query(model, body.query, body)
+
+
+def _around(source: Source, held: Mapping[str, Property], general: Around) -> Around:
+    """The statements of the project's defaults, and those in MODEL."""
+
+    def parts(key: str) -> tuple[Part, ...]:
+        if key not in held:
+            return ()
+        sources = (Source(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
+        return tuple(Part(each, tokenize(each)) for each in sources)
+
+    return Around(
+        (*general.before, *parts("pre_statements")),
+        (*general.after, *parts("post_statements")),
+        (*general.views, *parts("on_virtual_update")),
+    )
+
+
+def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
+    """The model of a MODEL block alone; None when it says `enabled false`; ProjectError(s)."""
+    source = opened(path, text, defaults.dialect)
+    return _model(source, block_statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
+
+
+def line_of(model: Model, identifier: str, header: bool = False) -> Place:
+    """Where an identifier (`column` or `schema.table`) stands in a model's text: in the query, or else in the block.
+
+    Comments and quoted texts are not searched. The block's own place when it stands nowhere.
+    """
+    source = Source(model.path, model.source, model.dialect)
+    try:
+        tokens = tokenize(source) if model.kind is not Kind.EXTERNAL else []  # that one is an item of a YAML file
+    except ProjectError:
+        return model.place
+    parts = identifier.lower().split(".")
+    wanted = [part for piece in parts for part in (piece, ".")][:-1]
+    found = [
+        index
+        for index in range(len(tokens) - len(wanted) + 1)
+        if tokens[index].token_type is not TokenType.STRING
+        and [token.text.lower() for token in tokens[index : index + len(wanted)]] == wanted
+    ]
+    query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
+    best = next((index for index in found if index > query and not header), found[0] if found else None)
+    return model.place if best is None else source.place(tokens[best])
+
+
+def _at_gateway(header: Tokens, defaults: Defaults) -> Defaults:
+    """The defaults with the variables of the gateway that the block names: they may stand in the block itself."""
+    words = [token.text.lower() for token in header]
+    at = next((n for n in range(1, len(words) - 1) if words[n] == "gateway" and words[n - 1] in ("(", ",")), None)
+    named = "" if at is None else header[at + 1].text
+    if named not in defaults.gateways or named == defaults.gateway:
+        return defaults
+    return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.given})
+
+
+def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
+    name = word(given)
+    if name not in defaults.gateways:
+        raise given.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
+    if name in defaults.apart:
+        raise given.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
+    return replace(model, gateway=name)
+
+
+def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> Model | None:
+    """The MODEL block; all of its wrong properties are told at once."""
+    place = source.place(header[0])
+    model = Model(
+        name="",
+        kind=defaults.kind,
+        path=source.path,
+        line=place.line,
+        source=source.text,
+        dialect=source.dialect,
+        cron=Cron(defaults.cron),
+        start=defaults.start,
+        start_moves=defaults.start_moves,
+        start_text=defaults.start_text,
+        audits=defaults.audits,
+        owner=defaults.owner,
+        description="\n".join(line.strip() for line in header[0].comments),
+    )
+    if defaults.on_destructive_change:
+        model = replace(model, on_destructive_change=defaults.on_destructive_change)
+    if defaults.on_additive_change:
+        model = replace(model, on_additive_change=defaults.on_additive_change)
+    own = block(source, expand_block(source, header, scope))
+    given = [*applying(defaults.properties, (each.key for each in own)), *own]
+    errors: list[ProjectError] = []
+    for each in given:
+        try:
+            model = _READERS[checked(each, _READERS, LATER, "MODEL").key](model, each, defaults)
+        except ProjectError as error:
+            errors.append(error)
+    keys = {each.key: each for each in given}
+    if "name" not in keys:
+        errors.append(source.error(header[0], "The model has no name.", "Add `name schema.table` to MODEL."))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ProjectErrors(tuple(errors))
+    for each in defaults.properties:
+        if each.key in MERGED and keys[each.key] is not each:
+            model = merged(model, _READERS[each.key](Model("", model.kind, "", 0, ""), each, defaults))
+    _check_together(model, keys)
+    return model if "enabled" not in keys or boolean(keys["enabled"]) else None
+
+
+def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
+    """ProjectError for properties that are right alone and wrong together."""
+    if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.partitioned_by:
+        raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
+    for key in ("partitioned_by", "clustered_by"):
+        if key in keys and not model.kind.is_stored:
+            raise keys[key].error(f"`{key}` of a {model.kind}: it has no table of its own.", "Leave it out.")
+    if "interval_unit" in keys and (why := unit_error(model.cron)):
+        raise keys["interval_unit"].error(why, "Take a shorter unit, or a rarer cron.")
+    if model.start and model.end and model.start >= model.end:
+        raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
+
+
+def _with_query(model: Model, part: Part, body: Body) -> Model:
+    """The model with its query; ProjectError also for one at which the parser itself fails."""
+    try:
+        return _without_kept(_reading(model, part, body))
+    except FAILURES as error:
+        raise unreadable(part.source, part.tokens, error) from None
+
+
+def _reading(model: Model, part: Part, body: Body) -> Model:
+    source, tokens = part.source, part.tokens
+    tree = parsed(source, tokens)
+    if not isinstance(tree, exp.Query):
+        raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
+    check_places(tree, source, tokens)
+    placed = is_placed(tree)
+    tables = name_tables(tree, source, tokens, body.temporary)
+    _check_temporary(model, tree, body, source, tokens)
+    if model.name in tables | set(model.depends_on):
+        model = reading_itself(model, line_of(model, model.name))
+    names = name_outputs(tree)
+    sql = spark_query(tree, source, tokens)
+    text, said = "", ""
+    words = named(without_trailing_commas(tokens), names)
+    as_is = words == list(tokens)
+    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, body.temporary)):
+        said = misread(words, tree, sql)
+        model = replace(model, text=text, text_line=source.place(tokens[0]).line)
+    return replace(
+        model,
+        sql=sql,
+        misread=said + "".join(each.misread for each in model.pre_statements),
+        depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
+        column_descriptions=model.column_descriptions or _inline_comments(tree),
+    )
+
+
+def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: Source, tokens: Tokens) -> None:
+    """ProjectError for a view over a temporary view, which is gone when the view is read."""
+    read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
+    if read and not model.kind.is_stored:
+        at = next((token for token in tokens if token.text.lower() in read), tokens[0])
+        raise source.error(at, f"A {model.kind} model cannot read the temporary view `{min(read)}`.", "Use kind FULL.")
+
+
+def _without_kept(model: Model) -> Model:
+    """The model without declarations of the columns that its kind adds; ProjectError when its query returns one."""
+    kept = {column.name for column in model.kept_columns}
+    if not kept:
+        return model
+    tree = spark_tree(model.sql)
+    returned = {each.lower() for each in tree.named_selects} if isinstance(tree, exp.Query) else set()
+    for column in sorted(kept & returned):
+        message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
+        hint = "Leave it out of the query, or give the other one a name with `valid_from_name`, `valid_to_name`."
+        raise ProjectError(message, place=line_of(model, column), hint=hint)
+    return replace(model, columns=tuple(column for column in model.columns if column.name not in kept))
+
+
+def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
+    """Like SQLMesh: a comment beside a column of the outermost SELECT describes that column."""
+    return tuple(
+        (each.alias_or_name.lower(), "\n".join(comment.strip() for comment in each.comments))
+        for each in tree.selects
+        if each.comments and each.alias_or_name and not each.is_star
+    )
+
+
+def _has_query(kind: Kind) -> bool:
+    return kind not in (Kind.SEED, Kind.EXTERNAL)
+
+
+def _with_start(model: Model, given: Property, now: datetime) -> Model:
+    text = given.text if moves(given.text) else ""
+    return replace(model, start=dated(given, instant, now), start_moves=bool(text), start_text=text)
+
+
+def _only(*accepted: str) -> _Reader:
+    """A key whose only values so far are those that change nothing."""
+
+    def read(model: Model, given: Property, _: Defaults) -> Model:
+        if given.text.lower() in accepted:
+            return model
+        raise given.error(f"`{given.key} {given.text}` is not supported yet.")
+
+    return read
+
+
+def _harmless(model: Model, given: Property, _: Defaults) -> Model:
+    """A key that says nothing to us: see the module's docstring."""
+    return model
+
+
+def _format(given: Property) -> str:
+    text = word(given).lower()
+    if text not in FORMATS:
+        raise given.error(f"`{given.key} {given.text}` is not supported.", f"Known: {', '.join(FORMATS)}.")
+    return text
+
+
+def _table_format(given: Property) -> str:
+    text = word(given).lower()
+    if text not in ("hive", "none", *FORMATS):
+        raise given.error(f"`{given.key} {given.text}` is not supported yet: tables are files of parquet or orc.")
+    return "" if text == "none" else text
+
+
+_Reader = Callable[[Model, Property, Defaults], Model]
+
+_READERS: dict[str, _Reader] = {
+    "name": lambda model, given, _: replace(model, name=model_name(name(given), given.source.place(given.value[0]))),
+    "kind": lambda model, given, _: with_kind(model, given),
+    "dialect": _harmless,  # `opened` has read it
+    "columns": lambda model, given, _: replace(model, columns=columns(given)),
+    "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),
+    "cron_tz": lambda model, given, _: replace(model, cron=replace(model.cron, tz=zone(given))),
+    "start": lambda model, given, defaults: _with_start(model, given, defaults.now),
+    "end": lambda model, given, defaults: replace(model, end=dated(given, end_instant, defaults.now)),
+    "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
+    "grain": lambda model, given, _: replace(model, grain=names(given)),
+    "grains": lambda model, given, _: replace(model, grain=grains(given)),
+    "references": _harmless,
+    "audits": lambda model, given, _: replace(model, audits=(*model.audits, *audit_calls(given))),
+    "tags": lambda model, given, _: replace(model, tags=words(given)),
+    "owner": lambda model, given, _: replace(model, owner=word(given)),
+    "description": lambda model, given, _: replace(model, description=given.text),
+    "column_descriptions": lambda model, given, _: replace(model, column_descriptions=descriptions(given)),
+    "signals": lambda model, given, _: replace(model, signals=signal_calls(given)),
+    "stamp": lambda model, given, _: replace(model, stamp=word(given)),
+    "enabled": _only("true", "false"),  # a model that is not enabled is left out
+    "depends_on": lambda model, given, _: replace(model, depends_on=table_names(given)),
+    "allow_partials": lambda model, given, _: replace(model, allow_partials=boolean(given)),
+    "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
+    "physical_properties": lambda model, given, _: replace(model, physical_properties=table_properties(given)),
+    "table_format": lambda model, given, _: replace(model, table_format=_table_format(given)),
+    "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
+    "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
+    "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
+    "gateway": _gateway,
+    "formatting": _harmless,
+    "optimize_query": _harmless,
+    "validate_query": _harmless,
+    "ignored_rules": lambda model, given, _: replace(model, ignored_rules=tuple(rule_name(w) for w in words(given))),
+}

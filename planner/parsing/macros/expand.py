@@ -1,0 +1,108 @@
+"""What `@...` means in SQL: macros, dates, variables, and the names that an audit brings along.
+
+A macro is recognised among the tokens, never inside a string or a comment. It is replaced before the SQL is parsed.
+Dates and the names of an audit become one identifier, `@start_ds`, that any dialect reads and writes unchanged;
+`render.py` fills them in when the dates are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.intervals import NAMED, Interval
+from planner.parsing.macros.control import CONTROL
+from planner.parsing.macros.expander import Expander
+from planner.parsing.macros.relations import RELATIONS
+from planner.parsing.macros.values import VALUES
+from planner.parsing.sql.macro_scope import DATES, Scalar, Scope
+from planner.parsing.sql.tokens import Source, Tokens, parsed, tokenize
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BUILT_IN = {**CONTROL, **VALUES, **RELATIONS}
+
+
+def expander(source: Source, scope: Scope) -> Expander:
+    """The expansion of a file; what `@DEF` names in one of its statements holds for those that follow."""
+    return Expander(source, scope, BUILT_IN)
+
+
+def expand(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
+    """The tokens with macros as what they stand for and each date macro as one name; ProjectError at an unknown one."""
+    return expander(source, scope).run(tokens) if "@" in source.text else list(tokens)
+
+
+def expand_block(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
+    """The tokens of a MODEL or AUDIT block: as `expand`, and `@daily` and its like stay as they are."""
+    room = expander(source, replace(scope, any_name=True))
+    expanded = room.run(tokens) if "@" in source.text else list(tokens)
+    for token in expanded:
+        macro = token.token_type is TokenType.VAR and token.text.startswith("@")
+        if macro and token.text not in NAMED and token.text[1:] not in DATES | scope.stays:
+            raise room.unknown(token, token.text[1:])
+    return expanded
+
+
+def check_places(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
+    """ProjectError for a macro that stands where no value can be, and for `@@x` and `${x}`, which are not macros."""
+    for node in tree.find_all(exp.Identifier, exp.Parameter, exp.SessionParameter):
+        if isinstance(node, exp.Identifier):
+            value = isinstance(node.parent, exp.Column) and len(node.parent.parts) == 1
+            if not node.name.startswith("@") or node.quoted or value or node.name == "@this_model":
+                continue
+        text = node.name if isinstance(node, exp.Identifier) else node.sql()
+        at = next((token for token in tokens if token.text == node.name), tokens[0])
+        raise source.error(at, f"`{text}` cannot stand here: a macro is a value.")
+
+
+@lru_cache(maxsize=4096)
+def spark_tree(sql: str) -> exp.Expr:
+    """Spark SQL of ours, with `@start_ds` and its like as plain names, as a tree; copy it before you change it."""
+    source = Source("", sql, "spark")
+    tokens = tokenize(source)
+    return parsed(source, expand(source, tokens, Scope(any_name=True)))
+
+
+def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:
+    """Date macro -> Spark literal; an end is the last microsecond inside; no interval means the first day of 1970."""
+    stretch = interval or Interval(_EPOCH, _EPOCH + timedelta(days=1))
+    moments = {"start": stretch.start, "end": stretch.end - timedelta(microseconds=1), "execution": execution}
+    return {
+        f"{prefix}_{suffix}": literal
+        for prefix, moment in moments.items()
+        for suffix, literal in _literals(moment.astimezone(UTC)).items()
+    }
+
+
+def _literals(at: datetime) -> dict[str, exp.Expr]:
+    text, day = at.replace(tzinfo=None).isoformat(sep=" "), at.date().isoformat()
+    millis = (at - _EPOCH) // timedelta(milliseconds=1)
+    return {
+        "dt": exp.cast(exp.Literal.string(f"{text}+00:00"), "timestamptz"),
+        "dtntz": exp.cast(exp.Literal.string(text), "timestampntz"),
+        "date": exp.cast(exp.Literal.string(day), "date"),
+        "ds": exp.Literal.string(day),
+        "ts": exp.Literal.string(text),
+        "tstz": exp.Literal.string(f"{text}+00:00"),
+        "epoch": exp.Literal.number(millis // 1000),
+        "millis": exp.Literal.number(millis),
+        "hour": exp.Literal.number(at.hour),
+    }
+
+
+__all__ = [
+    "BUILT_IN",
+    "DATES",
+    "Scalar",
+    "Scope",
+    "check_places",
+    "dates",
+    "expand",
+    "expand_block",
+    "expander",
+    "spark_tree",
+]

@@ -1,0 +1,410 @@
+"""The walk over a file's tokens that puts in place of each macro what it stands for.
+
+A macro gets its arguments as tokens, or as trees when it asks for them, and gives back pieces: none, one, or several
+that stand with commas between them. What it gives may hold macros again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import ProjectError
+from planner.parsing.macros.evaluate import Unknowable, Value, value_of
+from planner.parsing.sql.macro_scope import DATES, Scope
+from planner.parsing.sql.token_lists import Piece, fused, in_brackets, joined, made, text_of, tokens_of, value_tokens
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, closing, did_you_mean, parsed, split
+from planner.parsing.sql.user_macros import MacroCall
+
+DEEPEST = 50  # macros inside what macros gave
+LATER = ("resolve_template", "column_type", "physical_location", "insert_seed")  # SQLMesh has them
+CALLS = 50_000  # of macros in one file
+MOST = 200_000  # tokens that one statement may grow to
+_TEMPLATE = re.compile(r"@\{(\w+)\}")
+_IN_TEXT = re.compile(r"@\{(\w+)\}|@(\w+)")
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """`x -> x + 1` or `(x, y) -> x AND y`: names in lower case, and what they stand in."""
+
+    names: tuple[str, ...]
+    body: Piece
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a macro: its arguments as they are written, by position and by name."""
+
+    name: str  # as written, without the @
+    at: Token
+    last: Token
+    arguments: tuple[Piece, ...]
+    keywords: Mapping[str, Piece]
+
+
+BuiltIn = Callable[["Expander", Call], list[Piece]]
+
+
+@dataclass
+class Expander:
+    """The expansion of one file: `names` are those that `@DEF` gave; built-in macros by name in lower case."""
+
+    source: Source
+    scope: Scope
+    built_in: Mapping[str, BuiltIn]
+    names: dict[str, Piece | Lambda] = field(default_factory=dict)
+    bound: dict[str, Piece] = field(default_factory=dict)  # what the names of the lambda at hand stand for
+    depth: int = 0
+    spent: list[int] = field(default_factory=lambda: [0])  # calls so far
+
+    def run(self, tokens: Tokens) -> Piece:
+        """The tokens with every macro replaced."""
+        given = fused(tokens)
+        out: Piece = []
+        index = 0
+        while index < len(given):
+            if self._drops_clause(given, index, out):
+                index = self._clause_end(given, index)
+                continue
+            pieces, end = self._one(given, index, out)
+            if pieces is None:
+                out.append(given[index])
+            else:
+                end = self._put(out, pieces, given, index, end)
+            if len(out) > MOST:
+                raise self.source.error(given[index], f"The macros here grow to more than {MOST} words.")
+            index = end
+        return out
+
+    def statements(self, tokens: Tokens) -> list[Piece]:
+        """What a statement stands for: a macro that is all of it may give none, or several."""
+        given = fused(tokens)
+        if given and given[0].token_type is TokenType.VAR and given[0].text.startswith("@"):
+            pieces, end = self._one(given, 0, [])
+            if pieces is not None and end == len(given):
+                return [each for each in pieces if each]
+        found = self.run(given)
+        return [found] if found else []
+
+    def _one(self, given: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
+        """What the token at `index` (and its arguments) stands for, None for itself; and where it ends."""
+        token = given[index]
+        called = index + 1 < len(given) and given[index + 1].token_type is TokenType.L_PAREN
+        if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
+            return [[made(TokenType.STRING, self.filled(token.text[2:], token, _IN_TEXT), token, token)]], index + 1
+        if token.token_type in _NAMES and "@{" in token.text:
+            quoted = token.token_type is TokenType.IDENTIFIER
+            text = self.filled(token.text, token)
+            kind = TokenType.IDENTIFIER if quoted or not re.fullmatch(r"\w+", text) else TokenType.VAR
+            parts = [made(kind, text, token, token)] if quoted or "." not in text else self.cut(text, token, token)
+            return [parts], index + 1
+        if token.token_type is TokenType.VAR and token.text.startswith("@") and len(token.text) > 1:
+            return self._call(given, index) if called else self._name(token, called), index + 1 if not called else (
+                self._close(given, index) + 1
+            )
+        value = self.bound.get(token.text.lower()) if _is_name(token) else None
+        if value is None or called or (out and out[-1].token_type is TokenType.DOT):
+            return None, index + 1
+        return [self._as_name(value, out)], index + 1
+
+    def _as_name(self, value: Piece, out: Piece) -> Piece:
+        """A lambda's value; a text that stands for an alias is a name."""
+        if out and out[-1].token_type is TokenType.ALIAS and len(value) == 1 and value[0].token_type in _TEXTUAL:
+            return [made(TokenType.VAR, value[0].text, value[0], value[0])]
+        return value
+
+    def _close(self, given: Piece, index: int) -> int:
+        end = closing(given, index + 1)
+        if end is None:
+            raise self.source.error(given[index], f"`{given[index].text}(` is never closed.")
+        return end
+
+    def _put(self, out: Piece, pieces: list[Piece], given: Piece, index: int, end: int) -> int:
+        """Put pieces at the end of `out`; where there are none, the comma, AND or WHERE beside them goes too."""
+        after = given[end] if end < len(given) else None
+        pieces = [each for each in pieces if each]
+        if pieces:
+            before = out[-1] if out else None
+            alone = [in_brackets(each, before, after) for each in pieces] if len(pieces) == 1 else pieces
+            out += joined(alone, given[index], given[end - 1])
+            return end
+        last = out[-1].token_type if out else None
+        follows = after.token_type if after else None
+        if last in (TokenType.COMMA, TokenType.AND, TokenType.OR):
+            out.pop()
+        elif follows is TokenType.COMMA or (last in _FILTERS and follows in (TokenType.AND, TokenType.OR)):
+            return end + 1
+        elif last in _FILTERS:
+            out.pop()
+        return end
+
+    # Names
+
+    def _name(self, token: Token, called: bool) -> list[Piece]:
+        key = _key(token.text[1:])
+        found = self.known(key, token)
+        if found is not None:
+            return [found]
+        if key in DATES or key in self.scope.stays or (self.scope.any_name and not called):
+            return [[made(TokenType.VAR, f"@{key}", token, token)]]
+        if key in self.built_in or key in self.scope.macros.names:
+            return self.call(Call(token.text[1:], token, token, (), {}))
+        raise self.unknown(token, token.text[1:])
+
+    def known(self, key: str, token: Token) -> Piece | None:
+        """The tokens that a name in lower case stands for; None when nobody gives it a value."""
+        if key in self.bound:
+            return self.bound[key]
+        local = self.names.get(key)
+        if isinstance(local, Lambda):
+            raise self.source.error(token, f"`@{key}` is a macro: call it with `@{key}(...)`.")
+        if local is not None:
+            return local
+        if key in self.scope.blueprint:
+            return list(self.scope.blueprint[key])
+        try:
+            return value_tokens(self.scope.variable(key), self.source.dialect, token, token)
+        except KeyError:
+            return None
+
+    def unknown(self, at: Token, name: str) -> ProjectError:
+        """The error for a name that nobody knows."""
+        if name.lower() in LATER:
+            return self.source.error(at, f"The macro `@{name}` is not supported.")
+        own = {f"@{each}" for each in (*self.scope.variables, *self.scope.blueprint, *self.names)}
+        own |= {f"@{each}" for each in self.scope.macros.names}
+        near = did_you_mean(f"@{name}", own | {f"@{each}" for each in (*DATES, *self.scope.names(), *self.built_in)}, 0)
+        if near.startswith("Did you mean"):
+            return self.source.error(at, f"There is no macro or variable `@{name}`.", near)
+        return self.source.error(at, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0))
+
+    def filled(self, text: str, at: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
+        """A text with the value of each `@{name}` in it; ProjectError for a name without a value that is known now."""
+
+        def value(match: re.Match[str]) -> str:
+            name = next(each for each in match.groups() if each)
+            found = self.known(_key(name), at)
+            if found is None and _key(name) in DATES:
+                raise self.source.error(at, f"`@{{{name}}}` is known only when the model runs, not while it is read.")
+            if found is None:
+                raise self.unknown(at, name)
+            return found[0].text if len(found) == 1 else text_of(self.source, found)
+
+        return pattern.sub(value, text)
+
+    # Calls
+
+    def _call(self, given: Piece, index: int) -> list[Piece]:
+        end = self._close(given, index)
+        arguments: list[Piece] = []
+        keywords: dict[str, Piece] = {}
+        for part in split(given[index + 2 : end]):
+            if len(part) > 2 and part[1].token_type is TokenType.COLON_EQ:
+                keywords[part[0].text.lower()] = part[2:]
+            elif keywords:
+                raise self.source.error(
+                    given[index], f"`{given[index].text}`: name this argument too, or put it first."
+                )
+            else:
+                arguments.append(part)
+        return self.call(Call(given[index].text[1:], given[index], given[end], tuple(arguments), keywords))
+
+    def call(self, call: Call) -> list[Piece]:
+        """What a call stands for; ProjectError for a macro that nobody knows, or that is called wrongly."""
+        key = call.name.lower()
+        if self.depth >= DEEPEST:
+            raise self.source.error(call.at, f"`@{call.name}` stands in macros that are {DEEPEST} deep: is it endless?")
+        self.spent[0] += 1
+        if self.spent[0] > CALLS:
+            raise self.source.error(call.at, f"The macros of this file call each other more than {CALLS} times.")
+        self.depth += 1
+        try:
+            local = self.names.get(key)
+            if isinstance(local, Lambda):
+                return [self.applied(local, call, [self.run(each) for each in call.arguments])]
+            if key in self.scope.macros.names:
+                return self._users(call)
+            if key in self.built_in:
+                return self.built_in[key](self, call)
+        finally:
+            self.depth -= 1
+        if not call.arguments and (found := self.known(key, call.at)):
+            return [found]
+        raise self.unknown(call.at, call.name)
+
+    def _users(self, call: Call) -> list[Piece]:
+        """What a macro of the project's own gives."""
+        texts = tuple(text_of(self.source, self.run(each)) for each in call.arguments)
+        keywords = tuple((key, text_of(self.source, self.run(each))) for key, each in call.keywords.items())
+        own = {**self.scope.blueprint, **self.names}
+        texts_of = {k: text_of(self.source, value) for k, value in own.items() if not isinstance(value, Lambda)}
+        variables = {**self.scope.variables, **texts_of}
+        given = self.scope.macros.call(
+            MacroCall(
+                call.name.lower(),
+                texts,
+                keywords,
+                dialect=self.source.dialect,
+                model=self.scope.model,
+                variables=variables,
+                gateway=self.scope.gateway,
+                columns=self._columns_told(texts),
+                place=self.source.place(call.at),
+            )
+        )
+        return [self.run(self.cut(text, call.at, call.last)) for text in given]
+
+    def _columns_told(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
+        """Table -> columns and types, for arguments that name a table whose columns are known."""
+        found = {}
+        for text in texts:
+            name = text.strip("'\"`").lower()
+            if re.fullmatch(r"[\w]+\.[\w]+", name) and (columns := self.scope.columns(name)):
+                found[name] = tuple(columns.items())
+        return found
+
+    def cut(self, text: str, at: Token, last: Token) -> Piece:
+        """SQL that a macro gave, as tokens; ProjectError at the macro when it cannot be cut into any."""
+        try:
+            return tokens_of(text, self.source.dialect, at, last)
+        except ValueError as error:
+            raise self.source.error(at, f"What the macro gives is not SQL: {error}") from None
+
+    def applied(self, function: Lambda, call: Call, values: list[Piece]) -> Piece:
+        """The body of a lambda with values for its names."""
+        if len(values) != len(function.names):
+            wanted = ", ".join(function.names)
+            raise self.source.error(call.at, f"`@{call.name}` gives {len(values)} values to a function of ({wanted}).")
+        self.spent[0] += 1
+        outer = self.bound
+        self.bound = {**outer, **dict(zip(function.names, values, strict=True))}
+        try:
+            return self.run(function.body)
+        finally:
+            self.bound = outer
+
+    # What macros ask for
+
+    def items(self, argument: Piece) -> list[Piece]:
+        """The items of an argument: of a list in brackets, of a macro that gives several, or the argument itself."""
+        given = fused(argument)
+        if given and given[0].text.startswith("@") and given[0].token_type is TokenType.VAR:
+            pieces, end = self._one(given, 0, [])
+            if pieces is not None and end == len(given):
+                return [each for piece in pieces for each in _listed(piece)] if len(pieces) == 1 else pieces
+        bound = self.bound.get(given[0].text.lower()) if len(given) == 1 and _is_name(given[0]) else None
+        listed = _listed(bound if bound is not None else given)
+        return [self.run(each) for each in listed]
+
+    def function(self, call: Call, argument: Piece, names: int) -> Lambda:
+        """An argument as a function of so many names, or as a macro's name; ProjectError otherwise."""
+        found = function_of(argument)
+        if found is not None and len(found.names) == names:
+            return found
+        shape = "x -> ..." if names == 1 else "(x, y) -> ..."
+        raise self.source.error(argument[0] if argument else call.at, f"`@{call.name}` needs `{shape}` here.")
+
+    def tree(self, argument: Piece, call: Call) -> exp.Expr:
+        """An argument as an expression, its macros replaced."""
+        tokens = self.run(argument)
+        if not tokens:
+            raise self.source.error(call.at, f"`@{call.name}` has an argument that stands for nothing.")
+        return parsed(self.source, tokens, f"An argument of `@{call.name}`")
+
+    def value(self, argument: Piece, call: Call) -> Value:
+        """What an argument comes to; ProjectError when that is not known while the file is read."""
+        tree = self.tree(argument, call)
+        try:
+            return value_of(tree)
+        except Unknowable as error:
+            at = argument[0] if argument else call.at
+            if any(node.name.lower()[1:] in DATES for node in tree.find_all(exp.Identifier) if "@" in node.name):
+                message = f"`@{call.name}` asks for a date, which is known only when the model runs."
+                raise self.source.error(at, message, "Compare dates in SQL, outside of macros.") from None
+            message = f"`@{call.name}` needs a value that is known while the file is read, and {error} is none."
+            raise self.source.error(at, message) from None
+
+    def pieces(self, call: Call, *given: exp.Expr | str) -> list[Piece]:
+        """Trees (or SQL in the file's dialect) as what a macro gives."""
+        texts = [each if isinstance(each, str) else each.sql(self.source.dialect, comments=False) for each in given]
+        return [self.run(self.cut(text, call.at, call.last)) for text in texts]
+
+    # Clauses
+
+    def _drops_clause(self, given: Piece, index: int, out: Piece) -> bool:
+        """At `@WHERE(...)` and its like: True when the clause goes; otherwise its word is put in place of the macro."""
+        token = given[index]
+        word = CLAUSES.get(token.text[1:].upper()) if token.text.startswith("@") else None
+        if word is None or index + 1 >= len(given) or given[index + 1].token_type is not TokenType.L_PAREN:
+            return False
+        end = self._close(given, index)
+        call = Call(token.text[1:], token, given[end], (given[index + 2 : end],), {})
+        if self.value(call.arguments[0], call):
+            given[index : end + 1] = self.cut(word, token, given[end])
+            return False
+        while word == "JOIN" and out and out[-1].text.upper() in _JOIN_WORDS:
+            out.pop()
+        return True
+
+    def _clause_end(self, given: Piece, index: int) -> int:
+        """Where the clause that begins with a macro at `index` ends."""
+        word, depth = given[index].text[1:].upper(), 0
+        for at in range(self._close(given, index) + 1, len(given)):
+            token = given[at]
+            text = token.text.upper()
+            begins = text in _CLAUSE_WORDS or text.removeprefix("@") in CLAUSES
+            joins = text in ("JOIN", *_JOIN_WORDS, "@JOIN")
+            if depth == 0 and (token.token_type in CLOSE or (text == "SELECT" if word == "WITH" else begins)):
+                return at
+            if depth == 0 and word == "JOIN" and joins:
+                return at
+            depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+        return len(given)
+
+
+CLAUSES = {
+    word.replace(" ", "_"): word for word in ("WITH", "JOIN", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
+}
+_FILTERS = (TokenType.WHERE, TokenType.HAVING, TokenType.QUALIFY)
+_TEXTUAL = (TokenType.STRING, TokenType.IDENTIFIER)
+_JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "SEMI", "ANTI", "NATURAL", "ASOF", "LATERAL")
+_CLAUSE_WORDS = ("WHERE", "GROUP BY", "HAVING", "QUALIFY", "WINDOW", "ORDER BY", "SORT BY", "DISTRIBUTE BY",
+                 "CLUSTER BY", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT", "MINUS", "FETCH")  # fmt: skip
+
+
+def function_of(argument: Piece) -> Lambda | None:
+    """`x -> ...` or `(x, y) -> ...` as a function; None for anything else."""
+    arrow = next((i for i, token in enumerate(argument) if token.token_type is TokenType.ARROW), None)
+    if arrow is None:
+        return None
+    head = argument[:arrow]
+    if len(head) > 1 and head[0].token_type is TokenType.L_PAREN and closing(head, 0) == len(head) - 1:
+        head = [token for token in head[1:-1] if token.token_type is not TokenType.COMMA]
+    elif len(head) != 1:
+        return None
+    return Lambda(tuple(token.text.lower() for token in head), list(argument[arrow + 1 :]))
+
+
+def _listed(piece: Piece) -> list[Piece]:
+    """The items between the brackets that enclose the whole piece, or the piece as the only one."""
+    start = 1 if len(piece) > 1 and piece[0].text.upper() == "ARRAY" else 0
+    opens = len(piece) > start and piece[start].token_type in (TokenType.L_BRACKET, TokenType.L_PAREN)
+    if opens and closing(piece, start) == len(piece) - 1:
+        return split(piece[start + 1 : -1])
+    return [piece]
+
+
+def _key(name: str) -> str:
+    key = name.lower()
+    return key.replace("latest_", "execution_", 1) if key.startswith("latest_") else key  # an older spelling
+
+
+def _is_name(token: Token) -> bool:
+    """True for a word that is not quoted."""
+    return token.token_type not in _TEXTUAL and token.text.replace("_", "a").isalnum() and not token.text[0].isdigit()

@@ -1,0 +1,206 @@
+"""Jinja in a model's SQL: rendered in a sandbox that sees variables and the project's macros, and nothing else.
+
+A date is a mark in the rendered text, because it is known only when the model runs; marks become `@start_ds` and such.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NoReturn
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError
+from planner.parsing.sql.macro_scope import DATES, Scope
+from planner.parsing.sql.token_lists import made, tokens_of
+from planner.parsing.sql.tokens import Source, Tokens
+from planner.parsing.sql.user_macros import Variable
+
+LONGEST = 1_000_000  # characters that a template may grow to
+LOOPS = 100_000  # numbers that its ranges may count, all together
+_MARK = re.compile(r"__mergeplan_(\w+?)__")
+_AS_TEXT = {"date": "ds", "dt": "tstz", "dtntz": "ts"}  # how a date reads between quotes
+_NUMBERS = ("epoch", "millis", "hour")
+_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "DATETIME")
+
+
+class _NotSql(Exception):
+    """What a template may not do; the text says why."""
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    raise _NotSql(f"`{self._date}` is known only when the model runs: nothing can be asked of it in Jinja.")  # type: ignore[attr-defined]
+
+
+class _Date:
+    """A date that is not known yet."""
+
+    def __init__(self, name: str) -> None:
+        self._date = name
+
+    def __str__(self) -> str:
+        return f"__mergeplan_{self._date}__"
+
+    __hash__ = object.__hash__
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __truediv__ = __mod__ = __neg__ = _refuse
+    __int__ = __float__ = __getitem__ = __call__ = __getattr__ = __format__ = _refuse
+
+
+@dataclass(frozen=True)
+class Template:
+    """A piece of Jinja: its text, the file, and the line on which it begins."""
+
+    text: str
+    path: str
+    line: int
+
+    def error(self, message: str, line: int = 1) -> ProjectError:
+        """An error at a line of the text."""
+        return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
+
+
+def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Scope) -> str:
+    """The template's text; `macros` are the files of the project's macros, (path, text). ProjectError at its line."""
+    from jinja2 import TemplateError
+
+    environment = _environment()
+    context = _context(scope)
+    own: dict[str, Any] = {}
+    at = template
+    try:
+        for path, text in macros:
+            at = Template(text, path, 1)
+            module = environment.from_string(text, globals=own | context).make_module()
+            own |= {name: each for name, each in vars(module).items() if not name.startswith("_")}
+        at = template
+        out: list[str] = []
+        for piece in environment.from_string(template.text, globals=own | context).generate():
+            out.append(piece)
+            if sum(map(len, out[-1:])) > LONGEST or len(out) > LONGEST:
+                raise _NotSql(f"the text grows to more than {LONGEST} characters.")
+        text = "".join(out)
+        if len(text) > LONGEST:
+            raise _NotSql(f"the text grows to more than {LONGEST} characters.")
+        return text
+    except TemplateError as error:
+        raise at.error(_sentence(error), getattr(error, "lineno", None) or _line(error)) from None
+    except _NotSql as error:
+        raise at.error(str(error), _line(error)) from None
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        raise at.error(_sentence(error), _line(error)) from None
+
+
+def dated(tokens: Tokens, source: Source) -> list[Token]:
+    """The tokens of rendered SQL with every mark as the name of its date; ProjectError for one inside of a name."""
+    out: list[Token] = []
+    for token in tokens:
+        marks = _MARK.findall(token.text)
+        if not marks:
+            out.append(token)
+        elif token.token_type is TokenType.STRING:
+            sql = _text_with_dates(token.text)
+            if out and out[-1].text.upper() in _TYPES:
+                sql = f"CAST({sql} AS {out.pop().text})"
+            out += tokens_of(sql, source.dialect, token, token)
+        elif _MARK.fullmatch(token.text):
+            out.append(made(TokenType.VAR, f"@{marks[0]}", token, token))
+        else:
+            raise source.error(token, f"Jinja: `{{{{ {marks[0]} }}}}` is known only when the model runs, and cannot be "
+                                      "part of a name.")  # fmt: skip
+    return out
+
+
+def _text_with_dates(text: str) -> str:
+    """A text in quotes with dates in it, as SQL."""
+    parts = []
+    for index, part in enumerate(_MARK.split(text)):
+        if index % 2 == 0:
+            parts += ["'" + part.replace("\\", "\\\\").replace("'", "''") + "'"] if part else []
+            continue
+        prefix, suffix = part.split("_")
+        name = f"@{prefix}_{_AS_TEXT.get(suffix, suffix)}"
+        parts.append(f"CAST({name} AS STRING)" if suffix in _NUMBERS else name)
+    return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
+
+
+def _context(scope: Scope) -> dict[str, object]:
+    """What a template sees."""
+
+    def var(name: str, default: Variable = None) -> Variable:
+        return scope.variables.get(name.lower(), default)
+
+    def blueprint_var(name: str, default: Variable = None) -> Variable:
+        found = scope.blueprint.get(name.lower())
+        return default if found is None else found[0].text if len(found) == 1 else " ".join(t.text for t in found)
+
+    dates = {name: _Date(name) for name in DATES}
+    dates |= {name.replace("execution_", "latest_"): each for name, each in dates.items() if "execution" in name}
+    facts = {"gateway": scope.gateway, "runtime_stage": scope.stage, "model_kind_name": scope.kind}
+    return {
+        **dates,
+        **facts,
+        "var": var,
+        "blueprint_var": blueprint_var,
+        "range": _counting(),
+        "this_model": "@this_model",
+    }
+
+
+def _counting() -> Callable[..., range]:
+    """Python's range, within the limit."""
+    left = LOOPS
+
+    def counted(*bounds: int) -> range:
+        nonlocal left
+        found = range(*bounds)
+        left -= len(found)
+        if left < 0:
+            raise _NotSql(f"its ranges count more than {LOOPS} numbers.")
+        return found
+
+    return counted
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Environment(ImmutableSandboxedEnvironment):
+        """No files, no Python, no numbers or texts without end."""
+
+        intercepted_binops = frozenset({"*", "**", "%", "+"})
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            if any(isinstance(each, _Date) for each in (left, right)):
+                _refuse(left if isinstance(left, _Date) else right)
+            sized = [len(each) for each in (left, right) if isinstance(each, str | list | tuple)]
+            counts = [abs(each) for each in (left, right) if isinstance(each, int)]
+            grown = sum(sized) * max([1, *counts]) if operator == "*" else sum(sized)
+            if grown > LONGEST or (operator == "**" and max([0, *counts]) > LOOPS):
+                raise _NotSql(f"`{operator}` makes more than {LONGEST} characters.")
+            return super().call_binop(context, operator, left, right)
+
+    environment = Environment(undefined=StrictUndefined, autoescape=False)
+    for name in ("lipsum", "cycler", "joiner"):
+        environment.globals.pop(name)
+    return environment
+
+
+def _sentence(error: Exception) -> str:
+    text = str(getattr(error, "message", None) or error).strip()
+    return f"{text.rstrip('.')}."
+
+
+def _line(error: BaseException) -> int:
+    """The last line of a template that the error came through."""
+    trace, line = error.__traceback__, 1
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<template>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -1,0 +1,125 @@
+"""Macros that look at a table: its columns, and queries over it."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.parsing.macros.expander import BuiltIn, Call, Expander
+from planner.parsing.macros.signature import bound, flag, text
+from planner.parsing.sql.macro_scope import ColumnTypes
+from planner.parsing.sql.token_lists import Piece, text_of
+from planner.parsing.sql.tokens import parsed
+
+_STAR = ("relation", "alias", "exclude", "prefix", "suffix", "quote_identifiers", "except")
+
+
+def star(room: Expander, call: Call) -> list[Piece]:
+    """`@STAR(relation, alias, exclude := [a], prefix := 'x_', suffix := '_y')`: the columns of a table, one by one."""
+    call = Call(call.name, call.at, call.last, call.arguments,
+                {("except" if key == "except_" else key): each for key, each in call.keywords.items()})  # fmt: skip
+    found = bound(room, call, _STAR, 1)
+    relation = _relation(room, call, found["relation"])
+    alias = room.run(found["alias"]) if "alias" in found else []
+    table = alias[0].text if alias else relation.name
+    left_out = {
+        each[-1].text.lower() for key in ("exclude", "except") if key in found for each in room.items(found[key])
+    }
+    prefix, suffix = text(room, call, found, "prefix", ""), text(room, call, found, "suffix", "")
+    quoted = flag(room, call, found, "quote_identifiers", True)
+    columns = {name: told for name, told in _columns(room, call, relation).items() if name not in left_out}
+    outputs = []
+    for name, told in columns.items():
+        column = exp.column(name, table=table, quoted=quoted)
+        value = exp.cast(column, told, dialect="spark") if all(columns.values()) else column
+        outputs.append(exp.alias_(value, f"{prefix}{name}{suffix}", quoted=quoted))
+    return room.pieces(call, *outputs)
+
+
+def union(room: Expander, call: Call) -> list[Piece]:
+    """`@UNION('distinct', a, b)`: the columns that all tables have, of one name and type, from each of them."""
+    given = list(call.arguments)
+    whole = True
+    if given and _is_condition(room, call, given[0]):
+        whole = bool(room.value(given.pop(0), call))
+    kind = "ALL"
+    if given and (tokens := room.run(given[0])) and len(tokens) == 1 and tokens[0].token_type.name == "STRING":
+        kind = tokens[0].text.upper()
+        given.pop(0)
+    if kind not in ("ALL", "DISTINCT"):
+        raise room.source.error(call.at, f"`@{call.name}` is of 'all' or of 'distinct' rows, not '{kind.lower()}'.")
+    if not given or call.keywords:
+        raise room.source.error(call.at, f"`@{call.name}` takes tables: `@{call.name}('all', a.b, c.d)`.")
+    tables = [_relation(room, call, item) for each in given for item in room.items(each)]
+    told = [_columns(room, call, table) for table in tables]
+    shared = {name: kind for name, kind in told[0].items() if all(each.get(name) == kind for each in told[1:])}
+    if not shared:
+        raise room.source.error(call.at, f"The tables of `@{call.name}` have no column of one name and type in common.")
+    outputs = [
+        exp.alias_(exp.cast(exp.column(name), kind, dialect="spark"), name) if kind else exp.column(name)
+        for name, kind in shared.items()
+    ]
+    queries = [exp.select(*(each.copy() for each in outputs)).from_(table) for table in tables[: None if whole else 1]]
+    sql = room.source.dialect
+    word = " UNION ALL " if kind == "ALL" else " UNION DISTINCT " if sql == "bigquery" else " UNION "
+    return room.pieces(call, word.join(query.sql(sql) for query in queries))
+
+
+def _is_condition(room: Expander, call: Call, argument: Piece) -> bool:
+    """True for an argument that is a condition and no table or text."""
+    tree = room.tree(argument, call)
+    return isinstance(tree, (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren))
+
+
+def deduplicate(room: Expander, call: Call) -> list[Piece]:
+    """`@DEDUPLICATE(relation, [a, b], ['c DESC'])`: of each group of rows the first in that order."""
+    found = bound(room, call, ("relation", "partition_by", "order_by"), 3)
+    relation, sql = _relation(room, call, found["relation"]), room.source.dialect
+    keys = [room.tree(each, call).sql(sql) for each in room.items(found["partition_by"])]
+    orders = []
+    for each in room.items(found["order_by"]):
+        if len(each) != 1 or each[0].token_type.name != "STRING":
+            raise room.source.error(call.at, f"`order_by` of `@{call.name}` is a list of texts: `['a DESC']`.")
+        orders.append(each[0].text)
+    if not orders:
+        raise room.source.error(call.at, f"`@{call.name}` needs an order: `['a DESC']`.")
+    over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(orders)}" if keys else f"ORDER BY {', '.join(orders)}"
+    columns = room.scope.columns(_key(relation)) if relation.db else None
+    quoted = [exp.to_identifier(name, quoted=True).sql(sql) for name in columns or ()]
+    numbered = f"SELECT *, ROW_NUMBER() OVER ({over}) AS _nth FROM {relation.sql(sql)}"
+    shown = ", ".join(quoted) if quoted else "* EXCEPT (_nth)"
+    spelled = sql in ("spark", "databricks", "bigquery", "") or bool(quoted)
+    if not spelled:
+        return room.pieces(call, f"SELECT * FROM {relation.sql(sql)} QUALIFY ROW_NUMBER() OVER ({over}) = 1")
+    return room.pieces(call, f"SELECT {shown} FROM ({numbered}) AS _numbered WHERE _nth = 1")
+
+
+def _relation(room: Expander, call: Call, argument: Piece) -> exp.Table:
+    """An argument as a table's name."""
+    tokens = room.run(argument)
+    name = text_of(room.source, tokens)
+    if len(tokens) == 1 and tokens[0].token_type.name == "STRING":
+        tokens = room.cut(tokens[0].text, call.at, call.last)
+    tree = parsed(room.source, tokens, f"The table of `@{call.name}`") if tokens else None
+    if not isinstance(tree, (exp.Column, exp.Dot)):
+        raise room.source.error(call.at, f"`{name}` is no table for `@{call.name}`.")
+    parts = [part.copy() for part in tree.parts]
+    return exp.Table(
+        this=parts[-1], db=parts[-2] if len(parts) > 1 else None, catalog=parts[-3] if len(parts) > 2 else None
+    )
+
+
+def _key(relation: exp.Table) -> str:
+    return f"{relation.db}.{relation.name}".lower()
+
+
+def _columns(room: Expander, call: Call, relation: exp.Table) -> ColumnTypes:
+    """The columns of a table; ProjectError when they are not known."""
+    found = room.scope.columns(_key(relation)) if relation.db else None
+    if found:
+        return found
+    name = _key(relation) if relation.db else relation.name
+    hint = "Declare it in external_models.yaml, or give its model `columns`." if relation.db else "Name schema.table."
+    raise room.source.error(call.at, f"`@{call.name}` needs the columns of `{name}`, which are not known.", hint)
+
+
+RELATIONS: dict[str, BuiltIn] = {"star": star, "union": union, "deduplicate": deduplicate}

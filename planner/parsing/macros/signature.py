@@ -1,0 +1,61 @@
+"""The arguments of a built-in macro, bound to the names of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from planner.parsing.macros.expander import Call, Expander
+from planner.parsing.sql.token_lists import Piece
+from planner.parsing.sql.tokens import did_you_mean
+
+
+def counted(room: Expander, call: Call, least: int, most: int, form: str) -> None:
+    """ProjectError unless the call has as many arguments as it takes, and none by name."""
+    if call.keywords or not least <= len(call.arguments) <= most:
+        raise room.source.error(call.at, f"`@{call.name}` is called as `{form}`.")
+
+
+def bound(room: Expander, call: Call, names: Sequence[str], needed: int) -> dict[str, Piece]:
+    """Parameter -> argument; ProjectError for an unknown name, too many, or a missing one of the first `needed`."""
+    form = f"@{call.name}({', '.join(names)})"
+    if len(call.arguments) > len(names):
+        raise room.source.error(call.at, f"`@{call.name}` takes at most {len(names)} arguments: `{form}`.")
+    found = dict(zip(names, call.arguments, strict=False))
+    for key, value in call.keywords.items():
+        if key not in names:
+            raise room.source.error(call.at, f"`@{call.name}` has no argument `{key}`.", did_you_mean(key, names))
+        if key in found:
+            raise room.source.error(call.at, f"`@{call.name}` is given `{key}` twice.")
+        found[key] = value
+    for name in names[:needed]:
+        if name not in found:
+            raise room.source.error(call.at, f"`@{call.name}` lacks its argument `{name}`: `{form}`.")
+    return found
+
+
+def arguments_of(room: Expander, call: Call, *names: str) -> list[exp.Expr]:
+    """The arguments as trees, all of them needed."""
+    found = bound(room, call, names, len(names))
+    return [room.tree(found[name], call) for name in names]
+
+
+def text(room: Expander, call: Call, found: dict[str, Piece], name: str, default: str) -> str:
+    """A text argument; ProjectError for anything else."""
+    if name not in found:
+        return default
+    tree = room.tree(found[name], call)
+    if isinstance(tree, exp.Literal) and tree.is_string:
+        return str(tree.this)
+    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` is a text in quotes.")
+
+
+def flag(room: Expander, call: Call, found: dict[str, Piece], name: str, default: bool) -> bool:
+    """A true or false argument; ProjectError for anything else."""
+    if name not in found:
+        return default
+    value = room.value(found[name], call)
+    if isinstance(value, bool):
+        return value
+    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` is true or false.")

@@ -1,0 +1,233 @@
+"""Physical names and dates put into the text of a query by position; every other word stays as it stands."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.names import CATALOG, name_tables
+from planner.parsing.sql.spark_text import spark_text
+from planner.parsing.sql.tokens import Source, closing, tokenize
+
+THIS = "@this_model"
+# what Spark does not take as the bare alias of a table
+_FROM_WORDS = frozenset(
+    """anti cross except exists full inner intersect join lateral left minus natural on right semi union
+    using""".split()
+)
+
+
+@dataclass(frozen=True, order=True)
+class Splice:
+    """What stands in place of the text from `start` up to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Unplaced(Exception):
+    """A name of which the parser does not say where it stands."""
+
+
+def is_placed(tree: exp.Expr) -> bool:
+    """True when the parser says of each table and each `@name` where it stands."""
+    try:
+        list(_places(tree))
+    except Unplaced:
+        return False
+    return True
+
+
+def reads_as(text: str, sql: str, temporary: frozenset[str]) -> bool:
+    """True when the text is read as the query `sql`."""
+    tree, source = spark_tree(text).copy(), Source("", text, "spark")
+    name_tables(tree, source, tokenize(source), temporary)
+    return spark_text(tree) == sql
+
+
+def spliced(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr], this: str = "") -> str:
+    """The text over these tables, each a name or a query in brackets, with each `@name` that has a value replaced, and
+    `@this_model` by `this`, a query in brackets.
+
+    A table that is replaced keeps its short name as its alias, so that `schema.table.column` goes on to name a column.
+    """
+    return applied(text, [*splices(text, tables, values), *(_itself(text, this) if this else ())])
+
+
+def applied(text: str, changes: list[Splice]) -> str:
+    """The text with these changes, which do not overlap."""
+    out, last = "", 0
+    for each in sorted(changes):
+        out, last = out + text[last : each.start] + each.text, each.end
+    return out + text[last:]
+
+
+def origin(changes: list[Splice], offset: int) -> int:
+    """Where in the text stood what stands at an offset of the text with the changes applied."""
+    moved = 0
+    for each in sorted(changes):
+        begins = each.start + moved
+        if offset < begins:
+            break
+        if offset < begins + len(each.text):
+            return each.start
+        moved += len(each.text) - (each.end - each.start)
+    return offset - moved
+
+
+def splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> list[Splice]:
+    """The changes that put physical names and values into a text."""
+    tree = spark_tree(text)
+    aliases = aliases_of(tree, tables)
+    found = [*_tables(text, tree, tables, aliases), *_columns(tree, aliases), *_values(tree, values)]
+    return [*found, *_hints(text, aliases)]
+
+
+def short_alias(name: str) -> exp.Identifier:
+    """A table's short name as its alias; in backticks where Spark would read it as the next part of FROM."""
+    return exp.to_identifier(name, quoted=True if name.lower() in _FROM_WORDS else None)
+
+
+Aliases = Mapping[int, Mapping[str, str]]  # id of a SELECT -> name of a table that it reads -> the alias it gets
+
+
+def key_of(table: exp.Table) -> str:
+    """`schema.table` in lower case, as a query names it; '' for a CTE, a table function or a name in a hint."""
+    if not table.db or not isinstance(table.this, exp.Identifier):
+        return ""
+    if _in_hint(table):
+        return ""
+    return f"{table.db}.{table.name}".lower() if table.catalog.lower() in ("", CATALOG) else ""
+
+
+def _in_hint(table: exp.Table) -> bool:
+    """True for what BROADCAST and its like name: an alias."""
+    return isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint)
+
+
+def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str, str]]:
+    """The aliases of the replaced tables that have none: two tables of one FROM may have the same short name."""
+    found = [(each, key_of(each), each.find_ancestor(exp.Select)) for each in tree.find_all(exp.Table)]
+    bare = [each for each in found if not each[0].alias and not _in_hint(each[0])]
+    short = Counter((id(select), table.name.lower()) for table, _, select in bare)
+    aliases: dict[int, dict[str, str]] = {}
+    for table, key, select in bare:
+        if tables.get(key, key) != key:
+            several = short[id(select), table.name.lower()] > 1
+            aliases.setdefault(id(select), {})[key] = (f"{table.db}__{table.name}" if several else table.name).lower()
+    return aliases
+
+
+def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
+    """The alias that stands for the first parts of `schema.table.column`, by the nearest SELECT that reads that table
+    without one; and how many parts it stands for."""
+    parts = [part.name.lower() for part in column.parts]
+    for key, dropped in ((".".join(parts[0:2]), 2), (".".join(parts[1:3]), 3)):
+        select = column.find_ancestor(exp.Select) if len(parts) > dropped else None
+        while select is not None:
+            if key in aliases.get(id(select), {}):
+                return aliases[id(select)][key], dropped
+            select = select.find_ancestor(exp.Select)
+    return None
+
+
+def _places(tree: exp.Expr) -> Iterator[tuple[int, int]]:
+    for table in tree.find_all(exp.Table):
+        if key_of(table):
+            yield _span(table.parts)
+    for name in tree.find_all(exp.Identifier):
+        if name.name.startswith("@") and not name.quoted:
+            yield _span([name])
+
+
+def _span(parts: list[exp.Expr]) -> tuple[int, int]:
+    try:
+        return parts[0].meta["start"], parts[-1].meta["end"] + 1
+    except KeyError:
+        raise Unplaced from None
+
+
+def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Aliases) -> Iterator[Splice]:
+    tokens: list[Token] = []
+    for table in tree.find_all(exp.Table):
+        key = key_of(table)
+        if tables.get(key, key) == key:
+            continue
+        start, end = _span(table.parts)
+        physical = tables[key] if tables[key].startswith("(") else _physical(tables[key])
+        if table.alias:
+            yield Splice(start, end, physical)
+            continue
+        alias = f" AS {short_alias(aliases[id(table.find_ancestor(exp.Select))][key]).sql('spark')}"
+        tokens = tokens or tokenize(Source("", text, "spark"))
+        yield from _aliased(tokens, (start, end), physical, alias)
+
+
+def _itself(text: str, this: str) -> Iterator[Splice]:
+    """`@this_model` as a table, and before the name of a column."""
+    tree, tokens = spark_tree(text), tokenize(Source("", text, "spark"))
+    for table in tree.find_all(exp.Table):
+        if table.name == THIS:
+            yield from _aliased(tokens, _span(table.parts), this, "" if table.alias else " AS this_model")
+    for column in tree.find_all(exp.Column):
+        if column.table == THIS:
+            yield Splice(*_span(column.parts[:1]), "this_model")
+
+
+def _aliased(tokens: list[Token], at: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
+    start, end = at
+    behind = _behind_sample(tokens, end) if alias else end
+    if behind == end:
+        yield Splice(start, end, query + alias)
+    else:
+        yield Splice(start, end, query)
+        yield Splice(behind, behind, alias)
+
+
+def _physical(name: str) -> str:
+    return ".".join(exp.to_identifier(part).sql("spark") for part in name.split("."))
+
+
+def _behind_sample(tokens: list[Token], end: int) -> int:
+    """Where TABLESAMPLE behind a table's name ends: its alias stands behind that."""
+    index = next((n for n, token in enumerate(tokens) if token.start >= end), len(tokens))
+    if index == len(tokens) or tokens[index].token_type is not TokenType.TABLE_SAMPLE:
+        return end
+    last = closing(tokens, index + 1)
+    if last is not None and last + 1 < len(tokens) and tokens[last + 1].text.upper() == "REPEATABLE":
+        last = closing(tokens, last + 2)
+    return end if last is None else tokens[last].end + 1
+
+
+def _columns(tree: exp.Expr, aliases: Aliases) -> Iterator[Splice]:
+    for column in tree.find_all(exp.Column) if aliases else ():
+        if found := alias_of(column, aliases):
+            alias, dropped = found
+            start, end = _span(column.parts[:dropped])
+            yield Splice(start, end, short_alias(alias).sql("spark"))
+
+
+def _values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
+    for name in tree.find_all(exp.Identifier):
+        value = values.get(name.name[1:]) if name.name.startswith("@") and not name.quoted else None
+        if value is not None:
+            sql = spark_text(value)
+            alone = isinstance(value, (exp.Literal, exp.Cast)) and not sql.startswith("-")
+            yield Splice(*_span([name]), sql if alone else f"({sql})")
+
+
+def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
+    """`BROADCAST(schema.table)` names the table by its alias, or Spark would not find it."""
+    known = {key: alias for each in aliases.values() for key, alias in each.items()}
+    for hint in tokenize(Source("", text, "spark")) if known and "/*+" in text else ():
+        if hint.token_type is TokenType.HINT:
+            for name in re.finditer(r"\w+\.\w+", text[hint.start : hint.end + 1]):
+                if alias := known.get(name[0].lower()):
+                    yield Splice(hint.start + name.start(), hint.start + name.end(), alias)

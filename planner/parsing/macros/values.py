@@ -1,0 +1,164 @@
+"""Macros that stand for a value, or for several columns of values."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from sqlglot import exp
+
+from planner.parsing.macros.expander import BuiltIn, Call, Expander
+from planner.parsing.macros.signature import arguments_of, bound, flag, text
+from planner.parsing.sql.token_lists import Piece
+
+NULL_KEY = "_sqlmesh_surrogate_key_null_"  # a key that was made before must come out the same
+_LENGTHS = {"SHA224": 224, "SHA256": 256, "SHA384": 384, "SHA512": 512}
+_PARTS = ("day", "week", "month", "quarter", "year")
+_PIVOT = (
+    "column",
+    "values",
+    "alias",
+    "agg",
+    "cmp",
+    "prefix",
+    "suffix",
+    "then_value",
+    "else_value",
+    "quote",
+    "distinct",
+)
+_RATES = {"mi": "1.0", "km": "1.60934"}
+
+
+def _several(room: Expander, call: Call) -> list[exp.Expr]:
+    if not call.arguments or call.keywords.keys() - {"hash_function"}:
+        raise room.source.error(call.at, f"`@{call.name}` takes one or more values.")
+    return [room.tree(item, call) for argument in call.arguments for item in _given(room, argument)]
+
+
+def _given(room: Expander, argument: Piece) -> list[Piece]:
+    """A macro may give several values; brackets are the value's own."""
+    return room.items(argument) if argument and argument[0].text.startswith("@") else [argument]
+
+
+def surrogate_key(room: Expander, call: Call) -> list[Piece]:
+    """`@GENERATE_SURROGATE_KEY(a, b, hash_function := 'SHA256')`: one text for all values, NULL among them."""
+    fields: list[exp.Expr] = []
+    for value in _several(room, call):
+        fields += [exp.Literal.string("|")] if fields else []
+        fields.append(exp.func("COALESCE", exp.cast(value, "text"), exp.Literal.string(NULL_KEY)))
+    whole = exp.Concat(expressions=fields, safe=False, coalesce=False)
+    name = text(room, call, dict(call.keywords), "hash_function", "MD5").upper()
+    if name == "MD5":
+        return room.pieces(call, exp.MD5(this=whole))
+    if name in ("SHA", "SHA1"):
+        return room.pieces(call, exp.SHA(this=whole))
+    if name in _LENGTHS:
+        return room.pieces(call, exp.SHA2(this=whole, length=exp.Literal.number(_LENGTHS[name])))
+    known = ", ".join(("MD5", "SHA1", *_LENGTHS))
+    raise room.source.error(call.at, f"`hash_function := '{name}'` is not supported.", f"Known: {known}.")
+
+
+def safe_add(room: Expander, call: Call) -> list[Piece]:
+    """`@SAFE_ADD(a, b)`: the sum with 0 for NULL; NULL when all are NULL."""
+    return _safe(room, call, exp.Add)
+
+
+def safe_sub(room: Expander, call: Call) -> list[Piece]:
+    """`@SAFE_SUB(a, b)`: the difference with 0 for NULL; NULL when all are NULL."""
+    return _safe(room, call, exp.Sub)
+
+
+def _safe(room: Expander, call: Call, kind: type[exp.Binary]) -> list[Piece]:
+    given = [each.unnest() if isinstance(each, exp.Paren) else each for each in _several(room, call)]
+    nothing = exp.and_(*(exp.Is(this=exp.paren(each) if isinstance(each, exp.Binary) else each.copy(),
+                                expression=exp.null()) for each in given))  # fmt: skip
+    zeros = [exp.func("COALESCE", each, exp.Literal.number(0)) for each in given]
+    whole: exp.Expr = zeros[0]
+    for each in zeros[1:]:
+        whole = kind(this=whole, expression=each)
+    return room.pieces(call, exp.Case().when(nothing, exp.null()).else_(whole))
+
+
+def safe_div(room: Expander, call: Call) -> list[Piece]:
+    """`@SAFE_DIV(a, b)`: NULL when b is 0."""
+    above, below = arguments_of(room, call, "numerator", "denominator")
+    above = exp.paren(above) if isinstance(above, exp.Binary) else above
+    divided = exp.func("NULLIF", below, exp.Literal.number(0))
+    dialect = room.source.dialect
+    return room.pieces(call, f"{above.sql(dialect)} / {divided.sql(dialect)}")
+
+
+def haversine(room: Expander, call: Call) -> list[Piece]:
+    """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: how far apart two points are, in miles or 'km'."""
+    found = bound(room, call, ("lat1", "lon1", "lat2", "lon2", "unit"), 4)
+    lat1, lon1, lat2, lon2 = (_term(room, room.tree(found[name], call)) for name in ("lat1", "lon1", "lat2", "lon2"))
+    unit = text(room, call, found, "unit", "mi")
+    if unit not in _RATES:
+        raise room.source.error(call.at, f"`unit` of `@{call.name}` is 'mi' or 'km', not '{unit}'.")
+    sql = (
+        f"7922 * ASIN(SQRT((POWER(SIN(RADIANS(({lat2} - {lat1}) / 2)), 2)) + (COS(RADIANS({lat1})) * "
+        f"COS(RADIANS({lat2})) * POWER(SIN(RADIANS(({lon2} - {lon1}) / 2)), 2)))) * {_RATES[unit]}"
+    )
+    return room.pieces(call, sql)
+
+
+def _term(room: Expander, tree: exp.Expr) -> str:
+    return str((exp.paren(tree) if isinstance(tree, exp.Binary) else tree).sql(room.source.dialect))
+
+
+def pivot(room: Expander, call: Call) -> list[Piece]:
+    """`@PIVOT(status, ['a', 'b'])`: a column for each value, by default how many rows have it."""
+    found = bound(room, call, _PIVOT, 2)
+    sql = room.source.dialect
+    column = _term(room, room.tree(found["column"], call))
+    agg, cmp = text(room, call, found, "agg", "SUM"), text(room, call, found, "cmp", "=")
+    prefix, suffix = text(room, call, found, "prefix", ""), text(room, call, found, "suffix", "")
+    then, otherwise = (
+        room.tree(found[key], call).sql(sql) if key in found else default
+        for key, default in (("then_value", "1"), ("else_value", "0"))
+    )
+    distinct = "DISTINCT " if flag(room, call, found, "distinct", False) else ""
+    quote, named = flag(room, call, found, "quote", True), flag(room, call, found, "alias", True)
+    out = []
+    for value in (room.tree(item, call) for item in room.items(found["values"])):
+        case = f"{agg}({distinct}CASE WHEN {column} {cmp} {value.sql(sql)} THEN {then} ELSE {otherwise} END)"
+        name = exp.to_identifier(f"{prefix}{value.sql()}{suffix}", quoted=quote).sql(sql)
+        out.append(f"{case} AS {name}" if named else case)
+    return room.pieces(call, *out)
+
+
+def date_spine(room: Expander, call: Call) -> list[Piece]:
+    """`@DATE_SPINE('day', '2024-01-01', '2024-01-31')`: a query with a row for each day, in the column `date_day`."""
+    part, start, end = arguments_of(room, call, "datepart", "start_date", "end_date")
+    word = part.name.lower()
+    if word not in _PARTS:
+        raise room.source.error(call.at, f"`{word}` is no part of a date for `@{call.name}`: {', '.join(_PARTS)}.")
+    for each in (start, end):
+        if each.is_string and not _is_day(each.name):
+            raise room.source.error(call.at, f"`@{call.name}` takes dates as 'YYYY-MM-DD', not '{each.name}'.")
+    if start.is_string and end.is_string and start.name > end.name:
+        raise room.source.error(call.at, f"`@{call.name}` starts at '{start.name}', after its end '{end.name}'.")
+    first, last = (exp.cast(each, "date") for each in (start, end))
+    step = exp.Interval(this=exp.Literal.string("3" if word == "quarter" else "1"),
+                        unit=exp.var("month" if word == "quarter" else word))  # fmt: skip
+    dates = exp.GenerateDateArray(start=first, end=last, step=step)
+    listed = exp.alias_(exp.Unnest(expressions=[dates]), "_exploded", table=[f"date_{word}"])
+    return room.pieces(call, exp.select(f"date_{word}").from_(listed))
+
+
+def _is_day(given: str) -> bool:
+    try:
+        return bool(date.fromisoformat(given)) and len(given) == 10
+    except ValueError:
+        return False
+
+
+VALUES: dict[str, BuiltIn] = {
+    "generate_surrogate_key": surrogate_key,
+    "safe_add": safe_add,
+    "safe_sub": safe_sub,
+    "safe_div": safe_div,
+    "haversine_distance": haversine,
+    "pivot": pivot,
+    "date_spine": date_spine,
+}

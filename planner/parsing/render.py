@@ -1,0 +1,220 @@
+"""From a model's query to the Spark SQL that runs: physical tables for names, embedded queries inlined, dates known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from sqlglot import exp
+
+from planner.errors import Place
+from planner.intervals import Interval
+from planner.model.model import Column, Model, Statement
+from planner.parsing.macros.expand import dates, spark_tree
+from planner.parsing.macros.splicing import alias_of, aliases_of, applied, key_of, origin, short_alias, spliced, splices
+from planner.parsing.sql.names import table_key
+from planner.parsing.sql.spark_text import spark_text
+
+_NAMES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|@(\w+)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CARRIED = ("joins", "laterals", "pivots", "sample")
+
+
+def render(
+    model: Model,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    interval: Interval | None,
+    execution: datetime,
+) -> str:
+    """The model's query in Spark SQL over physical tables, for one interval.
+
+    `tables` maps a name to its table, or to a whole query in brackets; a name it lacks stays as it is. Without an
+    interval the dates are those of 1970-01-01, for dry runs.
+    """
+    return query_of(model, tables, embedded, dates(interval, execution))
+
+
+def query_of(
+    model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+) -> str:
+    """The model's query as it runs: its own text, or, of what is no SQL of Spark's as it stands, what is made of its
+    tree. Each `@name` is what `values` says."""
+    if not model.text:
+        return spark_text(rendered(model.sql, tables, embedded, values))
+    return text_over(model.text, tables, embedded, values)
+
+
+def text_over(
+    text: str,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    values: Mapping[str, exp.Expr],
+    this: str = "",
+) -> str:
+    """A text as it runs; `this` is the query in brackets that `@this_model` stands for."""
+    return spliced(text, _given(text, tables, embedded, values), values, this)
+
+
+def written_at(
+    model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], line: int, column: int
+) -> Place | None:
+    """Where in the model's file stands what Spark found at a line and a column of `render` without an interval; None
+    when that is not known."""
+    if not model.text or not line:
+        return None
+    values = dates(None, _EPOCH)
+    changes = splices(model.text, _given(model.text, tables, embedded, values), values)
+    lines = applied(model.text, changes).split("\n")
+    at = origin(changes, sum(len(each) + 1 for each in lines[: line - 1]) + max(column - 1, 0))
+    before = model.text[:at]
+    return Place(model.path, model.text_line + before.count("\n"), _column(model, before) if column else 0)
+
+
+def _column(model: Model, before: str) -> int:
+    """The column at which the text goes on after this; 0 where the file's line reads otherwise, because of a macro."""
+    line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
+    text, file = model.text.split("\n")[line], model.source.split("\n")
+    there = file[model.text_line - 1 + line] if model.text_line + line <= len(file) else ""
+    word = re.match(r"\w+|.", text[column:])
+    return column + 1 if word and there.startswith(word[0], column) else 0
+
+
+def _given(
+    text: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+) -> Mapping[str, str]:
+    """The tables, and each embedded model that a text reads as its own text in brackets."""
+    read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded.keys() - tables.keys()
+    return {**tables, **{name: f"({query_of(embedded[name], tables, embedded, values)})" for name in read}}
+
+
+def no_rows(columns: Iterable[Column]) -> str:
+    """A query that returns these columns and no row."""
+    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
+    return f"SELECT {nulls} WHERE FALSE"
+
+
+def rendered(
+    sql: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+) -> exp.Expr:
+    """A query of ours as a tree: tables replaced, and each `@name` that `values` knows replaced by its expression."""
+    tree = spark_tree(sql).copy()
+    _replace_tables(tree, tables, embedded)
+    return fill(tree, values)
+
+
+def beside(
+    statements: Iterable[Statement],
+    stage: str,
+    this: str,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    interval: Interval | None,
+    execution: datetime,
+) -> tuple[str, ...]:
+    """The statements of a stage in Spark SQL; `this` is the table (or view) that `@this_model` stands for."""
+    values = dates(interval, execution)
+    known = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
+
+    def text(match: re.Match[str]) -> str:
+        return known.get(match[1].lower(), match[0]) if match[1] else match[0]
+
+    def query(each: Statement) -> str:
+        if not each.text:
+            return spark_text(rendered(each.query, tables, embedded, values))
+        return text_over(each.text, tables, embedded, values)
+
+    return tuple(
+        _NAMES.sub(text, each.head) + (f" {query(each)}" if each.query else "")
+        for each in statements
+        if stage in each.stages
+    )
+
+
+def with_views_inlined(
+    tree: exp.Expr,
+    model: Model,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    values: Mapping[str, exp.Expr],
+) -> exp.Expr:
+    """A query of the model with the temporary views of its statements as subqueries: it runs without them."""
+    views: dict[str, exp.Expr] = {}
+    for each in model.pre_statements:
+        if each.makes and "evaluating" in each.stages:
+            views[each.makes] = _inlined(rendered(each.query, tables, embedded, values), views)
+    return _inlined(tree, views)
+
+
+def _inlined(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        view = views.get(table.name.lower()) if not table.db and table.name.lower() not in own else None
+        if view is not None:
+            alias = table.args.get("alias") or exp.TableAlias(this=short_alias(table.name))
+            carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
+            table.replace(exp.Subquery(this=view.copy(), alias=alias, **carried))
+    return tree
+
+
+def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """The tree with every `@name` that `values` knows replaced by its expression."""
+    for identifier in list(tree.find_all(exp.Identifier)):
+        value = values.get(identifier.name[1:]) if identifier.name.startswith("@") and not identifier.quoted else None
+        if value is None:
+            continue
+        parent = identifier.parent
+        alone = isinstance(parent, exp.Column) and len(parent.parts) == 1
+        target = parent if alone and parent is not None else identifier
+        tree = value.copy() if target is tree else tree
+        target.replace(value.copy())
+    return tree
+
+
+def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded: Mapping[str, Model]) -> None:
+    replaced = {**tables, **{name: "" for name in embedded if name not in tables}}
+    aliases = aliases_of(tree, replaced)
+    found = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
+    for table, key, select in found:
+        if replaced.get(key, key) != key:
+            alias = table.alias or aliases.get(id(select), {}).get(key, table.name)
+            _replace_table(table, key, alias, tables, embedded)
+    if aliases:
+        _requalify(tree, aliases)
+
+
+def _replace_table(
+    table: exp.Table, key: str, alias: str, tables: Mapping[str, str], embedded: Mapping[str, Model]
+) -> None:
+    physical = tables.get(key, "")
+    if key in embedded and key not in tables:
+        inner = spark_tree(embedded[key].sql).copy()
+        _replace_tables(inner, tables, embedded)
+    elif physical.startswith("("):
+        inner = spark_tree(physical[1:-1]).copy()
+    else:
+        schema, name = physical.split(".")
+        table.set("db", exp.to_identifier(schema))
+        table.set("this", exp.to_identifier(name))
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=short_alias(alias)))
+        return
+    given = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
+    carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
+    table.replace(exp.Subquery(this=inner, alias=given, **carried))
+
+
+def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
+    """`schema.table.column` becomes `alias.column`, by the nearest SELECT that reads that table without an alias."""
+    for column in list(tree.find_all(exp.Column)):
+        if found := alias_of(column, aliases):
+            _drop_schema(column, *found)
+
+
+def _drop_schema(column: exp.Column, alias: str, dropped: int) -> None:
+    rest = column.parts[dropped:]
+    column.set("catalog", None)
+    column.set("db", short_alias(alias) if len(rest) > 1 else None)
+    column.set("table", rest[0].copy() if len(rest) > 1 else short_alias(alias))
+    column.set("this", rest[-1])

@@ -1,0 +1,158 @@
+"""Whether the parser's tree says all that a query's text says: `TIME '10:00'` it reads as TIMESTAMP.
+
+The tree is what a model is judged by, the text is what runs. The words of the text (functions, operators, literals)
+must therefore be those of the tree written out again. Where they are not, the model is judged by all of its words, so
+that two texts of one tree are never taken for the same query.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.fingerprint import digest
+from planner.parsing.sql.names import CATALOG
+from planner.parsing.sql.token_lists import fused
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, split, tokenize
+from planner.semantics.expressions import binds_otherwise
+
+_TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
+_SILENT = (
+    TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS,
+    TokenType.HINT, TokenType.INNER, TokenType.OUTER, TokenType.ASC,
+)  # fmt: skip
+# `x::INT` and `DATE '2026-01-01'` are casts too; the catalog is the only one
+_UNSAID = ("CAST", CATALOG.upper())
+_SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree knows them, and leaves out what goes without
+_UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())
+_BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE HAVING ON BETWEEN IS FROM LIKE CASE".split())
+# names of one function in Spark 4.1, and what a call is made of: each with the words of the other
+_SAME: dict[str, tuple[str, ...]] = {
+    **{one: (other,) for one, other in (pair.split("=") for pair in """
+        APPROX_PERCENTILE=PERCENTILE_APPROX ARRAY_AGG=COLLECT_LIST BIT_GET=GETBIT CEILING=CEIL CHAR=CHR
+        CHARACTER_LENGTH=LENGTH CHAR_LENGTH=LENGTH LEN=LENGTH CURDATE=CURRENT_DATE DATEADD=DATE_ADD DATE_DIFF=DATEDIFF
+        IFNULL=COALESCE NVL=COALESCE POSITION=LOCATE INSTR=LOCATE LCASE=LOWER UCASE=UPPER POW=POWER RANDOM=RAND
+        REDUCE=AGGREGATE REGEXP_LIKE=RLIKE SHA1=SHA SIGNUM=SIGN STRING_AGG=LISTAGG SUBSTR=SUBSTRING VAR_SAMP=VARIANCE
+        TO_UNIX_TIMESTAMP=UNIX_TIMESTAMP TO_TIMESTAMP=TIMESTAMPTZ NAMED_STRUCT=STRUCT""".split())},
+    "DATE_SUB": ("DATE_ADD", "STAR", "DASH", "1"),
+    "SPACE": ("REPEAT", "' '"),
+    "NULLSAFE_EQ": ("IS", "NOT", "DISTINCT", "FROM"),
+}  # fmt: skip
+# a last argument that is what Spark takes where it is left out
+_DEFAULTS = {"REGEXP_EXTRACT": (3, "1"), "SORT_ARRAY": (2, "TRUE"), "FROM_UNIXTIME": (2, "yyyy-MM-dd HH:mm:ss")}
+_ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP": ("TIMESTAMPTZ",),
+          "TO_UTC_TIMESTAMP": ("TIMESTAMPTZ",)}  # fmt: skip
+
+
+def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
+    """'' where the tree, written out as `sql`, says all that the tokens say, otherwise a digest of their words."""
+    if not differ(tokens, fused(tokenize(Source("", sql, "spark")))) and not any(map(binds_otherwise, tree.walk())):
+        return ""
+    return digest(*(_word(token, None) for token in tokens))[:24]
+
+
+def differ(tokens: Tokens, again: Tokens) -> bool:
+    """True unless the tokens of a query say the same as those of its tree written out again."""
+    there, read = Counter(_words(tokens)), Counter(_words(again))
+    added = there - read, read - there
+    for name, words in _ADDED.items():
+        added[1].subtract(word for word in words for _ in range(there[name]))
+    return bool(+added[0]) or any(n > 0 and not _names_field(word) for word, n in added[1].items())
+
+
+def _names_field(word: str) -> bool:
+    """`struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`."""
+    return word.startswith("COL") and word[3:].isdigit()
+
+
+def _words(tokens: Tokens) -> Iterator[str]:
+    left_out, fields = _default_arguments(tokens), _field_names(tokens)
+    for index, (before, token) in enumerate(pairwise([None, *tokens])):
+        assert token is not None
+        if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
+            yield "suffix"  # beside a decimal `1L` is another number than `CAST(1 AS BIGINT)`
+        if token.token_type is TokenType.L_PAREN and _groups(before):
+            yield "("  # the parser puts brackets where it takes one operator to bind closer than another
+        if token.token_type in _SILENT or index in left_out or _goes_without(tokens, index):
+            continue
+        if index in fields:
+            yield token.text.upper()
+            continue
+        word = _word(token, before)
+        if word not in _UNSAID:
+            yield from _SAME.get(word, (word,))
+
+
+def _tells(tokens: Tokens, index: int) -> bool:
+    """True for a suffix of a number but `D`: `1e16D` is `CAST(1e16 AS DOUBLE)` wherever it stands."""
+    return index >= len(tokens) or tokens[index].text.upper() not in ("D", "DOUBLE")
+
+
+def _groups(before: Token | None) -> bool:
+    """True for a bracket behind this that is no function's, list's or subquery's in FROM."""
+    if before is None or before.text.upper() in _BEFORE_VALUES:
+        return True
+    named = before.token_type in (*_TEXTS, TokenType.IDENTIFIER, *CLOSE)
+    return not named and not before.text.replace(" ", "").replace("_", "").isalnum()
+
+
+def _word(token: Token, before: Token | None) -> str:
+    kind = token.token_type
+    if kind in _TEXTS:
+        amount = before is not None and before.token_type is TokenType.INTERVAL
+        return token.text if amount else repr(token.text.upper() if token.text.upper() in _UNITS else token.text)
+    if kind in (TokenType.VAR, TokenType.IDENTIFIER):
+        return token.text.upper()
+    return token.text.lower() if kind is TokenType.NUMBER else kind.name
+
+
+def _goes_without(tokens: Tokens, index: int) -> bool:
+    """UNION DISTINCT; NULLS FIRST."""
+    words = [token.text.upper() for token in tokens[max(index - 1, 0) : index + 2]]
+    if index and tokens[index - 1].token_type in _SETS and tokens[index].token_type is TokenType.DISTINCT:
+        return True
+    pairs = set(pairwise(words)) & _ORDERS
+    return any(tokens[index].text.upper() in pair for pair in pairs)
+
+
+def _calls(tokens: Tokens) -> Iterator[tuple[str, list[list[Token]]]]:
+    for index, (name, opening) in enumerate(pairwise(tokens)):
+        if opening.token_type is TokenType.L_PAREN and name.text.upper() in (*_DEFAULTS, "NAMED_STRUCT"):
+            end = _closing(tokens, index + 1)
+            yield name.text.upper(), split(tokens[index + 2 : end])
+
+
+def _closing(tokens: Tokens, start: int) -> int:
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += (tokens[index].token_type in OPEN) - (tokens[index].token_type in CLOSE)
+        if depth == 0:
+            return index
+    return len(tokens)
+
+
+def _default_arguments(tokens: Tokens) -> set[int]:
+    known = {id(token): index for index, token in enumerate(tokens)}
+    return {
+        known[id(given[-1][0])]
+        for name, given in _calls(tokens)
+        if name in _DEFAULTS and len(given) == _DEFAULTS[name][0]
+        and len(given[-1]) == 1 and given[-1][0].text.upper() == _DEFAULTS[name][1].upper()
+    }  # fmt: skip
+
+
+def _field_names(tokens: Tokens) -> set[int]:
+    """Where a text is a field's name: `named_struct('a', 1)` is `struct(1 AS a)`."""
+    known = {id(token): index for index, token in enumerate(tokens)}
+    return {
+        known[id(each[0])]
+        for name, given in _calls(tokens)
+        if name == "NAMED_STRUCT"
+        for each in given[::2]
+        if len(each) == 1 and each[0].token_type is TokenType.STRING
+    }

@@ -1,0 +1,264 @@
+"""A query that project code hands to Spark while it runs: which tables it reads, so that others can be refused.
+
+Spark's parser and ours must not see two different queries in one text. Comments are taken out, quotes are found by a
+reader of its own and must lie where our parser finds them, and what only one of the two could understand is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.parsing.sql.forbidden_sql import JAVA, OUTSIDE, reaching
+from planner.parsing.sql.spark_text import joined_quotes
+
+LONGEST = 1_000_000  # characters of a query
+FIRST = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})  # with what a query begins
+READING = FIRST - {"("} | {"TABLE", "MAP", "REDUCE"}  # without any of these words no text holds a query
+# An option or argument of theirs names a file or an address of a schema that Spark opens.
+SCHEMAS = frozenset("from_protobuf to_protobuf from_avro to_avro schema_of_avro from_xml schema_of_xml to_xml".split())
+CLOSED = JAVA | OUTSIDE | SCHEMAS | {"identifier"}
+TABLE_FUNCTIONS = frozenset(
+    """range explode explode_outer posexplode posexplode_outer inline inline_outer json_tuple stack
+    variant_explode variant_explode_outer collations sql_keywords""".split()
+)
+CATALOG = "spark_catalog."
+_PIECES = re.compile(
+    r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)
+    |(?P<line>--[^\r\n]*)
+    |(?P<hint>/\*\+[\w\s.,()]*\*/)
+    |(?P<comment>/\*(?!\+)(?:(?!/\*|\*/).)*\*/)
+    |(?P<other>[^'"`/-]|/(?!\*)|-(?!-))""",
+    re.DOTALL | re.VERBOSE | re.ASCII,
+)
+_RAW = re.compile(r"(?<![\w])[rR]$", re.ASCII)
+_PLAIN = re.compile(r"[\t\n\r !%-\[\]-z|~]")  # no `$`, `#`, braces or backslash: with these quotes begin for one reader
+# `1e-5FROM x`: our parser reads one name, Spark 4.1 three words of which none is FROM. Nothing may rest on that.
+_RUNS_ON = re.compile(
+    r"(?<!\w)(?:\d++\.\d*+|\.\d++|\d++(?=[eE][+-]\d))(?:[eE][+-]?\d++)?+(?!(?:BD|[DFSLY])\b)[A-Z_]",
+    re.ASCII | re.IGNORECASE,
+)
+_NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)", re.ASCII)
+
+
+class Refused(Exception):
+    """A sentence that says what is not admitted, and why."""
+
+
+@dataclass(frozen=True)
+class Queried:
+    """A text as Spark may be given it, and the names of the tables that it reads, in lower case."""
+
+    text: str
+    tables: frozenset[str] = frozenset()
+
+
+def queried(text: str) -> Queried:
+    """A query over tables; Refused for whatever else it may be."""
+    clean, tokens = _read(text)
+    if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
+        word = tokens[0].text if tokens else ""
+        raise Refused(f"`spark.sql` is given a query here, and `{word[:40]}` begins none: a model only reads.")
+    _check_words(tokens, clean)
+    tree = _tree(clean, tokens)
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise Refused("`spark.sql` is given a query here and nothing else: a model only reads.")
+    return Queried(clean, _tables(tree))
+
+
+def expressed(text: str) -> Queried:
+    """The text of one expression, with the tables that its subqueries read; Refused for whatever else it may be."""
+    clean, tokens = _read(text)
+    _check_words(tokens, clean)
+    if not any(token.text.upper() in READING and not _is_quoted(token, clean) for token in tokens):
+        return Queried(clean)
+    head = "SELECT "
+    tree = _tree(head + clean, joined_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
+    given = {key for key, value in tree.args.items() if value} if isinstance(tree, exp.Select) else set()
+    if given != {"expressions"} or len(tree.expressions) != 1:
+        raise Refused(f"`{text[:80]}` is not one expression.")
+    return Queried(clean, _tables(tree))
+
+
+def table_name(text: str) -> str:
+    """The name of a table as Spark is given it, in lower case and without quotes; Refused for what is no such name."""
+    parts, position = [], 0
+    while match := _NAME.match(text, position):
+        parts.append(match[1] or match[2])
+        position = match.end() + 1
+        if text[match.end() : position] != ".":
+            break
+    if position <= len(text) or not parts or any("." in part for part in parts):
+        raise Refused(f"`{text[:80]}` is not the name of a table.")
+    return ".".join(parts).lower().removeprefix(CATALOG)
+
+
+def check_function(name: str) -> None:
+    """Refused for a function that reaches past tables, or that stands in a schema of its own."""
+    if name.lower().rpartition(".")[2].strip("`") in CLOSED:
+        raise Refused(f"The function `{name[:80]}` reaches past tables and is not allowed.")
+
+
+def _read(text: str) -> tuple[str, list[Token]]:
+    """The text without its comments, as long as it was, and its tokens."""
+    if len(text) > LONGEST:
+        raise Refused(f"A query of more than {LONGEST:,} characters is not read.")
+    clean, quotes = _cleaned(text)
+    clean = re.sub(r"[;\s]+$", lambda end: " " * len(end[0]), clean)
+    try:
+        tokens = list(Dialect.get_or_raise("spark").tokenize(clean))
+    except (SqlglotError, RecursionError):
+        raise Refused("The query cannot be read.") from None
+    if _joined(quotes) != _joined(list(_quoted_spans(tokens, clean))):
+        raise Refused("The query's quotes can be read in more than one way.")
+    if runs_on := _RUNS_ON.search(_unquoted(clean, quotes)):
+        raise Refused(f"The number `{runs_on[0][:40]}` of the query runs into a word: put a blank between them.")
+    return clean, joined_quotes(tokens, clean)
+
+
+def _unquoted(text: str, quotes: Sequence[tuple[int, int]]) -> str:
+    """The text with blanks in place of what is quoted."""
+    for start, end in quotes:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text with blanks in place of comments, and where its quotes lie: first character, first after it."""
+    pieces: list[str] = []
+    quotes = []
+    position = 0
+    while position < len(text):
+        match = _PIECES.match(text, position)
+        if match is None:
+            raise Refused("A comment or a quoted text of the query is not closed, is nested, or is a hint with quotes.")
+        piece = match[0]
+        if match.lastgroup == "quoted":
+            if (
+                _RAW.search(text[max(position - 2, 0) : position])
+                and text.find(piece[0], position + 1) + 1 != match.end()
+            ):
+                raise Refused("A raw text of the query ends in a backslash.")
+            quotes.append(match.span())
+        elif match.lastgroup in ("line", "comment"):
+            if match.lastgroup == "line" and piece.endswith("\\"):
+                raise Refused("A comment of the query ends in a backslash, which Spark reads as its going on.")
+            piece = re.sub(r"[^\r\n]", " ", piece)
+        elif match.lastgroup == "other" and not _PLAIN.fullmatch(piece):
+            raise Refused(f"The character {piece!a} may stand in a query between quotes only.")
+        pieces.append(piece)
+        position = match.end()
+    return "".join(pieces), quotes
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans, with those that touch each other as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _quoted_spans(tokens: Sequence[Token], text: str) -> Iterator[tuple[int, int]]:
+    for token in tokens:
+        written = text[token.start : token.end + 1]
+        first = min((at for quote in "'\"`" if (at := written.find(quote)) >= 0), default=-1)
+        if first >= 0:
+            yield token.start + first, token.end + 1
+
+
+def _is_quoted(token: Token, text: str) -> bool:
+    return text[token.start] in "'\"`"
+
+
+def _check_words(tokens: Sequence[Token], text: str) -> None:
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        _check_word(token, after, text)
+
+
+def _check_word(token: Token, after: Token | None, text: str) -> None:
+    """Refused where a word opens a door, whatever the parser makes of it."""
+    follows = after.text if after is not None else ""
+    if follows == "(":
+        check_function(token.text)
+    if _is_quoted(token, text):
+        return
+    word = token.text.upper()
+    if word == "TABLE":
+        raise Refused("`TABLE` in a query hides what is read: write `SELECT * FROM` in its place.")
+    if word == "USING" and follows != "(":
+        raise Refused("`USING` runs a program of the machine here and is not allowed.")
+    if word == "WITH" and follows == "(":
+        raise Refused("`WITH (...)` sets how a table is read and is not allowed.")
+    if token.token_type in (TokenType.SEMICOLON, TokenType.PIPE_GT):
+        raise Refused(f"`{token.text}` may not stand in a query of project code.")
+
+
+def _tree(text: str, tokens: list[Token]) -> exp.Expr:
+    try:
+        trees = Dialect.get_or_raise("spark").parser().parse(tokens, text)
+    except (SqlglotError, RecursionError):
+        raise Refused("The query cannot be read by mergeplan, which checks what it reads.") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise Refused("One query is given at a time.")
+    if found := reaching(trees[0]):
+        raise Refused(found[1])
+    if odd := trees[0].find(exp.DDL, exp.DML, exp.Command, exp.Into, exp.WithTableHint):
+        raise Refused(f"`{odd.key.upper()}` is no part of a query: a model only reads.")
+    return trees[0]
+
+
+def _tables(tree: exp.Expr) -> frozenset[str]:
+    """The names of all tables that a query reads; what its own WITH defines is none where that is in sight."""
+    found = set()
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Func):
+            name = (table.this.name if isinstance(table.this, exp.Anonymous) else table.this.key).lower()
+            known = name in TABLE_FUNCTIONS or isinstance(table.this, exp.UDTF | exp.Explode | exp.GenerateSeries)
+            if not known or table.args.get("db"):
+                raise Refused(f"The table function `{name}` is not allowed: it may read what no table holds.")
+            continue
+        if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
+            continue  # the name of one that the query reads elsewhere
+        parts = table.parts
+        if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
+            raise Refused(f"`{table.sql(dialect='spark')[:80]}` is not the name of a table.")
+        if any("." in part.name for part in parts):
+            raise Refused(f"`{table.name[:80]}` is not the name of a table.")
+        name = ".".join(part.name for part in parts).lower()
+        if name == "stream":  # `FROM STREAM t` reads t
+            raise Refused("`STREAM` reads without an end and is not allowed.")
+        if len(parts) > 1 or not _is_defined(table, name):
+            found.add(name.removeprefix(CATALOG))
+    return frozenset(found)
+
+
+def _is_defined(table: exp.Expr, name: str) -> bool:
+    """True when a WITH that holds where the table stands defines the name."""
+    inside: exp.Expr | None = None  # the definition of a WITH in which the table stands
+    node: exp.Expr | None = table
+    while node is not None:
+        if isinstance(node, exp.CTE):
+            inside = node
+        given = node.args.get("with_") or node.args.get("with")
+        if isinstance(given, exp.With):
+            within = inside if inside is not None and inside.parent is given else None
+            for each in given.expressions:
+                own = each is within
+                if own and not given.args.get("recursive"):
+                    break
+                if each.alias.lower() == name:
+                    return True
+                if own:
+                    break
+        node = node.parent
+    return False

@@ -1,0 +1,50 @@
+"""What the parser reads rightly and would write otherwise is kept as it stands.
+
+A query runs as we write it. Left alone, `PERCENTILE_CONT` would come out as `PERCENTILE_APPROX`, with other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.semantics.spark_sql import KeepingGenerator
+
+SPARK = ("spark", "databricks")
+
+
+def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
+    """The tree as Spark SQL."""
+    return str(KeepingGenerator(dialect="spark", comments=False, unsupported_level=unsupported).generate(tree))
+
+
+def kept_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
+    """The tree with such calls as plain names and arguments."""
+    kinds = (exp.PercentileCont, exp.PercentileDisc, *((exp.ToChar, exp.ParseJSON) if dialect in SPARK else ()))
+    for listed in tree.find_all(exp.GroupConcat) if dialect in SPARK else ():
+        if not listed.args.get("separator"):
+            listed.set("separator", exp.Literal.string(""))  # left out, a comma would be written
+    for node in list(tree.find_all(*kinds)):
+        arguments = [each for each in (node.this, node.args.get("expression"), node.args.get("format")) if each]
+        call = exp.Anonymous(this=node.sql_name(), expressions=arguments)
+        tree = call if node is tree else tree
+        node.replace(call)
+    return tree
+
+
+def joined_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
+    """The tokens of Spark SQL with `'it''s'` as one text, as Spark reads it; the parser would drop the quote."""
+    joined: list[Token] = []
+    for token in tokens:
+        last = joined[-1] if joined else None
+        if last is None or not last.token_type is token.token_type is TokenType.STRING or last.end + 1 != token.start:
+            joined.append(token)
+            continue
+        quote = text[token.start]
+        both = f"{last.text}{quote}{token.text}" if text[last.end] == quote else last.text + token.text
+        comments = [*last.comments, *token.comments]
+        joined[-1] = Token(TokenType.STRING, both, last.line, token.col, last.start, token.end, comments)
+    return joined

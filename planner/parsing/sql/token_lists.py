@@ -1,0 +1,194 @@
+"""Tokens that stand where a macro stood: made from values and from SQL, and back to text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.parsing.sql.spark_text import SPARK, joined_quotes
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens
+from planner.parsing.sql.user_macros import Variable
+
+Piece = list[Token]  # one value, column, table, condition, statement
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+_AS_WRITTEN = tuple(kind for kind in TokenType if kind.name.endswith("_STRING") or kind is TokenType.HINT)
+_LEVELS = {
+    "OR": 1, "AND": 2, "NOT": 3,
+    "EQ": 4, "NEQ": 4, "LT": 4, "GT": 4, "LTE": 4, "GTE": 4, "IN": 4, "LIKE": 4, "ILIKE": 4, "RLIKE": 4, "BETWEEN": 4,
+    "IS": 4, "NULLSAFE_EQ": 4, "DPIPE": 5, "PIPE": 5, "AMP": 5, "CARET": 5, "PLUS": 6, "DASH": 6, "STAR": 7,
+    "SLASH": 7, "PERCENT": 7, "DIV": 7, "MOD": 7, "DCOLON": 8, "L_BRACKET": 8, "DOT": 8,
+}  # fmt: skip
+
+
+def made(kind: TokenType, text: str, first: Token, last: Token) -> Token:
+    """A token that stands where those from `first` to `last` stood."""
+    return Token(kind, text, first.line, last.col, first.start, last.end, list(first.comments))
+
+
+def tokens_of(sql: str, dialect: str, first: Token, last: Token) -> Piece:
+    """SQL as tokens that stand where those from `first` to `last` stood; ValueError when it cannot be cut into any."""
+    try:
+        found = Dialect.get_or_raise(dialect).tokenize(sql)
+    except TokenError as error:
+        raise ValueError(str(error)) from None
+    found = fused(joined_quotes(found, sql) if dialect in SPARK else found)
+    return [made(each.token_type, each.text, first, last) for each in found]
+
+
+def value_tokens(value: Variable, dialect: str, at: Token, last: Token) -> Piece:
+    """A value as literal tokens."""
+    if value is None:
+        return [made(TokenType.NULL, "NULL", at, last)]
+    if isinstance(value, bool):
+        return [made(TokenType.TRUE if value else TokenType.FALSE, str(value).upper(), at, last)]
+    if isinstance(value, str | date):
+        return [made(TokenType.STRING, str(value), at, last)]
+    if isinstance(value, int | float):
+        number = [made(TokenType.NUMBER, repr(abs(value)), at, last)]
+        if value >= 0:
+            return number
+        opening, closing = made(TokenType.L_PAREN, "(", at, last), made(TokenType.R_PAREN, ")", at, last)
+        return [opening, made(TokenType.DASH, "-", at, last), *number, closing]
+    return tokens_of(_literal(value).sql(dialect), dialect, at, last)
+
+
+def _literal(value: Variable) -> exp.Expr:
+    if isinstance(value, Mapping):
+        keys, values = [_literal(str(key)) for key in value], [_literal(each) for each in value.values()]
+        return exp.Map(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values))
+    if isinstance(value, tuple | list):
+        return exp.Array(expressions=[_literal(each) for each in value])
+    return exp.convert(str(value) if isinstance(value, date) else value)
+
+
+def text_of(source: Source, tokens: Tokens) -> str:
+    """Tokens as SQL text in the source's dialect."""
+    out = ""
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else None
+        if before is not None and _apart(before, token):
+            out += " "
+        out += _written(source, token)
+    return out
+
+
+def _written(source: Source, token: Token) -> str:
+    if token.token_type is TokenType.STRING:
+        return str(exp.Literal.string(token.text).sql(source.dialect))
+    if token.token_type is TokenType.IDENTIFIER:
+        return str(exp.to_identifier(token.text, quoted=True).sql(source.dialect))
+    if token.token_type in _AS_WRITTEN:
+        return source.text[token.start : token.end + 1]
+    return token.text
+
+
+def _apart(before: Token, token: Token) -> bool:
+    """Touching tokens of the file go on touching; of those that one macro made only dots and brackets do."""
+    if before.start == token.start:
+        tight = (TokenType.DOT, TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN, TokenType.PARAMETER)
+        return token.token_type not in tight[:4] and before.token_type not in (tight[0], tight[1], tight[4])
+    return before.end + 1 != token.start
+
+
+def in_brackets(piece: Piece, before: Token | None, after: Token | None) -> Piece:
+    """The piece, in brackets where an operator beside it would tear it apart."""
+    weakest = _weakest(piece)
+    if weakest is None:
+        return piece
+    left, right = (_LEVELS.get(t.token_type.name) if t else None for t in (before, after))
+    torn = (left is not None and weakest <= left and not weakest == left <= 2) or (
+        right is not None and (weakest < right or weakest == right == 4)
+    )
+    if not torn:
+        return piece
+    first, last = piece[0], piece[-1]
+    opening, closing = made(TokenType.L_PAREN, "(", first, first), made(TokenType.R_PAREN, ")", last, last)
+    return [opening, *piece, closing]
+
+
+def _weakest(piece: Piece) -> int | None:
+    """The level of the operator that binds least, of those in no brackets and no CASE."""
+    depth, found = 0, None
+    for token in piece:
+        kind = token.token_type
+        if depth == 0 and kind in (TokenType.SELECT, TokenType.WITH, TokenType.ALIAS, TokenType.COMMA):
+            return None
+        level = _LEVELS.get(kind.name) if depth == 0 else None
+        if level is not None and level < 8:
+            found = level if found is None else min(found, level)
+        depth += (kind in (*OPEN, TokenType.CASE)) - (kind in (*CLOSE, TokenType.END))
+    return found
+
+
+def joined(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
+    """The pieces with commas between them."""
+    out: Piece = []
+    for piece in pieces:
+        if out:
+            out.append(made(TokenType.COMMA, ",", first, last))
+        out += piece
+    return out
+
+
+def fused(tokens: Tokens) -> Piece:
+    """The tokens with each macro's name in one: `@name`, `@'text'`, and a name with macros in it as `col_@{x}`."""
+    out: Piece = []
+    index = 0
+    while index < len(tokens):
+        token, end, text = tokens[index], index + 1, ""
+        if token.text == "@" and not _doubled(tokens, index) and _touch(tokens, index):
+            following = tokens[index + 1]
+            if following.token_type is TokenType.STRING:
+                out.append(made(TokenType.PARAMETER, f"@'{following.text}", token, following))
+                index += 2
+                continue
+            text, end = _macro_name(tokens, index)
+        elif token.token_type is TokenType.VAR and "@" in token.text[1:]:
+            text = re.sub(r"@(\w+)", r"@{\1}", token.text)  # some dialects take `@` for a letter
+        if not text:
+            out.append(token)
+            index += 1
+            continue
+        first = out[-1] if out else None
+        if first is not None and first.end + 1 == token.start and _glues(first):
+            out.pop()
+            token, text = first, first.text + _braced(text)
+        while end < len(tokens) and _touch(tokens, end - 1) and "{" in text and _glues(tokens[end]):
+            text += tokens[end].text
+            end += 1
+        out.append(made(TokenType.VAR, text, token, tokens[end - 1]))
+        index = end
+    return out
+
+
+def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
+    """`@name` or `@{name}` at an `@`, and where it ends; '' when no name follows."""
+    following = tokens[index + 1]
+    if _NAME.fullmatch(following.text) and following.token_type not in _QUOTED:
+        return f"@{following.text}", index + 2
+    closed = index + 3 < len(tokens) and tokens[index + 3].text == "}" and _NAME.fullmatch(tokens[index + 2].text)
+    return (f"@{{{tokens[index + 2].text}}}", index + 4) if following.text == "{" and closed else ("", index)
+
+
+def _braced(text: str) -> str:
+    return text if "{" in text else f"@{{{text[1:]}}}"
+
+
+def _touch(tokens: Tokens, index: int) -> bool:
+    return index + 1 < len(tokens) and tokens[index].end + 1 == tokens[index + 1].start
+
+
+def _doubled(tokens: Tokens, index: int) -> bool:
+    return index > 0 and tokens[index - 1].text == "@" and _touch(tokens, index - 1)
+
+
+def _glues(token: Token) -> bool:
+    """True for what may be part of a name: a word, a keyword or a number, or a name with a macro in it."""
+    return token.token_type not in _QUOTED and re.fullmatch(r"(\w|@\{\w+\})+", token.text) is not None

@@ -1,0 +1,230 @@
+"""A SQL file of the project as tokens: its statements, and the place in the file of every one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.dialects import DIALECTS
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import Place, ProjectError
+from planner.parsing.sql.forbidden_sql import reaching
+from planner.parsing.sql.spark_text import SPARK, joined_quotes, kept_calls
+from planner.semantics.spark_sql import FAILURES, trees
+
+NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
+ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
+OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_PIECES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[()]|[^()'\"`/-]+|.", re.DOTALL)
+_DIALECT = re.compile(r"[(,]\s*dialect\s+['\"]?(\w+)", re.IGNORECASE)
+
+Tokens = Sequence[Token]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of one file, where it is, and the SQL dialect it is written in."""
+
+    path: str
+    text: str
+    dialect: str
+    at: Place | None = None  # of all of it, for text that stands in no file as it is
+
+    def place(self, token: Token) -> Place:
+        """Where a token begins."""
+        return self.place_at(token.start)
+
+    def place_at(self, offset: int) -> Place:
+        """Line and column of a character."""
+        if self.at is not None:
+            return self.at
+        return Place(self.path, self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
+
+    def error(self, token: Token, message: str, hint: str = "") -> ProjectError:
+        """An error at a token."""
+        return ProjectError(message, place=self.place(token), hint=hint)
+
+    def slice(self, tokens: Tokens) -> str:
+        """The text from the first of the tokens to the last."""
+        return self.text[tokens[0].start : tokens[-1].end + 1] if tokens else ""
+
+
+def did_you_mean(word: str, known: Iterable[str], most: int = 30) -> str:
+    """A hint: the nearest known word, and all of them when they are at most `most` or none is near."""
+    options = {name.lower(): name for name in sorted(known)}
+    near = get_close_matches(word.lower(), options, n=1, cutoff=0.6)
+    hints = [f"Did you mean `{options[near[0]]}`?"] if near else []
+    if options and (len(options) <= most or not near):
+        hints.append(f"Known: {', '.join(options.values())}.")
+    return " ".join(hints)
+
+
+def checked_dialect(name: str, place: Place) -> str:
+    """The dialect's name in lower case; ProjectError when sqlglot does not read it."""
+    if name.lower() in NAMES:
+        return name.lower()
+    raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
+
+
+def opened(path: str, text: str, dialect: str) -> Source:
+    """The file as a Source: its first MODEL or AUDIT block may name a dialect of its own."""
+    header, depth = "", 0
+    for match in _PIECES.finditer(text):
+        piece = match[0]
+        header += " " if piece.startswith(("--", "/*")) else piece
+        depth += (piece == "(") - (piece == ")")
+        if piece == ")" and depth <= 0:
+            break
+    named = _DIALECT.search(header)
+    if named is None:
+        return Source(path, text, dialect)
+    return Source(path, text, checked_dialect(named[1], Source(path, text, dialect).place_at(text.find(named[1]))))
+
+
+def tokenize(source: Source) -> list[Token]:
+    """The file's tokens; ProjectError at the line of a quote or comment that never ends."""
+    try:
+        tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
+        return joined_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
+    except TokenError as error:
+        found = re.search(
+            r"Missing (\S+) from \d+:(\d+)", str(error.__cause__)
+        )  # line of the end : offset of the start
+        if found is None:
+            place = source.place_at(max(source.text.rfind("/*"), 0))
+            raise ProjectError("The file ends inside a comment or a quoted text.", place=place) from None
+        place = source.place_at(int(found[2]))
+        raise ProjectError(f"A quoted text is never closed: {found[1]} is missing.", place=place) from None
+
+
+def statements(tokens: Tokens) -> list[list[Token]]:
+    """The tokens cut at semicolons; empty statements are left out."""
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [statement for statement in found if statement]
+
+
+def split(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
+    """The tokens cut at the commas that stand in no brackets; `angles` counts `<` and `>` of types as brackets too."""
+    opening = (*OPEN, TokenType.LT) if angles else OPEN
+    closing = (*CLOSE, TokenType.GT) if angles else CLOSE
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in opening) - (token.token_type in closing)
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found if found[-1] else found[:-1]  # a trailing comma is welcome
+
+
+def closing(tokens: Tokens, start: int) -> int | None:
+    """The index of the bracket that closes the one at `start`."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += (tokens[index].token_type in OPEN) - (tokens[index].token_type in CLOSE)
+        if depth == 0:
+            return index
+    return None
+
+
+def _check_arguments(source: Source, tokens: Tokens) -> None:
+    """ProjectError where the parser would drop an argument without a word."""
+    for index, (token, after) in enumerate(pairwise(tokens)):
+        most = ARGUMENTS.get(token.text.upper())
+        end = closing(tokens, index + 1) if most is not None and after.token_type is TokenType.L_PAREN else None
+        if end is not None and most is not None and len(split(tokens[index + 2 : end])) > most:
+            name = token.text.upper()
+            told = f"more than {most} arguments" if most else "an argument"
+            raise source.error(token, f"`{name}` with {told} is not supported.")
+
+
+def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
+    """One statement's tokens as a tree; ProjectError at the line and column where the grammar gives up, or where it
+    reaches further than tables."""
+    _check_arguments(source, tokens)
+    for before, after in pairwise(tokens):
+        if before.token_type is after.token_type is TokenType.COMMA:
+            raise source.error(after, f"{what} has two commas in a row.")
+    try:
+        found = trees(tokens, source.text, source.dialect)
+    except ParseError as error:
+        told = error.errors[0] if error.errors else {}
+        if source.at is not None:
+            raise ProjectError(
+                f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=source.at
+            ) from None
+        column = int(told.get("col") or 0) - len(str(told.get("highlight") or " ")) + 1  # `col` is the token's end
+        place = Place(source.path, int(told.get("line") or tokens[0].line), max(column, 0))
+        raise ProjectError(f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=place) from None
+    except FAILURES as error:
+        raise unreadable(source, tokens, error, what) from None
+    tree = found[0] if found else None
+    if tree is None:
+        raise source.error(tokens[0], f"{what} is empty.")
+    if source.dialect in SPARK:
+        _refuse_nonsense(source, tokens, tree)
+    _refuse_frequency(source, tokens)
+    if reaches := reaching(tree):
+        word, told_of_it = reaches
+        raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), told_of_it)
+    return kept_calls(tree, source.dialect)
+
+
+def unreadable(source: Source, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
+    """The error for SQL at which the parser itself fails."""
+    if isinstance(error, RecursionError):
+        return source.error(tokens[0], f"{what} is nested too deeply to be read.")
+    hint = "Write it in another way, or as a Python model."
+    return source.error(tokens[0], f"{what} cannot be read: the parser fails at it ({type(error).__name__}).", hint)
+
+
+def _refuse_nonsense(source: Source, tokens: Tokens, tree: exp.Expr) -> None:
+    """ProjectError for what the parser takes and Spark does not: `FROM FROM t`, parameters, `js:field`."""
+    if any(isinstance(each.this, exp.Query) and not isinstance(each.this, exp.Subquery | exp.Values)
+           for each in tree.find_all(exp.From, exp.Join)):  # fmt: skip
+        words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
+        doubled = (after for one, after in pairwise(tokens) if one.token_type in words and _begins_query(after))
+        at = next(doubled, tokens[0])
+        raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is read like a table in brackets.")
+    for node in tree.find_all(exp.Placeholder):
+        at = next((each for each in tokens if each.token_type in (TokenType.COLON, TokenType.PLACEHOLDER)), tokens[0])
+        if isinstance(node.parent, exp.Alias):
+            hint = "Write `variant_get(v, '$.field', 'string')`, or `get_json_object(text, '$.field')`."
+            raise source.error(at, "A field behind `:` is not supported.", hint)
+        raise source.error(at, f"Nothing gives the parameter `{at.text}` a value here.", "Write a macro: `@name`.")
+
+
+def _begins_query(token: Token) -> bool:
+    return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
+
+
+def _refuse_frequency(source: Source, tokens: Tokens) -> None:
+    """ProjectError for `percentile(x, p, frequency)`, of which the parser drops the last."""
+    for index, token in enumerate(tokens[:-1]):
+        if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
+            end = closing(tokens, index + 1)
+            if end is not None and len(split(tokens[index + 2 : end])) > 2:
+                raise source.error(token, "`percentile` with a frequency is not supported yet.")
+
+
+def _told(told: dict[str, object]) -> str:
+    """What sqlglot said about a syntax error, as the end of a sentence."""
+    description = str(told.get("description") or "").strip().rstrip(".")
+    if description.startswith("Required keyword"):
+        description = "something is missing after it"
+    near = f" near `{told['highlight']}`" if told.get("highlight") else ""
+    return f"{near}: {description[:1].lower()}{description[1:]}." if description else f"{near}."

@@ -1,0 +1,225 @@
+"""The text of a query that runs: the words that stand in the file, comments left out, none of them written anew.
+
+The parser's tree is for judging only. So that Spark cannot read in this text what the parser did not, each word must
+be one that Spark's lexer cuts in the same place. The words stand on the lines and in the columns where they stood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import ProjectError
+from planner.parsing.sql.token_lists import fused, made
+from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, split, tokenize
+
+_WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"", re.DOTALL)
+_RAW = re.compile(r"[rR](?:'[^']*'|\"[^\"]*\")")
+_HEX = re.compile(r"[xX](?:'[0-9a-fA-F]*'|\"[0-9a-fA-F]*\")")
+_HINT = re.compile(r"/\*\+[\w\s,().`]*\*/")
+_AS_WRITTEN = {
+    TokenType.STRING: _QUOTED,
+    TokenType.RAW_STRING: _RAW,
+    TokenType.HEX_STRING: _HEX,
+    TokenType.HINT: _HINT,
+}
+_SYMBOLS = frozenset("( ) , . [ ] : :: = == <=> <> != < <= > >= + - * / % ~ & | || ^ ! -> => |> ?".split())
+_SUFFIXES = frozenset({"L", "S", "Y", "F", "D", "BD"})
+_NOT_SPARKS = (exp.SimilarTo, exp.AtTimeZone)  # what the parser reads, and Spark does not
+_ENDS = frozenset(
+    """FROM WHERE LATERAL HAVING WINDOW QUALIFY LIMIT OFFSET UNION EXCEPT INTERSECT MINUS |>""".split()
+) | {"GROUP BY", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
+
+
+# what no value begins with
+_BEHIND_LIST = (
+    TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.UNION,
+    TokenType.R_PAREN,
+)  # fmt: skip
+
+
+class Unwritable(Exception):
+    """A word that Spark's lexer would cut otherwise, or does not know."""
+
+
+def verbatim(source: Source, tokens: Tokens, tree: exp.Expr) -> str:
+    """A query as its words stand, its columns those of the file; '' for one that Spark does not take as it stands
+    (`QUALIFY`, `[1, 2]`, a word that its lexer cuts otherwise) or that is of another dialect: that is written anew."""
+    if source.dialect != "spark" or not _is_sparks(tree, tokens):
+        return ""
+    try:
+        return written(source, tokens)
+    except Unwritable:
+        return ""
+
+
+def written(source: Source, tokens: Tokens) -> str:
+    """The tokens of a statement in Spark's dialect as text; Unwritable where Spark might read another word.
+
+    Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
+    """
+    out, line, before = "", _line(source, tokens[0]), None
+    for first, last, word in _words(source, tokens):
+        lines = _line(source, first) - line
+        if before is None or lines > 0:
+            out += "\n" * lines + " " * _column(source, first)
+        else:
+            out += _gap(before, first)
+        out, line, before = out + word, line + max(lines, 0) + word.count("\n"), last
+    if _told(fused(_tokens(out))) != _told(tokens):
+        raise Unwritable
+    return out
+
+
+def without_trailing_commas(tokens: Tokens) -> Tokens:
+    """The tokens without the comma of `SELECT a, FROM t`, behind which Spark would look for another value."""
+    after = [*tokens[1:], None]
+    return [
+        token
+        for token, following in zip(tokens, after, strict=True)
+        if token.token_type is not TokenType.COMMA or not (following is None or following.token_type in _BEHIND_LIST)
+    ]
+
+
+def named(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
+    """The tokens with names given to outputs (by number) of the query's first SELECT."""
+    start = _first_select(tokens) if names else None
+    items = split(tokens[start : _list_end(tokens, start)]) if start is not None else []
+    if not names or max(names) >= len(items):
+        return tokens  # whoever reads it again sees that a name is missing
+    last = {id(items[number][-1]): name for number, name in names.items()}
+    out: list[Token] = []
+    for token in tokens:
+        out.append(token)
+        if name := last.get(id(token)):
+            out += [made(TokenType.ALIAS, "AS", token, token), made(TokenType.IDENTIFIER, name, token, token)]
+    return out
+
+
+def _is_sparks(tree: exp.Expr, tokens: Tokens) -> bool:
+    for node in tree.find_all(exp.Select, exp.Between, *_NOT_SPARKS):
+        if isinstance(node, _NOT_SPARKS) or node.args.get("symmetric") or node.args.get("qualify"):
+            return False
+        distinct = node.args.get("distinct")
+        if isinstance(distinct, exp.Expr) and distinct.args.get("on"):
+            return False
+    return not any(_opens_list(before, token) for before, token in pairwise(tokens))
+
+
+def _opens_list(before: Token, token: Token) -> bool:
+    """`[1, 2]` and `MAP {...}`: no subscript, and no SQL of Spark's."""
+    if token.token_type is TokenType.L_BRACE:
+        return True
+    if token.token_type is not TokenType.L_BRACKET:
+        return False
+    value = before.token_type in (*CLOSE, TokenType.STRING, TokenType.IDENTIFIER) or _WORD.fullmatch(before.text)
+    return not value or before.text.upper() in _BEFORE_VALUES
+
+
+_BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE IN ON BY DISTINCT ALL HAVING CASE LIKE".split())
+
+
+def _words(source: Source, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
+    """Each word with its first and its last token: `1L` is three of them."""
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        suffix = tokens[index + 1 : index + 3]
+        if len(suffix) == 2 and suffix[0].token_type is TokenType.DCOLON and _is_suffix(suffix[1]):
+            yield token, suffix[1], _word(source, token) + suffix[1].text
+            index += 3
+        else:
+            yield token, token, _word(source, token)
+            index += 1
+
+
+def _is_suffix(token: Token) -> bool:
+    return token.token_type is not TokenType.VAR and token.text.upper() in _SUFFIXES
+
+
+def _word(source: Source, token: Token) -> str:
+    kind, text = token.token_type, token.text
+    if kind is TokenType.IDENTIFIER:
+        return f"`{text.replace('`', '``')}`"
+    if kind in _AS_WRITTEN:
+        there = source.text[token.start : token.end + 1]
+        if _AS_WRITTEN[kind].fullmatch(there):
+            return there
+        if kind is TokenType.STRING:  # of a macro
+            return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        raise Unwritable
+    text = " ".join(text.split())
+    known = _NUMBER if kind is TokenType.NUMBER else _WORD
+    if not known.fullmatch(text) and text not in _SYMBOLS:
+        raise Unwritable
+    return text
+
+
+def _gap(before: Token, token: Token) -> str:
+    """What stands between two words of one line; comments become blanks."""
+    if token.start > before.end:
+        return " " * (token.start - before.end - 1)
+    shifts = before.text == token.text and token.text in "<>"
+    return "" if shifts else " "  # both come of one macro
+
+
+def _told(tokens: Tokens) -> list[tuple[TokenType, str]]:
+    return [
+        (token.token_type, " ".join(token.text.split()) if token.token_type not in _AS_WRITTEN else token.text)
+        for token in tokens
+    ]
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return tokenize(Source("", text, "spark"))
+    except ProjectError:
+        raise Unwritable from None
+
+
+def _line(source: Source, token: Token) -> int:
+    return source.text.count("\n", 0, token.start)
+
+
+def _column(source: Source, token: Token) -> int:
+    return token.start - source.text.rfind("\n", 0, token.start) - 1
+
+
+def _first_select(tokens: Tokens) -> int | None:
+    """Where the outputs of the query's first SELECT begin: behind its words, WITH and brackets that stand before it."""
+    depth, base = 0, 0
+    for index, token in enumerate(tokens):
+        if depth == base and token.token_type is TokenType.SELECT:
+            return _behind_quantifiers(tokens, index + 1)
+        leads = index == base or tokens[index - 1].token_type is TokenType.R_PAREN  # `WITH c AS (...) (SELECT ...)`
+        if depth == base and leads and token.token_type is TokenType.L_PAREN:
+            base += 1
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+    return None
+
+
+def _behind_quantifiers(tokens: Tokens, index: int) -> int:
+    hints_and_words = (TokenType.HINT, TokenType.DISTINCT, TokenType.ALL)
+    while index < len(tokens) and tokens[index].token_type in hints_and_words:
+        index += 1
+    return index
+
+
+def _list_end(tokens: Tokens, start: int) -> int:
+    depth = 0
+    for index in range(start, len(tokens)):
+        token, text = tokens[index], " ".join(tokens[index].text.upper().split())
+        if depth == 0 and token.token_type in CLOSE:
+            return index
+        compares = text == "FROM" and tokens[index - 1].text.upper() == "DISTINCT"  # `a IS DISTINCT FROM b`
+        quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+        if depth == 0 and text in _ENDS and not compares and not quoted:
+            return index
+        depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
+    return len(tokens)

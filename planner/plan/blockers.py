@@ -1,0 +1,67 @@
+"""What forbids a plan: models that read what the change takes away, and history that it would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.errors import ProjectError
+from planner.model.graph import Graph
+from planner.model.model import Kind, Model
+from planner.parsing.files.model_file import line_of
+from planner.plan.change import Blocker, Category, Change, Columns
+from planner.semantics.columns import Shape
+from planner.snapshot.snapshot import Snapshot
+
+
+def unresolved(
+    graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns]
+) -> Blocker | ProjectError | None:
+    """A column that no parent has is an error; one that a parent has lost in this very change blocks it."""
+    if shape is None or shape.unresolved is None:
+        return None
+    column = shape.unresolved
+    place = line_of(model, column)
+    culprit = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
+    if culprit:
+        message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."
+        return Blocker(message, place)
+    parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
+    return ProjectError(
+        f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
+        place=place,
+        hint="Name a column that is there.",
+    )
+
+
+def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
+    """Every model that still reads one which is not there any more."""
+    verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
+    for name, old in base.items():  # its view goes, and no table of that name can stand there yet
+        now = graph.models.get(name)
+        if now and now.kind is Kind.EXTERNAL and old.kind.has_view:
+            # one that nobody declares is our own view, found in the catalog
+            verbs[name] = "turns from a model into an external table" if now.line else "removes"
+    return [
+        Blocker(
+            f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
+            line_of(graph.models[name], gone.split(".")[1]),
+        )
+        for name in graph.order
+        for gone in graph.models[name].depends_on
+        if gone in verbs
+    ]
+
+
+def history_lost(changes: Iterable[Change]) -> list[Blocker]:
+    """Every table with history that would begin anew, though its model does not say that it may."""
+    found = []
+    for change in changes:
+        anew = change.recomputed and change.category is not Category.FORWARD_ONLY and not change.copies
+        empty = bool(change.missing) and change.missing == change.needed
+        if not (anew and empty and change.old and change.new and change.old.kind.keeps_history):
+            continue
+        if change.new.kind.keeps_history and change.new.model.forward_only:
+            message = f"`{change.name}` would lose its history: a new table begins with what its sources tell now."
+            hint = "Write `forward_only false` in its kind to let it begin anew."
+            found.append(Blocker(f"{message} {hint}", line_of(change.new.model, "kind", header=True)))
+    return found

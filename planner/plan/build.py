@@ -1,0 +1,360 @@
+"""A plan: what changed, who is affected, which days of which tables must be computed, what the views will show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from planner.errors import ProjectError, RequestError
+from planner.fingerprint import digest
+from planner.intervals import Timeline, intersection, merge, subtract
+from planner.model.graph import Graph, graph_of
+from planner.model.model import Model
+from planner.naming import DEFAULT, Naming
+from planner.plan.backfill_scope import gaps, left_empty, only
+from planner.plan.blockers import history_lost
+from planner.plan.change import Blocker as Blocker
+from planner.plan.change import Category as Category
+from planner.plan.change import Change as Change
+from planner.plan.change import ChangeKind as ChangeKind
+from planner.plan.change import Columns as Columns
+from planner.plan.change import Word as Word
+from planner.plan.decide import Decisions, decide, words_for
+from planner.plan.early_cutoff import Comparison
+from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
+from planner.plan.previews import Stage, previewed
+from planner.plan.rendered_diff import rendered_diff
+from planner.plan.restatement import Restatement
+from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
+from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
+from planner.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole decision. `id` names it; `promise` is the same for two plans that put the same tables in place of the
+    same tables, in whatever environment, and so tells at the merge whether anything moved."""
+
+    id: str
+    promise: str
+    environment: str
+    base: str
+    old: Environment  # the environment as it is
+    new: Environment  # the environment as it will be
+    changes: tuple[Change, ...]  # in graph order
+    views: ViewChanges
+    blockers: tuple[Blocker, ...] = ()
+    warnings: tuple[Blocker, ...] = ()
+    words: tuple[Word, ...] = ()  # people's categories that overruled a rule
+    unused_words: tuple[Word, ...] = ()  # said earlier, about a change that is no longer this one
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
+    comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
+    spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
+    restatement: Restatement | None = None  # of a plan that computes anew what did not change
+    relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
+    late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
+
+    @property
+    def backfills(self) -> tuple[Change, ...]:
+        """The changes whose tables lack rows."""
+        return tuple(change for change in self.changes if change.missing)
+
+    @property
+    def promotes(self) -> bool:
+        """True when applying it changes the environment's map or views, and does not only fill tables."""
+        same = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
+            n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
+        }
+        return not (self.old.exists and same and self.views == ViewChanges())
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the environment already is what the project says: nothing to compute, nothing to show anew."""
+        return self.is_virtual and not self.promotes
+
+    @property
+    def is_virtual(self) -> bool:
+        """True when applying it computes nothing: only views are re-pointed."""
+        return not self.backfills
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks of a plan besides the project: time, categories, whether to leave tables empty."""
+
+    window: Window
+    categories: Mapping[str, Category] = field(default_factory=dict)
+    skip_backfill: bool = False
+    who: str = ""  # whose categories they are
+    naming: Naming = DEFAULT  # what new tables and the environment's views are called
+    expires_at: datetime | None = None  # of the environment
+    forward: ForwardOnly = NOT_ASKED
+    backfill: frozenset[str] | None = None  # compute only these models and what they read; None: whatever is missing
+    empty_backfill: bool = False  # say that new tables hold their time, and compute nothing
+    no_gaps: bool = False  # a table that takes another's place must hold all the time that one holds
+    include_unmodified: bool = False  # show every model in an environment beside prod too
+    diff_rendered: bool = False  # tell the difference of the queries that run, not of the files
+
+
+def build_plan(
+    models: Mapping[str, Model],
+    target: Environment,
+    base: Environment,
+    loaded: Loaded,
+    request: Request,
+    words: Iterable[Word] = (),
+    owners: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan that makes `target` show these models, decided against `base` (prod).
+
+    Pure: the same arguments give the same plan. `words` are categories said earlier, `owners` tells of a physical
+    table in which environment it stands already. Raises ProjectError(s) for what cannot be planned and RequestError
+    for a category that cannot be given.
+    """
+    if target.name == PROD and request.window.start:
+        raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
+    graph = graph_of(models)
+    if target.name == PROD and request.backfill is not None:
+        raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
+    forward = checked(request.forward, graph, request.window.now)
+    decided, blind, said = _decided(graph, base, loaded, request, tuple(words), forward)
+    loaded, snapshots = taken_over(loaded, decided.changes), dict(decided.snapshots)
+    changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
+    lost = history_lost(changes)
+    if target.name != PROD:
+        stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
+        snapshots, changes = previewed(graph, snapshots, changes, stage)
+    changes = _as_asked(changes, graph, loaded, request)
+    gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()
+    changes = tuple(_with_owner(change, owners or {}) for change in changes)
+    new = replace(
+        target,
+        snapshots=snapshots,
+        views=_views(target.name, models, changes, request),
+        naming=request.naming,
+        expires_at=request.expires_at,
+    )
+    _check_views(new, base)
+    promise = promise_of(changes)
+    return Plan(
+        id=identity(promise, target.name, base.name, changes, request),
+        promise=promise,
+        environment=target.name,
+        base=base.name,
+        old=target,
+        new=new,
+        changes=changes,
+        views=view_changes(target, new),
+        blockers=(*decided.blockers, *lost, *gone),
+        warnings=tuple(decided.warnings),
+        words=tuple(decided.used_words),
+        unused_words=_unused(said, decided.used_words, changes),
+        parents=graph.parents,
+        comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
+        spared=_rebuilt(blind.changes) - _rebuilt(decided.changes),
+        relies=relied_on(graph, snapshots, changes, loaded),
+    )
+
+
+def relied_on(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded
+) -> Mapping[str, Timeline]:
+    """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
+    begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
+    filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
+    found = {
+        snapshots[name].table: merge((*loaded.of(snapshots[name]), *filled.get(name, ())))
+        for name in graph.upstream(filled)
+        if snapshots[name].kind.is_stored
+    }
+    copied = {each.old.table: loaded.of(each.old) for each in changes if each.copies and each.missing and each.old}
+    return {table: timeline for table, timeline in (*found.items(), *copied.items()) if timeline}
+
+
+def _decided(
+    graph: Graph, base: Environment, loaded: Loaded, request: Request, said: tuple[Word, ...], forward: ForwardOnly
+) -> tuple[Decisions, Decisions, tuple[Word, ...]]:
+    """What is decided, what would be if no table had been compared, and all words: those said before and these."""
+    limited, since = limited_by(graph, request.window), str(request.window.start or "")
+    if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
+        since += f" {request.window.min_intervals}"
+
+    def by(words: tuple[Word, ...], known: Loaded) -> Decisions:
+        how = (limited, since, request.naming, forward, request.empty_backfill)
+        return decide(graph, base.snapshots, words, base.name, known, *how)
+
+    decided = by(said, loaded)
+    if request.categories:
+        fresh = words_for(decided.changes, request.categories, request.who)
+        said = (*(word for word in said if word.model not in request.categories), *fresh)
+        decided = by(said, loaded)
+    compared = any(change.rule == "same-data" for change in decided.changes)
+    return decided, by(said, replace(loaded, contents=None)) if compared else decided, said
+
+
+def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
+    """The changes without what the request leaves uncomputed, and with the difference that it wants told."""
+    if request.skip_backfill:
+        changes = tuple(replace(change, missing=()) for change in changes)
+    if request.backfill is not None:
+        changes = only(changes, graph, request.backfill)
+    if request.empty_backfill:
+        changes = left_empty(changes, loaded)
+    if request.diff_rendered:
+        changes = tuple(replace(change, diff=rendered_diff(change)) for change in changes)
+    return changes
+
+
+def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
+    return frozenset(change.name for change in changes if change.recomputed)
+
+
+def build_run(
+    environment: Environment,
+    loaded: Loaded,
+    window: Window,
+    base: Environment | None = None,
+    only: Collection[str] | None = None,
+    ready: Readiness | None = None,
+) -> Plan:
+    """The plan that fills an environment's tables up to their last beats and changes nothing else.
+
+    A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
+    With `only`, all others are left as they are, and none of these is filled past what it reads. Time that is not
+    `ready` is `late`, and left for a later run.
+    """
+    graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
+    spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    if only is not None:
+        spared |= graph.models.keys() - only
+    late: dict[str, Timeline] = {}
+
+    def asked(model: Model, missing: Timeline) -> Timeline:
+        found = ready(model, missing) if ready else missing
+        if waits := subtract(missing, found):
+            late[model.name] = waits
+        return found
+
+    behind = caught_up(graph, environment.snapshots, loaded, window, spared, asked)
+    changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
+    return replace(in_place(environment, graph, changes, loaded, window), late=late)
+
+
+def in_place(
+    environment: Environment, graph: Graph, changes: tuple[Change, ...], loaded: Loaded, window: Window
+) -> Plan:
+    """The plan that fills tables of an environment with these changes, and shows nothing anew."""
+    promise = promise_of(changes)
+    return Plan(
+        id=identity(promise, environment.name, environment.name, changes, Request(window)),
+        promise=promise,
+        environment=environment.name,
+        base=environment.name,
+        old=environment,
+        new=environment,
+        changes=changes,
+        views=ViewChanges(),
+        parents=graph.parents,
+        relies=relied_on(graph, environment.snapshots, changes, loaded),
+    )
+
+
+def _spared(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+    """The models whose table both show while they read different ones, and those that are no previews and read one:
+    what such a table is to hold does not come of rows to look at."""
+
+    def differs(name: str) -> bool:
+        return name not in there or there[name].version != here[name].version
+
+    shown = {name for name, each in here.items() if each.is_preview}
+    for name in graph.order:
+        if not here[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
+            shown.add(name)
+    over = {name for name in graph.order if not here[name].is_preview and not shown.isdisjoint(graph.parents[name])}
+    same = {name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)}
+    return frozenset(over | same)
+
+
+def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline) -> Change:
+    return Change(
+        name=snapshot.name,
+        change=ChangeKind.DUE,
+        category=None,
+        rule="due",
+        reason="Its time has come since it was last computed.",
+        columns=Columns(),
+        old=snapshot,
+        new=snapshot,
+        recomputed=False,
+        needed=needed,
+        missing=missing,
+    )
+
+
+def _views(
+    environment: str, models: Mapping[str, Model], changes: tuple[Change, ...], request: Request
+) -> frozenset[str]:
+    """Prod shows every model; any other environment only those that differ from prod, unless all were asked for."""
+    every = environment == PROD or request.include_unmodified
+    names = models.keys() if every else {change.name for change in changes if change.new}
+    return frozenset(name for name in names if models[name].kind.has_view)
+
+
+def _check_views(new: Environment, base: Environment) -> None:
+    """ProjectError when a view of the environment would stand where another model's view stands."""
+    taken = views_of(base) if base.name != new.name else {}
+    named: dict[str, str] = {}
+    for model in sorted(new.views):
+        name = new.naming.view(model, new.name)
+        other = named.setdefault(name, taken[name].model if name in taken else model)
+        if other != model:
+            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{other}` already."
+            hint = "Rename the model or the environment."
+            raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
+
+
+def _unused(said: tuple[Word, ...], used: list[Word], changes: tuple[Change, ...]) -> tuple[Word, ...]:
+    """What was said of models that this plan changes too, but otherwise, and that nobody has said anew."""
+    open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {word.model for word in used}
+    return tuple(word for word in said if word.model in open_models)
+
+
+def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
+    if change.shares is not None or change.new is None:
+        return change
+    return replace(change, shares=owners.get(change.new.table))
+
+
+def promise_of(changes: tuple[Change, ...]) -> str:
+    """What is put in place of what, whatever the environment."""
+    swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.lands)}" for c in sorted(changes, key=_name)]
+    return digest(*swaps)[:16]
+
+
+def identity(promise: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
+    """The plan's id: what is put in place of what, where, when, by which categories and options."""
+    time = [
+        f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
+    ]
+    asked = f"{request.skip_backfill} {request.window.start} {request.window.end}{_more(request)}"
+    if request.naming != DEFAULT:
+        asked += f" {request.naming}"
+    if request.forward != NOT_ASKED:
+        asked += f" {request.forward}"
+    return digest(promise, environment, base, asked, *time)[:12]
+
+
+def _more(request: Request) -> str:
+    """The options that are rarely given, so that a plan without them keeps its id."""
+    some = {"empty": request.empty_backfill, "all views": request.include_unmodified}
+    only = sorted(request.backfill) if request.backfill is not None else None
+    return "".join(f" {name}" for name, given in some.items() if given) + (f" only {only}" if only is not None else "")
+
+
+def _mark(snapshot: Snapshot | None) -> str:
+    return f"{snapshot.fingerprint.text}@{snapshot.version}" if snapshot else "-"
+
+
+def _name(change: Change) -> str:
+    return change.name

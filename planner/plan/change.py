@@ -1,0 +1,123 @@
+"""One model's change in a plan: how it came, its category and why, the columns it touches, the table it will have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from planner.errors import Place
+from planner.intervals import Timeline
+from planner.model.model import Kind
+from planner.snapshot.snapshot import Snapshot
+
+
+class ChangeKind(StrEnum):
+    """How a model came into the plan."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    DIRECT = "direct"
+    INDIRECT = "indirect"
+    METADATA = "metadata"
+    DUE = "due"  # not changed at all: its cron has struck since
+    RESTATED = "restated"  # not changed at all: somebody wants its rows computed anew
+
+
+class Category(StrEnum):
+    """What a change does to tables; see docs/categories.md."""
+
+    BREAKING = "breaking"
+    NON_BREAKING = "non_breaking"
+    FORWARD_ONLY = "forward_only"
+    METADATA = "metadata"
+    EQUIVALENT = "equivalent"
+    INDIRECT_BREAKING = "indirect_breaking"
+    INDIRECT_NON_BREAKING = "indirect_non_breaking"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which output columns a change touches; `every` when it touches rows, and so all of them; `order` when a view may
+    return its rows in another order, which matters to readers that take rows by it."""
+
+    added: frozenset[str] = frozenset()
+    altered: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    every: bool = False
+    order: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    """A person's category for one change of one model: kept while both fingerprints stay what they are."""
+
+    model: str
+    category: Category
+    old: str  # Fingerprint.text in the base environment, '' when the model is not there
+    new: str  # Fingerprint.text of the change it is about
+    who: str = ""
+    at: datetime | None = None  # UTC
+
+
+@dataclass(frozen=True)
+class Forward:
+    """How a forward-only change goes on with the rows that are there.
+
+    `rows` are the stretches that its table takes over from the one it replaces, as they lie in the files. `lands` is
+    what prod gets where this environment has a preview of it only.
+    """
+
+    rows: Timeline = ()
+    destructive: str = "error"  # what to do when a column goes or its type changes: error, warn, allow, ignore
+    additive: str = "allow"  # when one comes
+    lands: Snapshot | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One model of a plan: what happened to it, why, and which table it will have."""
+
+    name: str
+    change: ChangeKind
+    category: Category | None  # None: added or removed
+    rule: str
+    reason: str
+    columns: Columns
+    old: Snapshot | None
+    new: Snapshot | None
+    recomputed: bool
+    preview: bool = False  # computed from part of its parents' rows: to look at, never to promote
+    shares: str | None = None  # the environment whose table it keeps, or None when the table is its own
+    needed: Timeline = ()  # what its table must hold before views may show it
+    missing: Timeline = ()  # what of that is not there yet
+    copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
+    forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
+    recorded: Timeline = ()  # what is said to be there and is not computed: the table is left empty, as was asked
+    word: Word | None = None  # the person's word that overrode the rule
+    diff: str = ""  # unified diff of the model's text
+
+    @property
+    def kind(self) -> Kind:
+        snapshot = self.new or self.old
+        assert snapshot is not None
+        return snapshot.kind
+
+    @property
+    def keeps_rows(self) -> bool:
+        """True when its table goes on with rows of the table that it replaces."""
+        return self.forward is not None and bool(self.forward.rows) and self.forward.lands is None
+
+    @property
+    def lands(self) -> Snapshot | None:
+        """What prod gets of it."""
+        return self.forward.lands if self.forward and self.forward.lands else self.new
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """What forbids the plan's promotion; a person must change the project or the request."""
+
+    message: str
+    place: Place | None = None

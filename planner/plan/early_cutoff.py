@@ -1,0 +1,113 @@
+"""Early cut-off: a table that is built anew and holds the rows of the one it replaces changes nothing for its readers.
+
+What two tables hold is compared by Spark, as hashes; here is said what to compare, and what the answer allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from planner.intervals import UNITS, Interval, Timeline, merge, partitions
+from planner.model.model import Kind
+from planner.plan.schedule import Loaded
+from planner.semantics.columns import Shape
+from planner.snapshot.content_hash import WHOLE, ColumnSet, Contents, equal_periods
+from planner.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table and the one that takes its place: if they hold the same rows in these columns, the reader is spared."""
+
+    reader: str
+    old: Snapshot
+    new: Snapshot
+    columns: ColumnSet
+
+    @property
+    def model(self) -> str:
+        return self.new.name
+
+    def answer(self, loaded: Loaded) -> bool | None:
+        """True when both are known to hold the same rows, in every period that either holds; None: not known yet."""
+        held = loaded.of(self.old), loaded.of(self.new)
+        periods = {period for timeline in held for period in _periods(self.new, timeline)}
+        one, two = (_contents(loaded, each).of(self.columns) for each in (self.old, self.new))
+        if not all(held) or not periods <= one.keys() or not periods <= two.keys():
+            return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
+        return all(one[period] == two[period] for period in periods)
+
+    def equal_periods(self, loaded: Loaded) -> frozenset[str]:
+        """The periods that both hold, and in which both are known to hold the same rows."""
+        held = [set(_periods(each, loaded.of(each))) for each in (self.old, self.new)]
+        one, two = (_contents(loaded, each) for each in (self.old, self.new))
+        return equal_periods(one, two, self.columns, held[0] & held[1])
+
+
+def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
+    """What to compare so that a reader of `new` may go on with what it has from `old`; None when nothing would do.
+
+    Both are tables, cut by time alike; the reader reads columns that both have, or no more and no fewer than all.
+    """
+    if shape is None or old is None or not (old.kind.is_stored and new.kind.is_stored) or old.table == new.table:
+        return None
+    if old.columns is None or new.columns is None or not shape.known or _cut(old) != _cut(new):
+        return None
+    reads = shape.reads.get(new.name)
+    if reads is None or (reads.every and old.columns != new.columns):
+        return None
+    columns = frozenset(new.columns) if reads.every else reads.rows.union(*reads.outputs.values())
+    if not columns <= frozenset(old.columns):
+        return None
+    return Comparison(reader, old, new, tuple(sorted(columns)))
+
+
+def equal_time(reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], loaded: Loaded) -> Timeline:
+    """The time in which a reader that goes by the same days has nothing to compute anew.
+
+    Its rows of a day come from its parents' rows of that day alone: it holds their time columns within its own stretch
+    wherever it reads them, and comes out the same in batches of any size.
+    """
+    periods: frozenset[str] | None = None
+    for each in comparisons:
+        if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, each.new, shape):
+            return ()
+        equal = each.equal_periods(loaded)
+        periods = equal if periods is None else periods & equal
+    step = timedelta(seconds=min(UNITS[reader.model.cron.unit], UNITS["day"]))
+    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods or ())
+    return merge(Interval(start, start + step) for start in starts)
+
+
+def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
+    cuts = _cut(reader), _cut(parent)
+    if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
+        return False
+    plain = all(each.model.time_format in ("", "yyyy-MM-dd") for each in (reader, parent))
+    day = (parent.name, parent.model.time_column)
+    return plain and shape.day == day and day[1] in shape.bounded.get(parent.name, frozenset())
+
+
+def open_questions(comparisons: Iterable[Comparison], loaded: Loaded) -> tuple[Comparison, ...]:
+    """The comparisons that nobody has made yet."""
+    return tuple(each for each in comparisons if each.answer(loaded) is None)
+
+
+def _contents(loaded: Loaded, snapshot: Snapshot) -> Contents:
+    return (loaded.contents or {}).get(snapshot.table, Contents())
+
+
+def _cut(snapshot: Snapshot) -> tuple[str, str] | None:
+    model = snapshot.model
+    ranged = model.kind is Kind.INCREMENTAL_BY_TIME_RANGE
+    return (model.time_column, str(model.cron.unit)) if ranged else None
+
+
+def _periods(snapshot: Snapshot, timeline: Timeline) -> list[str]:
+    """The partitions that a timeline covers; all of it at once for a table that is not cut by time."""
+    if _cut(snapshot) is None:
+        return [WHOLE] if timeline else []
+    seconds = UNITS[snapshot.model.cron.unit]
+    return [period for interval in timeline for period in partitions(interval, seconds)]

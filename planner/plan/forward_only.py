@@ -1,0 +1,222 @@
+"""Forward-only changes: the rows that are there stay, and only what is computed from now on comes of the new query.
+
+The new table takes over the files of the one it replaces, so that nothing is read and nothing is computed, and the old
+one stays whole for a rollback. Such a table holds what no query would return: it says so to its readers, and nobody
+takes it for another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from planner.errors import RequestError
+from planner.fingerprint import digest
+from planner.intervals import Interval, Timeline, subtract
+from planner.model.graph import Graph
+from planner.model.model import Column, Kind, Model
+from planner.model.selection import select
+from planner.parsing.files.model_file import line_of
+from planner.plan.categorize import Verdict, layout, row_settings
+from planner.plan.change import Blocker, Category, Change, Forward
+from planner.plan.schedule import Loaded
+from planner.semantics.digests import Seen
+from planner.snapshot.snapshot import Snapshot, seen_at
+
+# settings that say how a table is cut, and what its rows stand for
+CUT = ("kind", "time_column", "interval_unit", "partitioned_by", "history", "insert_overwrite")
+WHOLE_NUMBERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}  # type -> decimal digits
+DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+
+
+@dataclass(frozen=True)
+class ForwardOnly:
+    """What a request says of forward-only changes: whether `every` change is one, `since` when (UTC) the new query
+    holds in the past too, whether environments beside prod get a `preview`, and for which models (selectors) columns
+    may go or come whatever the models themselves say."""
+
+    every: bool = False
+    since: datetime | None = None
+    preview: bool = True
+    destructive: tuple[str, ...] = ()
+    additive: tuple[str, ...] = ()
+
+
+NOT_ASKED = ForwardOnly()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a forward-only change does to a column: `policy` is what the model says of it."""
+
+    column: str
+    verb: str
+    policy: str
+
+
+def checked(asked: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
+    """The request with the selected models in place of selectors; RequestError for what makes no sense."""
+    if asked.since and not asked.every:
+        raise RequestError("A forward-only plan alone has an effective date.", hint="Add `--forward-only`.")
+    if asked.since and asked.since > now:
+        raise RequestError(f"The effective date {asked.since:%Y-%m-%d} lies in the future.", hint="Leave it out.")
+    return replace(
+        asked,
+        destructive=tuple(sorted(select(graph, asked.destructive))),
+        additive=tuple(sorted(select(graph, asked.additive))),
+    )
+
+
+def why_not(old: Model, new: Model) -> str:
+    """Why a change cannot be forward-only: its table's rows cannot be gone on with; '' when they can."""
+    if new.kind is Kind.SEED:
+        return "a seed is loaded whole"
+    before, after = row_settings(old), row_settings(new)
+    if old.kind is not new.kind:
+        return f"its kind changed from {old.kind} to {new.kind}"
+    if changed := [name for name in CUT if before[name] != after[name]]:
+        return f"its `{changed[0]}` changed, and with it how the table is cut"
+    one, two = layout(old), layout(new)
+    if changed := [name for name in two if name != "physical_properties" and one.get(name) != two[name]]:
+        return f"its `{changed[0]}` changed, and with it its files"
+    return ""
+
+
+def mixed(old: Snapshot, fresh: Snapshot, version: str) -> Snapshot:
+    """The snapshot at a version whose table goes on with the old one's rows.
+
+    Readers see in it what they saw in the old one as far as the new query means the same, and otherwise a thing of its
+    own, which no query and no other table is like.
+    """
+    assert fresh.meaning is not None
+    before, query, new = old.seen, old.raw, seen_at(fresh.meaning, version)
+
+    def held(old_digest: str | None, is_same: bool, fresh_digest: str) -> str:
+        return old_digest if old_digest and is_same else digest("forward-only", version, fresh_digest)[:24]
+
+    rows = held(before.rows, query.rows == fresh.raw.rows, new.rows)
+    columns = {
+        name: held(before.columns.get(name), query.columns.get(name) == fresh.raw.columns[name], each)
+        for name, each in new.columns.items()
+    }
+    return _holding(replace(fresh, version=version, forced=True), Seen(rows, columns))
+
+
+def still_mixed(snapshot: Snapshot, old: Snapshot) -> Snapshot:
+    """The snapshot that goes by the old one's rows, which a forward-only change had kept."""
+    return _holding(replace(snapshot, forced=True), old.seen) if old.is_mixed else snapshot
+
+
+def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
+    assert snapshot.meaning is not None
+    return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=seen.rows, held=tuple(seen.columns.items())))
+
+
+def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], every: bool) -> Verdict:
+    """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
+    if found.rule == "layout-changed" or (why_not(old, new) and not (every and new.kind is Kind.SEED)):
+        return found
+    if new.forward_only and new.kind.is_stored:
+        rule, why = "forward-only-model", "Its kind says `forward_only`"
+    elif edited and every:
+        rule, why = "forward-only-plan", "The plan is forward-only"
+    elif calm:
+        rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_ticked(calm)})"
+    else:
+        return found
+    kept = (
+        "it is loaded anew, and what reads it keeps its rows"
+        if new.kind is Kind.SEED
+        else "the rows that are there stay"
+    )
+    return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {kept}. {found.reason}", found.columns)
+
+
+def going_on(old: Snapshot, new: Snapshot, loaded: Loaded, asked: ForwardOnly) -> Forward:
+    """How the table of a forward-only change goes on: with all that the old one holds, or with that before the
+    effective date."""
+    model = new.model
+
+    def policy(own: str, allowed: tuple[str, ...]) -> str:
+        return "allow" if model.name in allowed and own != "ignore" else own
+
+    return Forward(
+        _before(model, loaded.of(old), asked.since),
+        policy(model.on_destructive_change, asked.destructive),
+        policy(model.on_additive_change, asked.additive),
+    )
+
+
+def _before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
+    if since is None or not held:
+        return held
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return held if model.kind.goes_in_order else ()  # FULL: it is computed whole, or not at all
+    cut = model.cron.cut(since)
+    return subtract(held, (Interval(min(cut, held[-1].end), held[-1].end),)) if cut < held[-1].end else held
+
+
+def taken_over(loaded: Loaded, changes: Iterable[Change]) -> Loaded:
+    """What lies in tables, with those that will take over rows as if they held them already."""
+    new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
+    return replace(loaded, timelines={**new, **{name: held for name, held in loaded.timelines.items() if held}})
+
+
+def schema_findings(
+    before: Iterable[str], after: Iterable[str], destructive: str, additive: str
+) -> tuple[Finding, ...]:
+    """What a change does to the columns of a table that it goes on with."""
+    old, new = tuple(before), tuple(after)
+    gone = [Finding(name, "drops", destructive) for name in old if name not in new]
+    come = [Finding(name, "adds", additive) for name in new if name not in old]
+    return (*gone, *come)
+
+
+def blocker_of(model: Model, finding: Finding) -> Blocker:
+    """A finding as the sentence that blocks the plan, or that warns."""
+    option = "additive" if finding.verb == "adds" else "destructive"
+    message = f"`{model.name}` {finding.verb} the column `{finding.column}`, and its change is forward-only."
+    allow = f"Allow it with `--allow-{option}-model {model.name}` or `on_{option}_change allow`, or rebuild the table."
+    hint = "" if finding.policy == "warn" else f" {allow}"
+    return Blocker(f"{message}{hint}", line_of(model, finding.column) if finding.verb == "adds" else model.place)
+
+
+def settled(
+    before: tuple[Column, ...], after: tuple[Column, ...], destructive: str, additive: str
+) -> tuple[Column, ...]:
+    """The columns of a table that goes on with another one's rows: those of the new query, and where a model says
+    `ignore`, those that were there."""
+    old = {column.name: column for column in before}
+    kept = []
+    for column in after:
+        if column.name not in old and additive == "ignore":
+            continue
+        narrow = column.name in old and not is_wider(old[column.name].type, column.type)
+        kept.append(replace(column, type=old[column.name].type) if narrow and destructive == "ignore" else column)
+    names = {column.name for column in after}
+    return (*kept, *(column for column in before if column.name not in names and destructive == "ignore"))
+
+
+def is_wider(old: str, new: str) -> bool:
+    """True when files with values of the old type are read rightly as the new one, by Parquet's and ORC's readers.
+
+    >>> is_wider("int", "bigint"), is_wider("bigint", "int"), is_wider("decimal(10,2)", "decimal(12,2)")
+    (True, False, True)
+    """
+    if old == new or (old in ("float", "tinyint", "smallint", "int") and new == "double"):
+        return True
+    to = DECIMAL.fullmatch(new)
+    if old in WHOLE_NUMBERS:
+        if to:
+            return int(to[1]) - int(to[2]) >= WHOLE_NUMBERS[old]
+        return new in WHOLE_NUMBERS and WHOLE_NUMBERS[old] < WHOLE_NUMBERS[new]
+    of = DECIMAL.fullmatch(old)
+    if not (of and to):
+        return False
+    return int(to[2]) >= int(of[2]) and int(to[1]) - int(to[2]) >= int(of[1]) - int(of[2])
+
+
+def _ticked(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

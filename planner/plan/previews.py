@@ -1,0 +1,112 @@
+"""Previews: what an environment beside prod shows of forward-only changes, in tables of its own that hold some days.
+
+What prod gets is decided without them; a preview is never shared and never promoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from planner.fingerprint import digest
+from planner.intervals import Timeline, between, subtract
+from planner.model.graph import Graph
+from planner.model.model import Model
+from planner.naming import DEFAULT, Naming
+from planner.plan.change import Category, Change, Forward
+from planner.plan.schedule import Loaded, Window
+from planner.snapshot.snapshot import PREVIEW, Snapshot, at_version, version_of
+
+SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An environment beside prod: its name, what lies in tables, the time that was asked for, and whether previews are
+    filled at all."""
+
+    environment: str
+    loaded: Loaded
+    window: Window
+    naming: Naming = DEFAULT
+    filled: bool = True
+
+
+def previewed(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: Stage
+) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
+    """The environment's snapshots and changes with previews in place of tables that forward-only changes keep, and of
+    all that would be computed from those."""
+    shown = dict(snapshots)
+    by_name = {change.name: change for change in changes}
+    for name in graph.order:
+        change = by_name.get(name)
+        if change is None or change.new is None:
+            continue
+        moved = [p for p in graph.parents[name] if shown[p] is not snapshots[p]]
+        if not change.kind.is_stored:
+            if moved:
+                versions = {p: shown[p].version for p in graph.parents[name]}
+                by_name[name] = _over(change, versions, stage.naming)
+        elif _keeps_all(change) or (moved and change.shares is None):
+            by_name[name] = _preview(graph, change, stage)
+        new = by_name[name].new
+        assert new is not None
+        shown[name] = new
+    return shown, tuple(by_name[change.name] for change in changes)
+
+
+def _keeps_all(change: Change) -> bool:
+    return change.category is Category.FORWARD_ONLY and change.shares is not None
+
+
+def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change:
+    """A view over the environment's own tables."""
+    new = change.new
+    assert new is not None
+    assert new.meaning is not None
+    shown = at_version(new, version_of(new.model, new.meaning, dict(versions)), naming)
+    return replace(change, new=shown, preview=True, shares=None, forward=Forward(lands=new))
+
+
+def _preview(graph: Graph, change: Change, stage: Stage) -> Change:
+    new, kept = change.new, change.forward or Forward()
+    assert new is not None
+    parts = (stage.environment, new.version, str(stage.window.start or ""))
+    version = PREVIEW + digest("preview", *parts)[:12]
+    shown = at_version(replace(new, forced=False), version, stage.naming)
+    if shown.meaning is not None:
+        shown = replace(shown, meaning=replace(shown.meaning, held_rows="", held=()))
+    needed = _needed(new.model, _end(change, stage), stage.window)
+    missing = subtract(needed, stage.loaded.of(shown)) if stage.filled else ()
+    return replace(
+        change,
+        new=shown,
+        preview=True,
+        shares=None,
+        copies=(),
+        needed=needed if stage.filled else (),
+        missing=needed if missing and not new.kind.is_incremental else missing,
+        forward=replace(kept, lands=new),
+    )
+
+
+def _end(change: Change, stage: Stage) -> datetime | None:
+    """The last moment of the preview: that of the table whose place it takes."""
+    assert change.new is not None
+    held = change.needed or (stage.loaded.of(change.old) if change.old else ())
+    if not held:
+        return None
+    asked = stage.window.end
+    return change.new.model.cron.cut(min(asked, held[-1].end)) if asked else held[-1].end
+
+
+def _needed(model: Model, end: datetime | None, window: Window) -> Timeline:
+    """From the start that was asked for, else the last interval only."""
+    if end is None:
+        return ()
+    if not model.kind.is_incremental:
+        return between(SINCE_EPOCH, end)
+    start = model.cron.cut(window.start) if window.start else model.cron.cut(end - timedelta(seconds=1))
+    return between(max(start, model.start) if model.start else start, end)

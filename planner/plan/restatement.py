@@ -1,0 +1,210 @@
+"""Restating: which tables are computed anew though no model changed, for which time, and whose rows that outdates.
+
+A restated table keeps its version and its place; what it held of the time is forgotten first, in one transaction, so
+that a crash leaves time that is missing, and never time that is said to be loaded and holds old rows among new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from planner.intervals import Timeline, between, intersection, merge
+from planner.model.graph import Graph, graph_of
+from planner.model.model import Kind, Model
+from planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, least, whole_start
+from planner.snapshot.environment import PROD, Environment
+from planner.snapshot.snapshot import Snapshot
+
+ALL_TIME = between(EPOCH.replace(year=1), EPOCH.replace(year=9999))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A model that the selection reaches and that is not restated, and why, as a sentence."""
+
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Another environment that feels a restatement: models whose restated table it shows too (`shared`), and models
+    whose own tables were computed from what is restated (`outdated`): they lack that time until it plans or runs."""
+
+    environment: str
+    shared: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Restatement:
+    """What a plan restates besides its changes: `forgets` is, by physical table, the time that is no more said to be
+    loaded before anything is computed, in tables of other environments and of the past too."""
+
+    forgets: Mapping[str, Timeline]
+    left_out: tuple[LeftOut, ...] = ()
+    touched: tuple[Touched, ...] = ()
+
+
+@dataclass(frozen=True)
+class Past:
+    """Every map that an environment shows or has shown, and what no map shows: tables that were built for a plan.
+
+    `maps` are (environment, whether it shows it now, model -> snapshot); `built` are snapshots by table, None where
+    nobody knows any more what a table was made of.
+    """
+
+    maps: tuple[tuple[str, bool, Mapping[str, Snapshot]], ...] = ()
+    built: Mapping[str, Snapshot | None] = field(default_factory=dict)
+
+
+def with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
+    """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
+    models = {name: each.model for name, each in shown.items()}
+    outer = {read for model in models.values() for read in model.depends_on} - models.keys()
+    return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
+
+
+def cascade(
+    graph: Graph, shown: Mapping[str, Snapshot], chosen: Collection[str], kept: Collection[str] = ()
+) -> tuple[frozenset[str], tuple[LeftOut, ...]]:
+    """The models whose tables are restated with the chosen ones, down the graph, and those that are left out.
+
+    What is left out keeps its rows, and so does what reads only that. `kept` are tables that prod shows and that
+    another environment must not write.
+    """
+    reached: set[str] = set()
+    restated: set[str] = set()
+    left_out: list[LeftOut] = []
+    for name in graph.order:
+        if name not in chosen and reached.isdisjoint(graph.parents[name]):
+            continue
+        why = _why_not(graph.models[name], name in shown and shown[name].table in kept)
+        if why:
+            left_out.append(LeftOut(name, why))
+        if not why or graph.models[name].kind is Kind.SEED:
+            reached.add(name)
+        if not why and graph.models[name].kind.is_stored:
+            restated.add(name)
+    return frozenset(restated), tuple(left_out)
+
+
+def _why_not(model: Model, is_prods: bool) -> str:
+    if model.kind is Kind.SEED:
+        return "its rows are those of its file"
+    if not model.kind.is_stored:
+        return ""
+    if model.disable_restatement:
+        return "its `disable_restatement` is true"
+    return "prod shows the same table: restate it in prod" if is_prods else ""
+
+
+def stretch(model: Model, window: Window) -> Timeline:
+    """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole,
+    and all that comes after for what reads itself."""
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return ALL_TIME
+    start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
+    end = model.cron.ceiling(window.end) if window.end and not model.reads_itself else ALL_TIME[0].end
+    return between(start, end)
+
+
+def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[str, Window]:
+    """Model -> the window in which it is restated: what reads a table that is filled in order, and so restated as a
+    whole, may come out otherwise at any time."""
+    unbounded: set[str] = set()
+    onward: set[str] = set()  # what reads one that reads itself: at any time after its start
+    for name in graph.order:
+        in_order = name in restated and graph.models[name].kind.goes_in_order
+        if in_order or not unbounded.isdisjoint(graph.parents[name]):
+            unbounded.add(name)
+        if (name in restated and graph.models[name].reads_itself) or not onward.isdisjoint(graph.parents[name]):
+            onward.add(name)
+    since = {name: None if name in unbounded else window.start for name in graph.order}
+    until = {name: None if name in unbounded | onward else window.end for name in graph.order}
+    return {name: replace(window, start=since[name], end=until[name]) for name in graph.order}
+
+
+def restated_time(
+    graph: Graph, shown: Mapping[str, Snapshot], loaded: Loaded, window: Window, restated: Collection[str]
+) -> Mapping[str, Timeline]:
+    """Model -> the time to compute anew, for those that have any: what the window asks for, from the model's start up
+    to its last beat, and never past what the tables it reads hold."""
+    found: dict[str, Timeline] = {}
+    frontier: dict[str, datetime | None] = {}
+    asked = windows(graph, restated, window)
+    for name in graph.order:
+        model, bound = graph.models[name], least(frontier[p] for p in graph.parents[name])
+        frontier[name] = bound
+        if model.kind is Kind.SEED or not model.kind.is_stored:
+            continue
+        due = window.due(model)
+        start = whole_start(graph, model, window)
+        held = loaded.of(shown[name])
+        if name in restated:
+            latest = least([due, model.end, bound])
+            assert latest is not None
+            whole = between(start, model.cron.cut(latest))
+            time = intersection(whole, stretch(model, asked[name]))
+            if time:
+                found[name] = time
+                held = merge((*held, *time))
+        end = contiguous_end(held, start)
+        frontier[name] = end if end < due else None
+    return found
+
+
+def outdated(
+    target: Environment, past: Past, restated: Mapping[str, Timeline], chosen: Collection[str], window: Window
+) -> tuple[Mapping[str, Timeline], tuple[Touched, ...]]:
+    """What is forgotten by table, and which environments feel it.
+
+    In prod every version of the chosen models, and whatever any environment made of them, is forgotten: otherwise a
+    table that was built before could be promoted with old rows. Elsewhere it is what was made of these very tables;
+    tables that prod shows are left alone.
+    """
+    mine = {target.snapshots[name].table: time for name, time in restated.items()}
+    forgets = dict(mine)
+    spared = {each.table for name, each in target.snapshots.items()} - mine.keys()
+    if target.name != PROD:
+        spared |= {each.table for name, now, shown in past.maps if name == PROD and now for each in shown.values()}
+    touched: dict[str, tuple[set[str], set[str]]] = {}
+    for environment, now, shown in past.maps:
+        graph = with_outer_tables(shown)
+        if target.name == PROD:
+            roots = graph.models.keys() & chosen
+        else:
+            roots = {name for name, each in shown.items() if each.table in mine}
+        names, _ = cascade(graph, shown, roots)
+        asked = windows(graph, names, window)
+        for name in sorted(names):
+            table = shown[name].table
+            if table in spared:
+                continue
+            if table not in mine:
+                forgets[table] = merge((*forgets.get(table, ()), *stretch(shown[name].model, asked[name])))
+            if now and environment != target.name:
+                touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
+    names = _downstream_by_name(past, chosen if target.name == PROD else restated.keys())
+    for table, snapshot in past.built.items():
+        if table not in spared and (snapshot is None or snapshot.name in names):
+            forgets.setdefault(table, ALL_TIME)
+    return forgets, tuple(Touched(n, tuple(sorted(a)), tuple(sorted(b))) for n, (a, b) in sorted(touched.items()))
+
+
+def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
+    """The models of these names, and those that any version of any model has read them through."""
+    edges: dict[str, set[str]] = {}
+    shown = [each for _, _, snapshots in past.maps for each in snapshots.values()]
+    for each in (*shown, *(built for built in past.built.values() if built)):
+        for parent in each.model.depends_on:
+            edges.setdefault(parent, set()).add(each.name)
+    found = set(names)
+    waiting = list(found)
+    while waiting:
+        for child in edges.get(waiting.pop(), set()) - found:
+            found.add(child)
+            waiting.append(child)
+    return frozenset(found)

@@ -1,0 +1,79 @@
+"""The plan of a restatement: an environment as it is shown, some of whose tables are computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from planner.errors import RequestError
+from planner.intervals import Timeline, subtract
+from planner.model.graph import graph_of
+from planner.model.selection import Changed, select
+from planner.plan.build import Plan, in_place
+from planner.plan.change import Change, ChangeKind, Columns
+from planner.plan.restatement import LeftOut, Past, Restatement, cascade, outdated, restated_time, with_outer_tables
+from planner.plan.schedule import Loaded, Window
+from planner.snapshot.environment import PROD, Environment
+from planner.snapshot.snapshot import Snapshot
+
+
+def build_restatement(
+    environment: Environment,
+    prod: Environment,
+    loaded: Loaded,
+    window: Window,
+    selectors: Iterable[str],
+    past: Past,
+    changed: Changed | None = None,
+) -> Plan:
+    """The plan that computes anew, in the window, the selected models of an environment and all that reads them.
+
+    The models are those that the environment shows, whatever the project's files say by now. Tables that no model
+    defines can be selected too, for those that read them. RequestError when nothing is left to restate.
+    """
+    shown = environment.snapshots
+    graph = with_outer_tables(shown)
+    chosen = select(graph, selectors, changed)
+    kept = {each.table for each in prod.snapshots.values()} if environment.name != PROD else frozenset()
+    names, left_out = cascade(graph, shown, chosen, kept)
+    inner = graph_of({name: each.model for name, each in shown.items()})
+    restated = restated_time(inner, shown, loaded, window, names)
+    if not restated:
+        raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
+    forgets, touched = outdated(environment, past, restated, chosen, window)
+    changes = tuple(_restated(shown[name], restated[name], name in chosen) for name in inner.order if name in restated)
+    plan = in_place(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
+    return replace(plan, restatement=Restatement(forgets, left_out, touched))
+
+
+def _less(loaded: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
+    return {table: subtract(held, forgets.get(table, ())) for table, held in loaded.timelines.items()}
+
+
+def _restated(snapshot: Snapshot, time: Timeline, is_chosen: bool) -> Change:
+    return Change(
+        name=snapshot.name,
+        change=ChangeKind.RESTATED,
+        category=None,
+        rule="restated",
+        reason="Its rows are computed anew." if is_chosen else "It reads what is computed anew.",
+        columns=Columns(),
+        old=snapshot,
+        new=snapshot,
+        recomputed=False,
+        needed=time,
+        missing=time,
+    )
+
+
+def _nothing(chosen: Iterable[str], names: Iterable[str], left_out: Iterable[LeftOut], window: Window) -> str:
+    reasons = "; ".join(f"`{each.model}`: {each.reason}" for each in left_out)
+    if not names:
+        none = ", ".join(f"`{name}`" for name in sorted(chosen))
+        return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {none}."
+    asked = [f" {word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at]
+    return f"Nothing is to be restated{' and'.join(asked)}: no table of these models has rows of that time."
+
+
+def _hint(left_out: tuple[LeftOut, ...]) -> str:
+    return "" if left_out else "`mergeplan dag` shows who reads whom."

@@ -1,0 +1,224 @@
+"""Which stretch of time each table of a plan must hold, and which of it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
+from planner.model.graph import Graph
+from planner.model.model import Kind, Model
+from planner.plan.change import Change, ChangeKind
+from planner.snapshot.content_hash import Contents
+from planner.snapshot.snapshot import Snapshot
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Readiness = Callable[[Model, Timeline], Timeline]  # what of a model's missing time may be computed now
+ONCE = between(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time a request allows: `start` and `end` in UTC, or None for what models and clocks say; `now` in UTC.
+
+    Without `end` a plan asks of a new version no more time than the version it replaces has, so that a merge, days
+    later, finds nothing to compute; the days since are for a run to fill.
+    """
+
+    now: datetime
+    start: datetime | None = None
+    end: datetime | None = None
+    min_intervals: int = 0  # units of each model that are computed at least, however late `start` is
+    ignore_cron: bool = False
+
+    def due(self, model: Model) -> datetime:
+        """Up to where a table is to be filled: to its cron's last beat, or to its last whole unit at all."""
+        return model.cron.cut(self.now) if self.ignore_cron else model.cron.due(self.now)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows.
+
+    `drifted` are those that a person's word kept while what they read changed: their rows are no more what their
+    versions say. `contents` is what Spark found in tables, as hashes; None when it is not to be heeded.
+    """
+
+    timelines: Mapping[str, Timeline]
+    complete: frozenset[str] = frozenset()
+    drifted: frozenset[str] = frozenset()
+    contents: Mapping[str, Contents] | None = None
+
+    def of(self, snapshot: Snapshot) -> Timeline:
+        return self.timelines.get(snapshot.table, ())
+
+    def end(self, snapshot: Snapshot) -> datetime | None:
+        timeline = self.of(snapshot)
+        return timeline[-1].end if timeline else None
+
+
+def scheduled(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded, window: Window
+) -> tuple[Change, ...]:
+    """The changes with the time their tables need and lack.
+
+    No table is filled past what the tables it reads hold: a day computed from a parent that lacks it would stay
+    empty for ever. A parent that holds all its own cron asks for sets no bound.
+    """
+    by_name = {change.name: change for change in changes}
+    frontier: dict[str, datetime | None] = {}
+    for name in graph.order:
+        snapshot, change = snapshots[name], by_name.get(name)
+        bound = least(frontier[p] for p in graph.parents[name])
+        builds = change is not None and change.shares is None
+        needed: Timeline = ()
+        if snapshot.kind is Kind.SEED:
+            frontier[name], needed = None, ONCE
+        elif not snapshot.kind.is_stored:
+            frontier[name] = bound
+        else:
+            end = _end(snapshot, change, loaded, window, bound)
+            needed = _needed(graph, snapshot.model, end, window)
+            held = end if builds else contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            frontier[name] = held if held < window.due(snapshot.model) else None
+        if change is not None and builds:
+            missing = _missing(snapshot.model, needed, loaded.of(snapshot))
+            there = loaded.of(change.old) if change.old and change.copies else ()
+            copies = intersection(intersection(change.copies, there), missing)
+            if snapshot.model.goes_in_order and copies != there:
+                copies = ()  # such a table is copied as it is, or not at all
+            by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
+    return tuple(by_name[change.name] for change in changes)
+
+
+def caught_up(
+    graph: Graph,
+    snapshots: Mapping[str, Snapshot],
+    loaded: Loaded,
+    window: Window,
+    spared: frozenset[str] = frozenset(),
+    ready: Readiness | None = None,
+) -> Mapping[str, tuple[Timeline, Timeline]]:
+    """For a run: name -> (needed, missing) of every stored table that has not come to its last beat.
+
+    The `spared` are left as they are, and what reads them is filled no further than they; the same goes for time that
+    is not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
+    """
+    behind: dict[str, tuple[Timeline, Timeline]] = {}
+    frontier: dict[str, datetime | None] = {}
+    for name in graph.order:
+        snapshot = snapshots[name]
+        bound = least(frontier[p] for p in graph.parents[name])
+        frontier[name] = bound
+        if snapshot.kind is Kind.SEED or not snapshot.kind.is_stored:
+            continue
+        if name in spared:
+            held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            frontier[name] = held if held < window.due(snapshot.model) else None
+            continue
+        end = least([window.end or window.due(snapshot.model), snapshot.model.end, bound])
+        assert end is not None
+        needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
+        if snapshot.is_preview:  # it goes on from where it began
+            begun = loaded.of(snapshot)
+            needed = intersection(needed, between(begun[0].start, end)) if begun else ()
+        missing = merge((*_missing(snapshot.model, needed, loaded.of(snapshot)), *_partial(snapshot.model, window)))
+        late = subtract(missing, ready(snapshot.model, missing)) if missing and ready else ()
+        missing = subtract(missing, late)
+        if late := intersection(late, needed):
+            needed = subtract(needed, late)
+            held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            end = min(end, late[0].start if snapshot.kind.is_incremental else held)
+        frontier[name] = end if end < window.due(snapshot.model) else None
+        if missing:
+            behind[name] = (needed, missing)
+    return behind
+
+
+def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Window, bound: datetime | None) -> datetime:
+    model = snapshot.model
+    latest = least([window.end or window.due(model), model.end, bound])
+    assert latest is not None
+    if change is None or window.end:
+        return model.cron.cut(latest)
+    replaced = loaded.end(change.old) if change.old and change.old.kind.is_stored else None
+    if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in loaded.complete:
+        replaced = loaded.end(snapshot)
+    return model.cron.cut(min(latest, replaced) if replaced else latest)
+
+
+def limited_by(graph: Graph, window: Window) -> frozenset[str]:
+    """The models whose earliest days a window leaves out."""
+    if window.start is None:
+        return frozenset()
+    ranged = [model for model in graph.models.values() if model.kind.is_incremental]
+    return frozenset(m.name for m in ranged if m.cron.cut(window.start) > m.cron.cut(range_start(graph, m, window)))
+
+
+def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
+    if not model.kind.is_incremental:
+        return between(EPOCH, end)  # all of it, as of `end`
+    start = range_start(graph, model, window)
+    if window.start is None:
+        return between(model.cron.cut(start), end)
+    asked = min(window.start, units_before(model, end, window.min_intervals))
+    return between(model.cron.cut(max(start, asked)), end)
+
+
+def units_before(model: Model, end: datetime, count: int) -> datetime:
+    """The start of the stretch of so many units of the model that ends there."""
+    for _ in range(count):
+        end = model.cron.cut(end - timedelta(seconds=1))
+    return end
+
+
+def range_start(graph: Graph, model: Model, window: Window) -> datetime:
+    """The model's own start, else the earliest of what it reads, else yesterday."""
+    return model.start or _inherited_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+
+
+def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
+    """Since when the table of a model is to hold rows, whatever a window leaves out."""
+    if not model.kind.is_incremental:
+        return EPOCH
+    return model.cron.cut(range_start(graph, model, window))
+
+
+def contiguous_end(held: Timeline, start: datetime) -> datetime:
+    """Up to where a table holds all since its start: past a hole (time that is being restated, or whose audit failed)
+    nothing may be computed from it. EPOCH when it holds nothing, or begins later."""
+    return next((each.end for each in held if each.start <= start <= each.end), EPOCH)
+
+
+def _inherited_start(graph: Graph, model: Model) -> datetime | None:
+    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].start)]
+    return min(starts, default=None)
+
+
+def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
+    missing = subtract(needed, held)
+    if not model.kind.is_incremental or out_of_order(model, missing, held):
+        return needed if missing else ()
+    return with_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
+
+
+def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
+    """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
+    return model.goes_in_order and bool(held and missing) and missing[0].start < held[-1].end
+
+
+def _partial(model: Model, window: Window) -> Timeline:
+    """The unit that is not over yet, of a model that may be computed for part of one."""
+    start = model.cron.cut(window.now)
+    over = window.end is not None or (model.end is not None and model.end <= start)
+    if not model.allow_partials or over or start == window.now or model.kind.goes_in_order:
+        return ()
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return between(EPOCH, model.cron.next_cut(window.now))
+    return between(start, model.cron.next_cut(window.now))
+
+
+def least(moments: Iterable[datetime | None]) -> datetime | None:
+    known = [moment for moment in moments if moment is not None]
+    return min(known, default=None)

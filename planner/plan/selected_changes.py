@@ -1,0 +1,35 @@
+"""Planning only some changes: the chosen models as the files say, all others as they are deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.errors import RequestError
+from planner.model.graph import graph_of
+from planner.model.model import Kind, Model
+from planner.model.selection import Changed, select
+from planner.snapshot.environment import Environment
+
+
+def chosen_models(
+    models: Mapping[str, Model],
+    deployed: Environment,
+    selectors: Iterable[str],
+    changed: Changed | None = None,
+) -> Mapping[str, Model]:
+    """The models of a plan in which only the selected ones count; one that the files no longer have can be selected
+    too, and goes.
+
+    RequestError when a selected model reads one that is neither selected nor deployed.
+    """
+    there = {name: each.model for name, each in deployed.snapshots.items()}
+    chosen = select(graph_of({**there, **models}), selectors, changed)
+    kept = {name: model for name, model in there.items() if name not in chosen}
+    outer = {name: model for name, model in models.items() if model.kind is Kind.EXTERNAL and name not in kept}
+    found = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
+    for name in sorted(chosen & models.keys()):
+        for read in models[name].depends_on:
+            if read in models and read not in found:
+                message = f"`{name}` reads `{read}`, which is neither selected nor in `{deployed.name}`."
+                raise RequestError(message, hint=f"Select it too: `+{name}`.")
+    return found

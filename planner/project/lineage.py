@@ -1,0 +1,208 @@
+"""Which column is made from which, through all models of a project; and which columns decide what rows there are.
+
+It is read from the queries alone. Rows decide rows all the way down: a model has the rows that it has because of the
+rows of what it reads. Where a query cannot be followed column by column, all that it reads matters to all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from planner.errors import RequestError
+from planner.model.graph import Graph, graph_of
+from planner.model.model import Kind, Model
+from planner.parsing.sql.tokens import did_you_mean
+from planner.semantics.algebra import Block, Relation
+from planner.semantics.columns import Parent, Shape, model_shape
+from planner.semantics.dependencies import tables_in
+from planner.semantics.types import spelled
+
+ROWS = ""  # in place of a column's name: which rows the model has
+ALL = "*"  # in place of a column's name: any column, and the rows, as it cannot be told which
+UNKNOWN = Parent(None)
+
+
+class How(StrEnum):
+    """What one column has to do with another."""
+
+    MADE_FROM = "made_from"
+    DECIDES_ROWS = "decides_rows"
+    EVERY_COLUMN = "every_column"  # it cannot be told, so everything may matter to everything
+
+
+@dataclass(frozen=True)
+class Node:
+    """A column of a model or of a table that is no model; ROWS and ALL stand where no single column can."""
+
+    model: str
+    column: str
+
+    def meets(self, other: Node) -> bool:
+        """True when one is the other, or may be."""
+        return self.model == other.model and (self.column == other.column or ALL in (self.column, other.column))
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The source goes into the target."""
+
+    source: Node
+    target: Node
+    how: How
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """What was asked for and all that it is made from, or with `downstream` all that is made from it.
+
+    `unfollowed` says why a model's query could not be followed.
+    """
+
+    model: str
+    column: str | None  # None: the whole model
+    downstream: bool
+    starts: tuple[Node, ...]
+    edges: tuple[Edge, ...] = ()
+    unfollowed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Everything that is in it, each once."""
+        ends = (end for edge in self.edges for end in (edge.source, edge.target))
+        return tuple(dict.fromkeys((*self.starts, *ends)))
+
+
+@dataclass(frozen=True)
+class Followed:
+    """One model: what a query that reads it must know of it, and what goes into each of its columns."""
+
+    table: Parent
+    edges: tuple[Edge, ...] = ()
+    why_not: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Its columns' names, None when they are not known."""
+        return self.table.columns
+
+
+def lineage_of(models: Mapping[str, Model], asked: str, *, downstream: bool = False) -> Lineage:
+    """The lineage of `schema.model` or `schema.model.column`; RequestError when there is no such thing."""
+    graph = graph_of(models)
+    model, column = _named(graph, asked)
+    readers = [name for name, each in models.items() if model in each.depends_on]
+    about = {model, *readers, *graph.downstream(readers)} if downstream else {model}
+    followed = follow(graph, about | graph.upstream(about))
+    own = followed.get(model, Followed(UNKNOWN))
+    if column is not None and own.columns is not None and column not in own.columns:
+        raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, own.columns))
+    starts = _starts(model, column, own, downstream=downstream)
+    edges = _walk(starts, (edge for each in followed.values() for edge in each.edges), downstream=downstream)
+    lost = sorted({edge.target.model for edge in edges if edge.how is How.EVERY_COLUMN})
+    return Lineage(model, column, downstream, starts, edges, tuple((name, followed[name].why_not) for name in lost))
+
+
+def follow(graph: Graph, names: Iterable[str]) -> dict[str, Followed]:
+    """Each of these models with what goes into its columns; all that they read must be among the names."""
+    wanted = set(names)
+    found: dict[str, Followed] = {}
+    for name in (name for name in graph.order if name in wanted):
+        model = graph.models[name]
+        parents = {parent: found[parent].table if parent in found else UNKNOWN for parent in model.depends_on}
+        found[name] = _followed(model, parents)
+    return found
+
+
+def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
+    declared = tuple(column.name for column in model.columns) or None
+    types = tuple((column.name, spelled(column.type)) for column in model.columns)
+    if model.python:
+        whole = tuple(Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in model.depends_on)
+        return Followed(Parent(declared, types=types), whole, "it is Python code")
+    if not model.sql:
+        return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
+    shape = model_shape(model, parents)
+    cast = types if types and model.kind is not Kind.VIEW else shape.types
+    names = shape.columns or declared
+    kept = tuple(column.name for column in model.kept_columns)
+    table = Parent(names and (*names, *kept), types=(*cast, *((c.name, spelled(c.type)) for c in model.kept_columns)))
+    if shape.relation is not None:
+        return Followed(table, tuple(_edges(model, shape, shape.relation)))
+    every = (Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in sorted(shape.reads))
+    return Followed(table, tuple(every), _why_not(shape, parents))
+
+
+def _edges(model: Model, shape: Shape, relation: Relation) -> Iterator[Edge]:
+    block, name = relation.block, model.name
+    steps = tuple(step for step in block.steps if not step.is_lookup)
+    deciding = tables_in(Block(block.sources, steps, block.where))
+    for column, value in relation.columns.items():
+        reads = {parent: shape.reads[parent].outputs.get(column, frozenset()) for parent in sorted(shape.reads)}
+        # What is looked up decides no row: which rows it has shows in the values that are found there.
+        looked_up = tables_in(Block(tuple(value.free), where=(value,)))
+        for parent, read in reads.items():
+            rows = [ROWS] if parent in looked_up - deciding else []
+            for each in (*sorted(read), *rows):
+                yield Edge(Node(parent, each), Node(name, column), How.MADE_FROM)
+    # Which rows a query finds at a run, and how they differ from those of the last, says when a version is in force.
+    for kept in model.kept_columns:
+        yield from (Edge(Node(parent, ROWS), Node(name, kept.name), How.MADE_FROM) for parent in sorted(shape.reads))
+    for parent in sorted(shape.reads):
+        # A table that is filled by time keeps the rows of its days, so its time column decides too.
+        of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())
+        rows = [ROWS] if parent in deciding else []
+        for each in (*sorted(shape.reads[parent].rows | of_time), *rows):
+            yield Edge(Node(parent, each), Node(name, ROWS), How.DECIDES_ROWS)
+
+
+def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
+    unknown = [f"`{name}`" for name in sorted(shape.reads) if parents.get(name, UNKNOWN).columns is None]
+    if unknown:
+        return f"the columns of {', '.join(unknown)} are not known"
+    if shape.unresolved:
+        return f"its query names a column `{shape.unresolved}` that nothing it reads has"
+    return "its query has a part that is not followed column by column"
+
+
+def _named(graph: Graph, asked: str) -> tuple[str, str | None]:
+    """The model, or the table that models read, and the column."""
+    known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
+    schema, _, rest = asked.strip().lower().partition(".")
+    table, dot, column = rest.partition(".")
+    model = f"{schema}.{table}"
+    if model not in known:
+        raise RequestError(f"There is no model `{model if dot else asked}`.", hint=did_you_mean(model, known))
+    if dot and not column:
+        raise RequestError(f"`{asked}` ends where a column should stand.", hint="Write MODEL or MODEL.COLUMN.")
+    return model, column if dot else None
+
+
+def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) -> tuple[Node, ...]:
+    """A column is its values and its model's rows; what is made from the values need not mind the rows."""
+    blurred = bool(own.why_not) and not downstream  # one column is then made from what all are made from
+    if column is not None:
+        return (Node(model, column),) if downstream or blurred else (Node(model, column), Node(model, ROWS))
+    if own.columns is None or blurred:
+        return (Node(model, ALL),)
+    return tuple(Node(model, each) for each in (*own.columns, ROWS))
+
+
+def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) -> tuple[Edge, ...]:
+    """Every edge that is reached, ending where its neighbour begins even if one of them speaks of all columns."""
+    at: dict[str, list[Edge]] = {}
+    for edge in edges:
+        at.setdefault((edge.source if downstream else edge.target).model, []).append(edge)
+    found: dict[Edge, None] = {}
+    waiting, seen = list(starts), set(starts)
+    for node in waiting:
+        for edge in at.get(node.model, ()):
+            near, far = (edge.source, edge.target) if downstream else (edge.target, edge.source)
+            if not near.meets(node):
+                continue
+            found[replace(edge, source=node) if downstream else replace(edge, target=node)] = None
+            if far not in seen:
+                seen.add(far)
+                waiting.append(far)
+    return tuple(found)

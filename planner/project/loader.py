@@ -1,0 +1,411 @@
+"""A folder as a Project: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, all read once.
+
+Every wrong file is told at once. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TypeVar
+
+from planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from planner.fingerprint import digest
+from planner.model.model import Audit, Kind, Model
+from planner.parsing.definitions.audit_calls import check_call
+from planner.parsing.definitions.audits import parse_audits
+from planner.parsing.definitions.known_columns import KnownColumns, NotRead
+from planner.parsing.definitions.unit_tests import Surroundings, UnitTest, read_tests
+from planner.parsing.files.base_branch import RULED, opened
+from planner.parsing.files.config import read_config, read_defaults
+from planner.parsing.files.external_models import external_models
+from planner.parsing.files.gateway_settings import DEFAULTS_FILE, GatewaySettings, computed_under, gateway_settings
+from planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
+from planner.parsing.files.model_file import Defaults, line_of, parse_models
+from planner.parsing.files.schema import Config, ConnectionConfig
+from planner.parsing.sql.macro_scope import Scalar
+from planner.parsing.sql.tokens import did_you_mean
+from planner.parsing.sql.yaml_documents import Document, read_document
+from planner.project.seeds import with_seed
+from planner.python.isolation import NO_ISOLATION, Isolation
+from planner.python.messages import RegisteredModel
+from planner.python.project import ProjectCode
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Project:
+    """Everything a folder says. `models` and `audits` are by name; `files` is a hash over all that was read."""
+
+    root: Path
+    config: Config
+    gateway: str
+    models: Mapping[str, Model]
+    audits: Mapping[str, Audit]
+    tests: tuple[UnitTest, ...]
+    files: str
+    defaults: Defaults
+    code: ProjectCode
+    rules: Chosen = NONE  # of the linter
+    rule_files: Mapping[str, str] = field(default_factory=dict)  # Python texts by path, for rules of the project's own
+
+    @property
+    def standalone(self) -> tuple[Audit, ...]:
+        """The audits that run by themselves, by name."""
+        return tuple(audit for _, audit in sorted(self.audits.items()) if audit.standalone)
+
+    @property
+    def embedded(self) -> dict[str, Model]:
+        """The models that have no table: their queries stand inside those that read them."""
+        return {name: model for name, model in self.models.items() if model.kind is Kind.EMBEDDED}
+
+
+class _Reading:
+    """The errors and the file texts that one load collects."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.errors: list[ProjectError] = []
+        self.texts: dict[str, str] = {}
+
+    def text(self, path: Path) -> str:
+        """The file's text; ProjectError when it is not UTF-8."""
+        name = self.name(path)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
+        try:
+            self.texts[name] = data.decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            place = Place(name, data.count(b"\n", 0, error.start) + 1)
+            raise ProjectError("The file is not UTF-8 text.", place=place) from None
+        return self.texts[name]
+
+    def name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+    def each(self, things: Iterable[T], read: Callable[[T], None]) -> None:
+        """Read every thing; a wrong one does not hide the others' errors."""
+        for thing in things:
+            try:
+                read(thing)
+            except ProjectErrors as errors:
+                self.errors += errors.errors
+            except ProjectError as error:
+                self.errors.append(error)
+
+    def finish(self) -> None:
+        """ProjectErrors when there were any, in the order of files and lines."""
+        if self.errors:
+            # a wrong default is found in every file
+            self.errors = list({str(error): error for error in self.errors}.values())
+            self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
+            raise ProjectErrors(tuple(self.errors))
+
+
+def load_project(
+    root: Path,
+    now: datetime,
+    gateway: str | None = None,
+    gateways_from: Path | None = None,
+    isolation: Isolation = NO_ISOLATION,
+) -> Project:
+    """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
+
+    Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
+    another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own. Refused when the
+    folder brings Python code that is to be isolated, and this machine cannot.
+    """
+    reading = _Reading(root.resolve())
+    ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
+    document = _config_document(reading, ruling)
+    config, ruled_by = read_config(document), document  # where its gateways are written
+    if ruling is not None:
+        rules_document = read_document("config.yaml", ruling, os.environ)
+        ruled = read_config(rules_document)
+        config = config.model_copy(update={name: getattr(ruled, name) for name in RULED})
+        ruled_by = rules_document
+    chosen = gateway or config.gateway
+    if chosen not in config.gateways:
+        raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
+    defaults = read_defaults(config, chosen, document, now)
+    own = _own_rules(reading, config)
+    rules = chosen_rules(config.linter, document, own)
+    defaults = replace(defaults, jinja=_jinja_macros(reading, config))
+
+    code = _read_code(reading, config, defaults, isolation)
+    defaults = replace(defaults, macros=code)
+    models, audits = _read_models(reading, config, defaults, code)
+    code.close()
+    reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
+    reading.each(models.values(), lambda model: _check_audits(model, audits))
+    reading.each(models.values(), lambda model: check_ignored(model, own))
+    reading.each(models.values(), lambda model: _check_signals(model, code))
+    reading.each([models], code.check_tables)
+    models = {name: _with_audits(model, audits) for name, model in models.items()}
+    models = _under_settings(reading, config, ruled_by, chosen, models)
+    tests: list[UnitTest] = []
+    dialects = {name: model.dialect for name, model in models.items()}
+    if not reading.errors:  # a model that could not be read would look like one that does not exist
+        around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
+        reading.each(
+            _files(reading, config, "tests", ".yaml", ".yml"),
+            lambda path: tests.extend(_read_tests(_document(reading, path), around)),
+        )
+        reading.each(tests, lambda test: _check_name(test, tests))
+    reading.finish()
+    rule_files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)} if rules.own else {}
+    files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
+    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules, rule_files)
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """A file of models/ or audits/, not yet understood: its path from the root, its text, its ends of lines."""
+
+    name: str
+    text: str
+    newline: str = "\n"
+
+
+def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
+    """config.yaml and every SQL file of a folder; ProjectErrors when one cannot be read."""
+    reading = _Reading(root.resolve())
+    config = read_config(_config_document(reading))
+    found: list[SqlFile] = []
+
+    def read(path: Path) -> None:
+        newline = "\r\n" if b"\r\n" in path.read_bytes() else "\n"
+        found.append(SqlFile(reading.name(path), reading.text(path), newline))
+
+    for folder in ("models", "audits"):
+        reading.each(_files(reading, config, folder, ".sql"), read)
+    reading.finish()
+    return config, tuple(found)
+
+
+def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
+    """The model as it would be with these variables on top of the project's."""
+    given = {name.lower(): value for name, value in variables.items()}
+    both = {**project.defaults.variables, **given}
+    if model.path.endswith(".py"):
+        return replace(project.code.again(model, replace(project.defaults, variables=both)), settings=model.settings)
+    columns = KnownColumns(project.models, complete=True).of
+    defaults = replace(project.defaults, variables=both, given=given, columns=columns)
+    again, _ = parse_models(model.source, model.path, defaults)
+    found = next((each for each in again if each.name == model.name), model)
+    return replace(found, settings=model.settings)
+
+
+def _config_document(reading: _Reading, ruling: str | None = None) -> Document:
+    path = next((path for name in ("config.yaml", "config.yml") if (path := reading.root / name).is_file()), None)
+    if path is not None:
+        text = reading.text(path)
+        return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
+    if (reading.root / "config.py").is_file():
+        raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
+    raise ProjectError(
+        f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to make a project of it."
+    )
+
+
+def _jinja_macros(reading: _Reading, config: Config) -> tuple[tuple[str, str], ...]:
+    return tuple((reading.name(path), reading.text(path)) for path in _files(reading, config, "macros", ".sql"))
+
+
+def _document(reading: _Reading, path: Path) -> Document:
+    return read_document(reading.name(path), reading.text(path))
+
+
+def _files(reading: _Reading, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
+    """The files of a folder and the folders in it, sorted; hidden ones and `ignore_patterns` left out."""
+    for path in sorted((reading.root / folder).rglob("*")):
+        name = reading.name(path)
+        hidden = any(part.startswith((".", "__pycache__")) for part in name.split("/"))
+        ignored = any(fnmatch(name, pattern) or path.match(pattern) for pattern in config.ignore_patterns)
+        if path.suffix in suffixes and path.is_file() and not hidden and not ignored:
+            yield path
+
+
+def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
+    """The tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
+    rows = isinstance(document.value, list) and not Path(document.path).name.startswith("test")
+    return () if rows else read_tests(document, around)
+
+
+def _test_file(reading: _Reading, path: str, test: str) -> str:
+    """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
+    for folder in (reading.root, (reading.root / test).parent):
+        found = (folder / path).resolve()
+        if found.is_file() and found.is_relative_to(reading.root):
+            return reading.text(found)
+    raise ProjectError(f"There is no file `{path}` in the project.")
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    """Every Python file of the project, wherever it lies; those of hidden folders and of environments are not its."""
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(
+            name
+            for name in names
+            if not name.startswith((".", "__pycache__")) and not Path(folder, name, "pyvenv.cfg").exists()
+        )
+        yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _read_code(reading: _Reading, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
+    """The project's Python, with what it registers; nothing is started where there is none."""
+    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
+    paths = [
+        reading.name(path)
+        for folder in ("macros", "signals", "models")
+        for path in _files(reading, config, folder, ".py")
+        if path.name != "__init__.py" or reading.text(path).strip()
+    ]
+    if paths:
+        files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)}
+        code = replace(code, files=files)
+        reading.each([paths], code.load)
+    return code
+
+
+def _read_models(
+    reading: _Reading, config: Config, defaults: Defaults, code: ProjectCode
+) -> tuple[dict[str, Model], dict[str, Audit]]:
+    models: dict[str, Model] = {}
+    audits: dict[str, Audit] = {}
+    known, waiting = KnownColumns(models), list[Path]()
+    defaults = replace(defaults, columns=known.of)
+
+    def read(path: Path) -> None:
+        try:
+            found, inline = parse_models(reading.text(path), reading.name(path), defaults)
+        except NotRead:
+            waiting.append(path)
+            return
+        for audit in inline:
+            _add_audit(audits, audit)
+        for model in found:
+            _add_model(models, with_seed(reading.root, model) if model.seed else model)
+
+    def read_python(found: RegisteredModel) -> None:
+        for model in code.models(found, defaults):
+            _add_model(models, model)
+
+    def read_external(path: Path) -> None:
+        for model in external_models(
+            _document(reading, path), reading.texts[reading.name(path)], defaults, config.gateways
+        ):
+            _add_model(models, model)
+
+    reading.each(_files(reading, config, "models", ".sql"), read)
+    reading.each(code.found, read_python)
+    singles = (reading.root / name for name in ("external_models.yaml", "external_models.yml"))
+    reading.each((path for path in singles if path.is_file()), read_external)
+    reading.each(_files(reading, config, "external_models", ".yaml", ".yml"), read_external)
+    while waiting and not (reading.errors and known.complete):
+        again, count = waiting[:], len(waiting)
+        waiting.clear()
+        reading.each(again, read)
+        # what still waits asks for tables that are in no file, or in a circle
+        known.complete = known.complete or len(waiting) == count
+    return dict(sorted(models.items())), audits
+
+
+def _add_model(models: dict[str, Model], model: Model) -> None:
+    other = models.setdefault(model.name, model)
+    if other is not model:
+        raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
+
+
+def _own_rules(reading: _Reading, config: Config) -> dict[str, OwnRule]:
+    """The linter's rules that the project defines in linter/, by name; they are not run here."""
+    found: dict[str, OwnRule] = {}
+    if config.linter.enabled:
+        for path in _files(reading, config, "linter", ".py"):
+            found |= {rule.name: rule for rule in own_rules(reading.name(path), reading.text(path))}
+    return found
+
+
+def _read_audits(reading: _Reading, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
+    for audit in parse_audits(reading.text(path), reading.name(path), defaults):
+        _add_audit(audits, audit)
+
+
+def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
+    other = audits.setdefault(audit.name, audit)
+    if other is not audit:
+        message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."
+        raise ProjectError(message, place=Place(audit.path, audit.line))
+
+
+def _under_settings(
+    reading: _Reading, config: Config, document: Document, own: str, models: Mapping[str, Model]
+) -> dict[str, Model]:
+    """The models with the settings of the Spark that computes them, where these shape rows."""
+    found: dict[str, GatewaySettings] = {}
+
+    def read(gateway: str) -> None:
+        connection = config.gateways[gateway].connection
+        found[gateway] = gateway_settings(gateway, connection, document, _spark_defaults(connection))
+
+    under: dict[str, Model] = {}
+
+    def compute(model: Model) -> None:
+        gateway = model.gateway or own
+        under[model.name] = computed_under(model, found[gateway]) if gateway in found else model
+
+    named = {model.gateway for model in models.values()} & config.gateways.keys()
+    reading.each(sorted(named | {own}), read)
+    reading.each(models.values(), compute)
+    return under
+
+
+def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
+    """The path and the text of the file of settings that a connection names, if there is one."""
+    path = Path(connection.config_dir) / DEFAULTS_FILE if connection.config_dir else None
+    if path is None or not path.is_file():
+        return None
+    try:
+        return str(path), path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ProjectError("The file cannot be read as UTF-8 text.", place=Place(str(path))) from None
+
+
+def _check_audits(model: Model, audits: Mapping[str, Audit]) -> None:
+    for call in model.audits:
+        check_call(call, audits, line_of(model, call.name, header=True))
+
+
+def _check_signals(model: Model, code: ProjectCode) -> None:
+    for call in model.signals:
+        if call.name not in code.signals:
+            hint = did_you_mean(call.name, code.signals) or "Write it in signals/."
+            place = line_of(model, call.name, header=True)
+            raise ProjectError(f"There is no signal `{call.name}`.", place=place, hint=hint)
+
+
+def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
+    calls = tuple(replace(call, query=_question(audits.get(call.name))) for call in model.audits)
+    return replace(model, audits=calls) if calls else model
+
+
+def _question(audit: Audit | None) -> str:
+    said = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
+    return repr((*said, "skip") if audit and audit.skip else said) if audit else ""
+
+
+def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:
+    first = next(other for other in tests if other.name == test.name)
+    if first is not test:
+        raise ProjectError(f"The test `{test.name}` is already defined at {first.place}.", place=test.place)
+
+
+def _seeds(models: Mapping[str, Model]) -> tuple[str, ...]:
+    return tuple(model.seed.digest for model in models.values() if model.seed)

@@ -1,0 +1,84 @@
+"""`mergeplan init`: the quickstart's project, or an empty one, written into a folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Literal
+
+from planner.errors import RequestError
+
+FOLDERS = ("models", "seeds", "audits", "tests", "macros")
+Template = Literal["default", "empty"]
+FLOW = b"""
+# --- CLI mode FLOW: less to read and nothing to answer ---
+plan:
+  no_diff: true      # leave out how the texts differ
+  auto_apply: true   # apply what was planned without asking
+"""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a new project is to have: files, a Spark (`remote: sc://host:15002`, '' for this machine's), a CLI mode."""
+
+    template: Template = "default"
+    spark: str = ""
+    flow: bool = False
+
+
+def write_example(target: Path, template: Template = "default") -> tuple[Path, ...]:
+    """Write the template's files, as `write_project` does."""
+    return write_project(target, Wishes(template))
+
+
+def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
+    """Write the template's files and return them, relative to the folder; RequestError when a file is there already.
+
+    The files are prepared aside and then moved, config.yaml last: a folder with a config.yaml is a whole project.
+    """
+    contents = {name: data for name, data in _template() if wishes.template == "default" or name == "config.yaml"}
+    contents["config.yaml"] = _config(contents["config.yaml"], wishes)
+    for name in ("config.yaml", "config.yml", *contents):
+        if (target / name).exists():
+            message = f"`{target / name}` exists already: nothing was written."
+            raise RequestError(message, hint="Choose an empty folder." if "/" in name else "This is a project already.")
+    target.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=".mergeplan-init-", dir=target))
+    try:
+        for name, data in contents.items():
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            (aside / name).write_bytes(data)
+        for folder in FOLDERS:
+            (target / folder).mkdir(exist_ok=True)
+        for name in sorted(contents, key=lambda name: (name == "config.yaml", name)):
+            (aside / name).replace(target / name)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return tuple(Path(name) for name in sorted(contents))
+
+
+def _config(text: bytes, wishes: Wishes) -> bytes:
+    connection = b"      type: spark\n"
+    if wishes.spark:
+        text = text.replace(connection, connection + f"      {wishes.spark}\n".encode(), 1)
+    return text + FLOW if wishes.flow else text
+
+
+def _template() -> list[tuple[str, bytes]]:
+    """Path and content of every file of the example."""
+    found: list[tuple[str, bytes]] = []
+
+    def walk(folder: Traversable, prefix: str) -> None:
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.name.startswith("__"):
+                walk(entry, f"{prefix}{entry.name}/")
+            elif entry.is_file():
+                found.append((prefix + entry.name, entry.read_bytes()))
+
+    walk(files("planner.project") / "example", "")
+    return found

@@ -1,0 +1,153 @@
+"""Seed files: CSV as rows of text, its header checked against the declared columns, its content as a hash a column."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from planner.errors import Place, ProjectError
+from planner.fingerprint import digest
+from planner.model.model import Column, Model, Seed
+from planner.parsing.files.model_file import line_of
+from planner.parsing.sql.tokens import did_you_mean
+
+Cells = tuple[str | None, ...]
+
+_INT = re.compile(r"[+-]?\d{1,18}")
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
+
+
+def with_seed(root: Path, model: Model) -> Model:
+    """The model with its seed's header and hashes, and with column types by the content where none are declared.
+
+    ProjectError: the file is missing, ragged, badly encoded, or lacks a declared column.
+    """
+    assert model.seed is not None
+    records = _records(root, model.seed, line_of(model, "path", header=True))
+    header = tuple(str(cell) for cell in next(records))
+    _check_header(model, header)
+    fits = [{name for name, _ in _INFERRED} for _ in header]
+    rows = []
+    for row in records:
+        _narrow(fits, row)
+        rows.append(row)
+    cells = _cells(header, rows)
+    whole = digest(str(len(rows)), *(part for pair in cells for part in pair))
+    seed = replace(model.seed, header=header, digest=whole, rows=len(rows), cells=cells)
+    inferred = tuple(
+        Column(name, next((kind for kind, _ in _INFERRED if kind in fit), "string"))
+        for name, fit in zip(header, fits, strict=True)
+    )
+    return replace(model, seed=seed, columns=model.columns or inferred)
+
+
+def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
+    """Each column with a hash of its cells, row after row, in an order that the file's does not matter to.
+
+    The rows are sorted by the first column that tells them apart, if there is one: an edit of other cells then leaves
+    every row in its place, and so the hashes of all columns but the edited ones.
+    """
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
+    ordered = sorted(rows, key=_sortable if key is None else lambda row: str(row[key]))
+    found = []
+    for index, name in enumerate(header):
+        hashed = hashlib.sha256()
+        for row in ordered:
+            cell = row[index]
+            data = b"" if cell is None else cell.encode()
+            hashed.update((2**64 - 1 if cell is None else len(data)).to_bytes(8, "big") + data)
+        found.append((name, hashed.hexdigest()[:32]))
+    return tuple(found)
+
+
+def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
+    return tuple((cell is not None, cell or "") for cell in row)
+
+
+def read_seed(root: Path, seed: Seed, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
+    """The rows, None for NULL, in the order of the header or of the given columns; ProjectError as in `with_seed`."""
+    records = _records(root, seed, Place(seed.path))
+    header = next(records)
+    order = [header.index(name) for name in columns] if columns else range(len(header))
+    for row in records:
+        yield tuple(row[index] for index in order)
+
+
+def _records(root: Path, seed: Seed, named_at: Place) -> Iterator[Cells]:
+    """The header in lower case, then each row with NULLs; blank lines are left out."""
+    path = root / seed.path
+    if not path.is_file():
+        raise ProjectError(f"The seed file `{seed.path}` does not exist.", place=named_at)
+    encoding = "utf-8-sig" if seed.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else seed.encoding
+    width = 0
+    try:
+        with path.open(encoding=encoding, newline="") as file:
+            reader = csv.reader(file, delimiter=seed.delimiter, quotechar=seed.quotechar, strict=True)
+            try:
+                for row in reader:
+                    if not row:
+                        continue
+                    if not width:
+                        width = len(row)
+                        yield _header(row, Place(seed.path, reader.line_num))
+                        continue
+                    if len(row) != width:
+                        message = f"This row has {_counted(len(row), 'cell')}, the header has {width}."
+                        raise ProjectError(message, place=Place(seed.path, reader.line_num))
+                    yield tuple(None if cell in seed.na_values else cell for cell in row)
+            except csv.Error as error:
+                message = f"This is not CSV: {error}."
+                raise ProjectError(message, place=Place(seed.path, reader.line_num)) from None
+    except UnicodeDecodeError:
+        place = Place(seed.path, _undecodable_line(path, seed.encoding))
+        hint = "Say which one with `csv_settings (encoding = '...')`."
+        raise ProjectError(f"The file is not encoded as {seed.encoding}.", place=place, hint=hint) from None
+    except LookupError:
+        raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at) from None
+    if not width:
+        raise ProjectError("The seed file is empty.", place=Place(seed.path, 1))
+
+
+def _header(row: list[str], place: Place) -> Cells:
+    header = tuple(cell.strip().lower() for cell in row)
+    for name in header:
+        if not name:
+            raise ProjectError("A column of the header has no name.", place=place)
+        if header.count(name) > 1:
+            raise ProjectError(f"The column `{name}` stands twice in the header.", place=place)
+    return header
+
+
+def _check_header(model: Model, header: tuple[str, ...]) -> None:
+    assert model.seed is not None
+    for column in model.columns:
+        if column.name not in header:
+            hint = did_you_mean(column.name, header)
+            message = f"The header lacks the column `{column.name}` that {model.place} declares."
+            raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
+
+
+def _narrow(fits: list[set[str]], row: Cells) -> None:
+    """Drop the types that a cell of the row cannot have."""
+    for fit, cell in zip(fits, row, strict=True):
+        if cell is not None and fit:
+            fit -= {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
+
+
+def _undecodable_line(path: Path, encoding: str) -> int:
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        try:
+            line.decode(encoding)
+        except UnicodeDecodeError:
+            return number
+    return 1
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,248 @@
+"""The child's main: a project's Python runs here, apart from everything that mergeplan knows and may do.
+
+It is asked and answers in lines of JSON, over two pipes that the project's code does not see: standard input is empty,
+and what the code prints goes to standard error. When the one who started it goes, it goes too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from typing import IO, Any
+
+from planner.python import rules, shims
+from planner.python.evaluator import Evaluator, call, sql_of
+from planner.python.executing import Context, Execution, first_line, intervals_of, readiness
+from planner.python.modules import module_name
+
+GRACE = 2.0  # seconds that ending may take
+
+
+class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The project's modules, out of the texts that the planner has read: what was planned is what runs."""
+
+    def __init__(self, root: str, texts: Mapping[str, str]) -> None:
+        self.root = root
+        self.paths = {module_name(path): path for path in texts}
+        self.texts = texts
+        self.folders = {".".join(name.split(".")[:end]) for name in self.paths for end in range(1, name.count(".") + 1)}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname in self.paths:
+            place = os.path.join(self.root, self.paths[fullname])
+            package = place.endswith("/__init__.py")
+            spec = importlib.machinery.ModuleSpec(fullname, self, origin=place, is_package=package)
+            spec.has_location = True
+            if package:
+                spec.submodule_search_locations = [os.path.dirname(place)]
+            return spec
+        if fullname in self.folders:
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [os.path.join(self.root, *fullname.split("."))]
+            return spec
+        return None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        path = self.paths[module.__name__]
+        exec(compile(self.texts[path], os.path.join(self.root, path), "exec"), module.__dict__)  # noqa: S102
+
+    def where(self, error: BaseException) -> tuple[str, int]:
+        """The file of the project and the line in which it went wrong: the innermost one; '' when none took part."""
+        if isinstance(error, SyntaxError) and (name := self._name(error.filename or "")):
+            return name, error.lineno or 1
+        found = ("", 0)
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            if name := self._name(frame.f_code.co_filename):
+                found = (name, line)
+        return found
+
+    def relative(self, filename: str) -> str:
+        """A file's path from the project's root."""
+        return self._name(filename) or filename
+
+    def _name(self, filename: str) -> str:
+        name = os.path.relpath(filename, self.root) if filename.startswith(self.root + os.sep) else ""
+        return name if name in self.texts else ""
+
+
+class Answering:
+    """What the child does for each thing it is asked; `files` once it has been told the project."""
+
+    def __init__(self) -> None:
+        self.files: Files | None = None
+        self.execution: Execution | None = None
+
+    def answer(self, asked: Mapping[str, Any]) -> Any:
+        """The answer to one request, as JSON data."""
+        match asked["op"]:
+            case "open":
+                self.files = Files(asked["root"], asked["files"])
+                sys.meta_path.insert(0, self.files)
+                sys.path.insert(0, asked["root"])
+                return None
+            case "load":
+                return self._load(asked)
+            case "macro":
+                macros = {name: each.function for name, each in shims.REGISTRY.macros.items()}
+                return call(macros[asked["name"]], Evaluator(asked, macros), asked["args"], asked["kwargs"])
+            case "sql":
+                macros = {name: each.function for name, each in shims.REGISTRY.macros.items()}
+                evaluator = Evaluator(asked, macros)
+                return list(sql_of(self._entry(asked)(evaluator), asked["dialect"]))
+            case "execute":
+                self.execution = self.execution or Execution(asked["spark"])
+                return self.execution.run(self._entry(asked), asked)
+            case "signal":
+                return self._signal(asked)
+            case "lint":
+                return rules.check(asked)
+        raise ValueError(f"{asked['op']}: nobody knows that")
+
+    def _load(self, asked: Mapping[str, Any]) -> Any:
+        """Import files one by one; what they register, and what is wrong with those that cannot be imported."""
+        assert self.files is not None
+        errors = []
+        for path in asked["paths"]:
+            try:
+                importlib.import_module(module_name(path))
+            except BaseException as error:  # a project's file may raise, or exit, as it likes
+                errors.append({**told(error, self.files), "file": path})
+        found = shims.REGISTRY
+        return {
+            "macros": sorted(found.macros),
+            "signals": [self._named(each) for each in found.signals.values()],
+            "models": [self._model(each) for each in found.models],
+            "errors": errors,
+        }
+
+    def _named(self, each: shims.Registered) -> dict[str, Any]:
+        assert self.files is not None
+        return {"name": each.name, "path": self.files.relative(each.path), "line": each.line}
+
+    def _model(self, each: shims.Registered) -> dict[str, Any]:
+        return {**self._named(each), "arguments": {key: plain(value) for key, value in each.arguments.items()}}
+
+    def _entry(self, asked: Mapping[str, Any]) -> Any:
+        return getattr(importlib.import_module(module_name(asked["path"])), asked["entrypoint"])
+
+    def _signal(self, asked: Mapping[str, Any]) -> Any:
+        batch = intervals_of(asked["intervals"])
+        context = Context(asked, self._opened(asked["spark"]))
+        function = shims.REGISTRY.signals[asked["name"]].function
+        kwargs = {name: Evaluator({}, {}).eval_expression(value) for name, value in asked["kwargs"].items()}
+        return readiness(function, batch, context, kwargs)
+
+    def _opened(self, spark: Mapping[str, Any] | None) -> Execution:
+        self.execution = self.execution or Execution(spark)
+        return self.execution
+
+
+def plain(value: Any) -> Any:
+    """A decorator's argument as JSON data; SQL expressions, kinds and dates in a form of their own."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    if isinstance(value, datetime) or hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, shims.ModelKind):
+        return {"name": value.name, **{key: plain(each) for key, each in value.settings.items()}}
+    if isinstance(value, shims.TimeColumn):
+        return {"column": plain(value.column), **({"format": value.format} if value.format else {})}
+    if hasattr(value, "sql"):
+        return {"$sql": value.sql(dialect="spark")}
+    raise TypeError(f"`{type(value).__name__}` is not a value that @model takes")
+
+
+def told(error: BaseException, files: Files) -> dict[str, Any]:
+    """An error as data: what was said, and where in the project."""
+    path, line = files.where(error)
+    if isinstance(error, SyntaxError):
+        message = f"This is not Python: {error.msg}"
+    elif isinstance(error, SystemExit):
+        message = f"It ended Python: SystemExit: {error.code}"
+    else:
+        message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
+    message = message.encode("utf-8", "replace").decode()  # half a character is no JSON
+    return {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
+
+
+def serve(asking: IO[str], answering: IO[str]) -> None:
+    """Answer until nobody asks any more."""
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    work = Answering()
+
+    def read() -> None:
+        for line in asking:
+            asked.put(line)
+        # who started us has gone, or wants us gone; a Spark that does not answer is not waited for
+        late = threading.Timer(GRACE, _end)
+        late.daemon = True
+        late.start()
+        if work.execution is not None:
+            work.execution.interrupt()
+        _end()
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        request = json.loads(asked.get())
+        try:
+            answer = {"ok": work.answer(request)}
+            text = json.dumps(answer)
+        except BaseException as error:
+            files = work.files or Files("/", {})
+            text = json.dumps({"error": told(error, files)})
+        sys.stdout.flush()
+        sys.stderr.flush()
+        answering.write(text + "\n")
+        answering.flush()
+
+
+@cache
+def _group() -> int:
+    return os.getpgrp()
+
+
+def _end() -> None:
+    """End this process and those that the project's code started."""
+    if _group() == os.getpid():
+        os.killpg(_group(), signal.SIGKILL)
+    os._exit(1)
+
+
+def main() -> None:
+    """Take the two pipes away from standard input and output, and serve over them."""
+    asking, answering = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    _group()
+    shims.install()
+    rules.install()
+    serve(os.fdopen(asking, encoding="utf-8"), os.fdopen(answering, "w", encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Python models and signals as they run in the child: over a Spark Connect session of its own, rows left as views."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from planner.python.shims import ExecutionContext
+
+LAST = timedelta(microseconds=1)  # an end is the last moment inside
+
+
+class Execution:
+    """The Spark that project code may use, opened when it is first asked for."""
+
+    def __init__(self, spark: Mapping[str, Any] | None) -> None:
+        self._given = spark
+        self._spark: Any = None
+
+    @property
+    def spark(self) -> Any:
+        """The session."""
+        if self._spark is None:
+            if self._given is None:
+                raise RuntimeError("there is no Spark here")
+            self._spark = _connected(self._given)
+        return self._spark
+
+    def interrupt(self) -> None:
+        """End what the session is running: it would go on without us."""
+        if self._spark is not None:
+            with suppress(Exception):  # a server that has gone runs nothing
+                self._spark.interruptAll()
+
+    def run(self, entry: Callable[..., Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a model's function; how many views hold what it returned, `PREFIX_0` and so on.
+
+        TypeError when it returned no frame, ValueError when a frame lacks a column.
+        """
+        _pickle_by_value()
+        context = Context(asked, self)
+        if "pyspark" in sys.modules:
+            _ = self.spark  # its functions look for the session that there is
+        moments = {name: datetime.fromisoformat(asked[name]) for name in ("start", "end", "execution_time")}
+        moments["end"] -= LAST
+        count = 0
+        for frame in frames(_called(entry, context, moments)):
+            self._keep(frame, asked["columns"], f"{asked['prefix']}_{count}")
+            count += 1
+        return {"views": count}
+
+    def _keep(self, frame: Any, columns: list[list[str]], name: str) -> None:
+        """Let the declared columns of a frame be seen by the planner's own session."""
+        given = {str(column).lower(): column for column in frame.columns}
+        if missing := [column for column, _ in columns if column not in given]:
+            known = ", ".join(f"`{column}`" for column in given)
+            raise ValueError(f"it returned no column `{missing[0]}`, which the model declares; it returned {known}")
+        chosen = [given[column] for column, _ in columns]
+        if hasattr(frame, "createGlobalTempView"):
+            shown = frame.select(*(f"`{column}`" for column in chosen))
+        else:
+            shown = self._from_pandas(frame[chosen], columns)
+        shown.createGlobalTempView(name)
+
+    def _from_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
+        """Rows of pandas with the declared types; where these do not fit, with their own, or as text: Spark casts."""
+        frame = frame.set_axis([name for name, _ in columns], axis=1)
+        schema = ", ".join(f"`{name}` {kind}" for name, kind in columns)
+        try:
+            return self.spark.createDataFrame(frame, schema)
+        except Exception:  # pyspark and pyarrow raise what they like
+            texts = frame.astype(object).where(frame.notna(), None)
+            texts = texts.map(lambda value: value if value is None else str(value))
+            return self.spark.createDataFrame(texts, ", ".join(f"`{name}` string" for name, _ in columns))
+
+
+def frames(result: Any) -> Iterator[Any]:
+    """The frames that a model returned or yielded; TypeError for anything else."""
+    parts: Iterable[Any] = result if isinstance(result, types.GeneratorType) else (result,)
+    for part in parts:
+        if part is None:
+            raise TypeError("it returned nothing: return a Spark or pandas frame, or yield none for no rows")
+        if not hasattr(part, "columns") or not (hasattr(part, "createGlobalTempView") or hasattr(part, "iloc")):
+            raise TypeError(f"it returned a {type(part).__name__}: return a Spark or pandas frame")
+        yield part
+
+
+class Context(ExecutionContext):
+    """What project code is given: the environment's tables by name, Spark, variables."""
+
+    def __init__(self, asked: Mapping[str, Any], execution: Execution) -> None:
+        self._tables: Mapping[str, str] = asked["tables"]
+        self._variables: Mapping[str, Any] = asked["variables"]
+        self._hidden: frozenset[str] = frozenset(asked["hidden"])
+        self._execution = execution
+        self.gateway: str | None = asked["gateway"] or None
+        self.default_catalog = "spark_catalog"
+        self.dialect = "spark"
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session."""
+        return self._execution.spark
+
+    @property
+    def engine_adapter(self) -> Context:
+        """Where SQLMesh has `fetchdf` too."""
+        return self
+
+    def table(self, name: str) -> str:
+        """The table that holds a model's rows in this environment."""
+        return self.resolve_table(name)
+
+    def resolve_table(self, name: str) -> str:
+        """The table that holds a model's rows in this environment."""
+        key = name.replace("`", "").replace('"', "").lower().removeprefix("spark_catalog.")
+        if key not in self._tables:
+            raise ValueError(f"`{key}` is not among what this model reads; name it in `depends_on`")
+        return self._tables[key]
+
+    def fetchdf(self, query: Any, quote_identifiers: bool = False) -> Any:
+        """A query's rows as a pandas frame."""
+        return self.fetch_pyspark_df(query).toPandas()
+
+    def fetch_pyspark_df(self, query: Any, quote_identifiers: bool = False) -> Any:
+        """A query as a Spark frame."""
+        return self.spark.sql(query if isinstance(query, str) else query.sql(dialect="spark"))
+
+    def var(self, name: str, default: Any = None) -> Any:
+        """A variable of the project."""
+        if name.lower() in self._hidden:
+            raise ValueError(f"the name of the variable `{name}` stands nowhere in the code; write it out")
+        return self._variables.get(name.lower(), default)
+
+    def blueprint_var(self, name: str, default: Any = None) -> Any:
+        """A variable of the model's blueprint."""
+        return self.var(name, default)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"`context.{name}` is not supported")
+
+
+def intervals_of(given: list[list[str]]) -> list[tuple[datetime, datetime]]:
+    """Half-open intervals as pairs of moments."""
+    return [(datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in given]
+
+
+def readiness(
+    function: Callable[..., Any], batch: list[tuple[datetime, datetime]], context: Context, kwargs: Mapping[str, Any]
+) -> Any:
+    """What a signal says: all, none, or these intervals of the batch."""
+    names = inspect.signature(function).parameters
+    given = {"context": context} if "context" in names else {}
+    said = function(batch, **given, **kwargs)
+    if isinstance(said, bool):
+        return said
+    if isinstance(said, list | tuple) and all(isinstance(each, list | tuple) and len(each) == 2 for each in said):
+        return [[_moment(start), _moment(end)] for start, end in said]
+    raise TypeError(f"a signal returns True, False or intervals, not {type(said).__name__}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return (str(error).strip().splitlines() or [""])[0][:500]
+
+
+def _moment(value: Any) -> str:
+    if not isinstance(value, datetime):
+        raise TypeError(f"an interval is made of two datetimes, not {type(value).__name__}")
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
+
+
+def _called(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
+    """Call a function with as much of what there is as it takes."""
+    wanted = inspect.signature(entry).parameters
+    takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in wanted.values())
+    return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})
+
+
+def _connected(spark: Mapping[str, Any]) -> Any:
+    warnings.filterwarnings("ignore", module="pyspark")
+    from pyspark.sql.connect.client import ChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    class Socket(ChannelBuilder):
+        """A channel over the socket file at which the planner lets relations through."""
+
+        def toChannel(self) -> Any:  # pyspark's name
+            return self._insecure_channel(f"unix:{spark['socket']}")
+
+        @property
+        def host(self) -> str:
+            return "mergeplan"
+
+    channel = Socket(channelOptions=[("grpc.default_authority", "localhost")])
+    channel.set(ChannelBuilder.PARAM_SESSION_ID, spark["session"])
+    builder: Any = SparkSession.builder
+    session = builder.channelBuilder(channel).create()
+    session.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
+    SparkSession._set_default_and_active_session(session)
+    return session
+
+
+def _pickle_by_value() -> None:
+    """What a frame's functions need of the project goes with them: Spark's workers cannot import it."""
+    from pyspark import cloudpickle
+
+    by_value: Any = cloudpickle.register_pickle_by_value
+
+    for module in list(sys.modules.values()):
+        spec = getattr(module, "__spec__", None)
+        if type(getattr(spec, "loader", None)).__name__ == "Files":
+            by_value(module)

@@ -1,0 +1,214 @@
+"""The planner's side of the child in which a project's Python runs: started, asked, and ended.
+
+The child gets an environment of its own, no descriptor of ours but two pipes and a third for what it prints, and a
+process group that is ended with it. It reads the project from us and answers in JSON; nothing else comes back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.errors import Cancelled
+from planner.isolation.profile import PACKAGE, starting
+from planner.isolation.scratch import tidied
+from planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
+from planner.python.messages import Reply, Wrong
+
+ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
+START = starting("planner.python.child")
+LONGEST = 64_000_000  # bytes of an answer
+LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
+MOST_SAID = 4_000_000  # characters that it may print in all
+UNASKED = 4  # answers that may wait: more are none
+GRACE = 3.0  # seconds that a child has to end by itself
+LOOK = 0.5  # seconds between looks at whether it was ended
+PR_SET_DUMPABLE = 4  # prctl(2)
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class ChildFailed(Exception):
+    """The project's code failed, or the child did; `wrong` says how and where."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__(wrong.message)
+        self.wrong = wrong
+
+
+class Child:
+    """One process that runs a project's Python; it is asked one thing at a time."""
+
+    def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
+        hide_ourselves()
+        self.isolation = isolation
+        self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
+        self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
+        (self.scratch / "home").mkdir()
+        self._process = _started(root, self.scratch, isolation)
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._said: deque[str] = deque(maxlen=3)
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._readers = [threading.Thread(target=each, daemon=True) for each in (self._read, self._hear)]
+        for reader in self._readers:
+            reader.start()
+        self.stop = weakref.finalize(self, _stop, self._process, self._home, self._stopped, self._readers)
+        self.ask({"op": "open", "root": str(root), "files": dict(files)}, 60)
+
+    def ask(self, request: Mapping[str, Any], timeout: float | None) -> Any:
+        """The answer to a request, within so many seconds; ChildFailed, or Cancelled when it was stopped meanwhile."""
+        with self._lock:
+            try:
+                self._pipe.write(json.dumps(request, default=str).encode() + b"\n")
+                self._pipe.flush()
+            except (OSError, ValueError):
+                raise self._gone() from None
+            return self._answer(timeout)
+
+    def _answer(self, timeout: float | None) -> Any:
+        deadline = time.monotonic() + timeout if timeout else None
+        while True:
+            try:
+                line = self._answers.get(timeout=LOOK)
+                break
+            except queue.Empty:
+                if deadline and time.monotonic() > deadline:
+                    self.stop()
+                    raise ChildFailed(Wrong(message=f"It took longer than {timeout:.0f} seconds.")) from None
+        if line is None:
+            raise self._gone()
+        try:
+            reply = Reply.model_validate_json(line)
+        except ValidationError:
+            self.stop()
+            raise ChildFailed(Wrong(message="It gave an answer that is none.")) from None
+        if reply.error is not None:
+            raise ChildFailed(reply.error)
+        return reply.ok
+
+    @property
+    def _pipe(self) -> Any:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def _gone(self) -> Exception:
+        if self._stopped.is_set():
+            return Cancelled("the run was cancelled.")
+        _reap(self._process)
+        code = self._process.returncode
+        said = f" It said: {self._said[-1]}" if self._said else ""
+        how = f"with exit code {code}" if code is None or code >= 0 else f"by signal {-code}"
+        self.stop()
+        return ChildFailed(Wrong(message=f"Python ended {how}, and with it this run.{said}"))
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with suppress(ValueError, OSError), self._process.stdout:  # closed under us: it was stopped
+            while self._answers.qsize() < UNASKED and (line := self._process.stdout.readline(LONGEST)):
+                self._answers.put(line.decode("utf-8", "replace"))
+        self._answers.put(None)
+
+    def _hear(self) -> None:
+        """What the project prints goes to our standard error, as plain text, until it is too much."""
+        assert self._process.stderr is not None
+        left = MOST_SAID
+        with suppress(ValueError, OSError), self._process.stderr:
+            while line := self._process.stderr.readline(LONGEST_LINE):
+                text = CONTROL.sub("", line.decode("utf-8", "replace").rstrip())[:2000]
+                if text and left > 0:
+                    left -= len(text)
+                    self._said.append(text)
+                    more = "" if left > 0 else "\nIt printed more, which is not kept."
+                    print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
+
+
+def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
+    """The process, isolated if it is to be; Refused when it cannot be."""
+    home = scratch / "home"
+    command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
+    environment = child_environment(os.environ, str(home))
+
+    def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=descriptors,
+        )
+
+    if not isolation.required:
+        return start(command)
+    environment["TMPDIR"] = str(home)
+    return isolated(start, command, root, scratch, isolation)
+
+
+def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
+    """All that project code sees of our environment: what any program needs to start, and nothing that opens a door."""
+    kept = {name: value for name, value in environ.items() if ENVIRONMENT.fullmatch(name)}
+    own = {"HOME": home, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "GRPC_VERBOSITY": "NONE"}
+    return {**kept, **own, "SPARK_CONNECT_MODE_ENABLED": "1"}  # pyspark's functions are those of a client
+
+
+def _stop(
+    process: subprocess.Popen[bytes],
+    home: tempfile.TemporaryDirectory[str],
+    stopped: threading.Event,
+    readers: list[threading.Thread],
+) -> None:
+    """End the child and all that it started; it may end what it runs on Spark first."""
+    stopped.set()
+    with suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.close()
+    _reap(process)
+    last = time.monotonic() + 5
+    for reader in readers:
+        if reader is not threading.current_thread():
+            reader.join(max(last - time.monotonic(), 0))
+    for pipe, reading in ((process.stdin, None), (process.stdout, readers[0]), (process.stderr, readers[1])):
+        # what left the child's group may hold a pipe open: closing would wait for whoever still reads from it
+        if pipe is not None and not (reading is not None and reading.is_alive()):
+            with suppress(OSError):
+                pipe.close()
+    tidied(home)
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    """Let the child end by itself for a moment, end what is left of its group, and only then let go of its number."""
+    if process.returncode is not None:
+        return
+    deadline = time.monotonic() + GRACE
+    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    with suppress(ChildProcessError):  # another thread was faster
+        while time.monotonic() < deadline and os.waitid(os.P_PID, process.pid, flags) is None:
+            time.sleep(0.01)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def hide_ourselves() -> None:
+    """Keep our memory, environment and open files from what runs as the same user: on Linux /proc would show them."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,0 +1,95 @@
+"""The linter's rules of a project, asked in a child: the models go there as data, and what was found comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from planner.errors import Place, ProjectError
+from planner.model.model import Kind, Model
+from planner.python.host import Child, ChildFailed
+from planner.python.isolation import NO_ISOLATION, Isolation
+from planner.python.messages import Answer
+
+LONGEST = 120.0  # seconds that all rules together may take
+NAMES = """name path dialect sql owner description start end stamp time_column lookback batch_size partitioned_by
+    clustered_by unique_key storage_format table_format forward_only ignored_rules""".split()
+
+
+class Found(Answer):
+    """What a rule found in a model; line and column are 0 where it did not say."""
+
+    rule: str
+    model: str
+    message: str
+    line: int = Field(0, ge=0)
+    column: int = Field(0, ge=0)
+
+
+FOUND = TypeAdapter(tuple[Found, ...])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A rule, where its class stands, and the models that it is to look at."""
+
+    name: str
+    class_name: str
+    place: Place
+    models: tuple[str, ...]
+
+
+def ask_rules(
+    root: Path,
+    files: Mapping[str, str],
+    rules: Sequence[Asked],
+    models: Mapping[str, Model],
+    columns: Mapping[str, Sequence[tuple[str, str]] | None],
+    isolation: Isolation = NO_ISOLATION,
+) -> tuple[Found, ...]:
+    """What the rules find; ProjectError at the line of a rule that fails. `files` are the project's Python texts."""
+    request = {
+        "op": "lint",
+        "root": str(root),
+        "models": [_shown(model, columns.get(name)) for name, model in models.items()],
+        "rules": [
+            {"name": r.name, "class_name": r.class_name, "path": r.place.path, "models": r.models} for r in rules
+        ],
+    }
+    try:
+        child = Child(root, files, isolation)
+        try:
+            found = FOUND.validate_python(child.ask(request, LONGEST))
+        finally:
+            child.stop()
+    except ChildFailed as failed:
+        wrong = failed.wrong
+        place = Place(wrong.path, wrong.line) if wrong.path else rules[0].place
+        raise ProjectError(f"A rule of the linter failed: {wrong.message.rstrip('.')}.", place=place) from None
+    except ValidationError:
+        raise ProjectError("A rule of the linter gave an answer that is none.", place=rules[0].place) from None
+    names = {rule.name for rule in rules}
+    return tuple(each for each in found if each.rule in names and each.model in models)
+
+
+def _shown(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
+    """A model as a rule may look at it."""
+    given = {name: getattr(model, name) for name in NAMES}
+    body = {Kind.SEED: "seed", Kind.EXTERNAL: "external"}.get(model.kind, "python" if model.python else "sql")
+    return {
+        **given,
+        "kind": str(model.kind),
+        "body": body,
+        "tags": list(model.tags),
+        "cron": model.cron.text,
+        "depends_on": list(model.depends_on),
+        "columns": columns,
+        "column_descriptions": dict(model.column_descriptions),
+        "audits": [[call.name, dict(call.arguments)] for call in model.audits],
+        "grains": list(model.grain),
+        "physical_properties": dict(model.physical_properties),
+    }

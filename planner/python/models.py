@@ -1,0 +1,255 @@
+"""From what `@model(...)` was given to a Model: as the text of a MODEL block, so that one parser checks both.
+
+Each property stands in that text in the line in which the project writes it, so that an error is told there.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.fingerprint import digest
+from planner.model.model import Kind, Model, PythonCode
+from planner.parsing.files.model_file import Defaults, parse_block, parse_model
+from planner.parsing.sql.names import model_name
+from planner.python.messages import RegisteredModel
+from planner.python.modules import Module, read_module, says_only
+from planner.python.reached import Reached, reached
+
+BRACED = re.compile(r"@\{(\w+)\}|@(\w+)")
+OURS = ("is_sql", "blueprints", "entrypoint")
+NAMES = ("depends_on", "grain", "tags", "partitioned_by", "clustered_by", "references", "ignored_rules")
+TEXTS = ("tags", "ignored_rules")
+EXPRESSIONS = ("when_matched", "merge_filter")
+PLAIN = ("name", "dialect", "storage_format", "table_format", "interval_unit")
+Query = Callable[[RegisteredModel, Mapping[str, Any], str], str]
+Versions = Callable[[str], str]
+Queried = Callable[[str, Reached, Iterable[str]], str]
+
+
+def python_models(
+    found: RegisteredModel,
+    files: Mapping[str, str],
+    defaults: Defaults,
+    query: Query,
+    versions: Versions,
+    queried: Queried,
+) -> Iterator[Model]:
+    """The models of one decorated function, one for each blueprint; `query` asks an `is_sql` one for its SQL, `queried`
+    is told what code a model reaches.
+
+    ProjectError(s) at the line of the argument that is wrong.
+    """
+    module = read_module(found.path, files[found.path])
+    lines = _lines(module, found)
+    blueprints: Any = found.arguments.get("blueprints")
+    if not isinstance(blueprints, list | None) or any(not isinstance(each, dict) for each in blueprints or ()):
+        place = Place(found.path, lines.get("blueprints", found.line))
+        raise ProjectError("`blueprints` is a list of mappings.", place=place)
+    each: dict[str, Any]
+    for each in blueprints or [{}]:
+        blueprint = dict(each)
+        given = {key: _filled(value, blueprint) for key, value in found.arguments.items() if key not in OURS}
+        text = header(given, lines, found.line)
+        try:
+            model = _model(
+                found, text, files, defaults, blueprint, query, versions, queried, lines.get("kind", found.line)
+            )
+        except ProjectError as error:
+            nodes = module.defined.get(found.name, ())
+            raise _on_lines(error, found, text.count("\n") + 1, nodes[-1].lineno if nodes else found.line) from None
+        if model is not None:
+            yield model
+
+
+def header(given: Mapping[str, Any], lines: Mapping[str, int], first: int) -> str:
+    """The arguments of @model as the text of a MODEL block, each in its line."""
+    dialect = str(given.get("dialect") or "spark")
+    text = "\n" * (first - 1) + "MODEL ("
+    for key, value in sorted(given.items(), key=lambda each: lines.get(each[0], first)):
+        if value is None or (key in ("audits", "signals", "tags") and value == []):
+            continue
+        text += "\n" * max(lines.get(key, first) - 1 - text.count("\n"), 0)
+        text += f" {key} {_value(key, value, dialect)},"
+    return text.rstrip(",") + ");"
+
+
+def _model(
+    found: RegisteredModel,
+    text: str,
+    files: Mapping[str, str],
+    defaults: Defaults,
+    blueprint: Mapping[str, Any],
+    query: Query,
+    versions: Versions,
+    queried: Queried,
+    kind_line: int,
+) -> Model | None:
+    if found.arguments.get("is_sql"):
+        dialect = str(found.arguments.get("dialect") or defaults.dialect)
+        model, _ = parse_model(f"{text}\n{query(found, blueprint, dialect)}", found.path, defaults)
+        return replace(model, source=files[found.path]) if model else None
+    usual = defaults.kind if defaults.kind.is_stored else Kind.FULL
+    model = parse_block(text, found.path, replace(defaults, kind=usual))
+    if model is None:
+        return None
+    if not model.kind.is_stored or model.kind is Kind.SEED:
+        place = Place(found.path, kind_line)
+        raise ProjectError(f"A Python model cannot be {_article(model.kind)}: its rows are stored.", place=place)
+    if not model.columns:
+        hint = 'Write `columns={"id": "int"}` in @model.'
+        raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
+    code = reached(files, found.path, found.name, versions)
+    tables = _tables(found, model, code)
+    variables = _variables(code, files, {**defaults.variables, **blueprint})
+    told = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
+    gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
+    read = queried(model.name, code, [str(value) for value in variables.values()])
+    of_code = digest(code.digest, repr(told), gateway, *([read] if read else []))[:32]
+    python = PythonCode(found.path, found.name, of_code, told)
+    kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns
+    columns = tuple(column for column in model.columns if column.name not in kept)
+    return replace(model, source=files[found.path], columns=columns, depends_on=tables, python=python)
+
+
+def _tables(found: RegisteredModel, model: Model, code: Reached) -> tuple[str, ...]:
+    """What it reads: what it says, and what its code names."""
+    if code.unclear and "depends_on" not in found.arguments:
+        hint = 'Name it in quotes, `context.table("schema.table")`, or say `depends_on` in @model.'
+        message = f"Which table `{model.name}` reads here cannot be told before it runs."
+        raise ProjectError(message, place=code.unclear[0], hint=hint)
+    named = {model_name(name.removeprefix("spark_catalog."), model.place) for name in code.tables}
+    tables = named | set(model.depends_on)
+    if model.name in tables:
+        raise ProjectError(f"`{model.name}` reads itself: that is not supported yet.", place=model.place)
+    return tuple(sorted(tables))
+
+
+def _variables(code: Reached, files: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables whose name stands somewhere in the code: no other can be asked for."""
+    words = {word.lower() for path in code.files for word in re.findall(r"\w+", files[path])}
+    return {name.lower(): value for name, value in known.items() if name.lower() in words}
+
+
+def _lines(module: Module, found: RegisteredModel) -> dict[str, int]:
+    """Argument of @model -> its line."""
+    lines: dict[str, int] = {}
+    for node in module.defined.get(found.name, ()):
+        for each in getattr(node, "decorator_list", ()):
+            if isinstance(each, ast.Call) and says_only(each, module.imports, ("model",)):
+                lines = {keyword.arg: keyword.value.lineno for keyword in each.keywords if keyword.arg}
+                lines |= {"name": each.args[0].lineno} if each.args else {}
+    return lines
+
+
+def _on_lines(error: ProjectError, found: RegisteredModel, last: int, function: int) -> ProjectError:
+    """The error without columns, which are not those of the file; one in the query is told at the function."""
+    if isinstance(error, ProjectErrors):
+        return ProjectErrors(tuple(_on_lines(each, found, last, function) for each in error.errors))
+    at = error.place
+    if at is not None and at.path == found.path and at.column:  # without one it is of the code, not of our text
+        error.place = Place(found.path, at.line if at.line <= last else function)
+    return error
+
+
+def _filled(value: Any, blueprint: Mapping[str, Any]) -> Any:
+    """The value with `@{name}` and `@name` of the blueprint replaced in its texts."""
+    if isinstance(value, str) and blueprint:
+        known = {name.lower(): each for name, each in blueprint.items()}
+        return BRACED.sub(lambda match: str(known.get((match[1] or match[2]).lower(), match[0])), value)
+    if isinstance(value, list):
+        return [_filled(each, blueprint) for each in value]
+    if isinstance(value, dict):
+        return {key: _filled(each, blueprint) for key, each in value.items()}
+    return value
+
+
+def _value(key: str, value: Any, dialect: str) -> str:
+    """One property's value as MODEL writes it."""
+    if isinstance(value, dict) and set(value) == {"$sql"}:
+        return str(value["$sql"])
+    if key == "kind":
+        return _kind(value, dialect)
+    if key == "columns" and isinstance(value, dict):
+        return "(" + ", ".join(f"{name} {_raw(kind)}" for name, kind in value.items()) + ")"
+    if key in ("audits", "signals") and isinstance(value, list):
+        return "(" + ", ".join(_call(each, dialect) for each in value) + ")"
+    if key in NAMES:
+        items = value if isinstance(value, list) else [value]
+        shown = (_text(each, dialect) if key in TEXTS else _raw(each) for each in items)
+        return "(" + ", ".join(shown) + ")"
+    if key == "grains" and isinstance(value, list):
+        return "(" + ", ".join(f"({', '.join(map(_raw, g))})" if isinstance(g, list) else _raw(g) for g in value) + ")"
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{name} = {_literal(each, dialect)}" for name, each in value.items()) + ")"
+    return _raw(value) if key in PLAIN else _literal(value, dialect)
+
+
+def _kind(value: Any, dialect: str) -> str:
+    if not isinstance(value, dict):
+        return _raw(value)
+    rest = {key: each for key, each in value.items() if key != "name" and each is not None}
+    shown = ", ".join(f"{key} {_setting(key, each, dialect)}" for key, each in rest.items())
+    return f"{value.get('name', '')}" + (f" ({shown})" if shown else "")
+
+
+def _setting(key: str, value: Any, dialect: str) -> str:
+    if isinstance(value, dict) and "column" in value:  # a time column
+        told = f", {_text(value['format'], dialect)}" if value.get("format") else ""
+        return f"({_raw(value['column'])}{told})"
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_raw, value)) + ")"
+    if key in EXPRESSIONS:
+        return f"({_raw(value)})"
+    if isinstance(value, str) and re.fullmatch(r"[\w.]+", value):
+        return value
+    return _literal(value, dialect)
+
+
+def _call(value: Any, dialect: str) -> str:
+    """`"name"` or `("name", {"argument": value})`."""
+    if isinstance(value, str):
+        return value
+    name, arguments = value if isinstance(value, list) and len(value) == 2 else (value, {})
+    if not isinstance(arguments, dict):
+        return _raw(name)
+    shown = (f"{key} := {_argument(key, each, dialect)}" for key, each in arguments.items())
+    return f"{name}({', '.join(shown)})" if arguments else str(name)
+
+
+def _argument(key: str, value: Any, dialect: str) -> str:
+    """An argument of an audit: of columns, texts are names."""
+    if isinstance(value, list):
+        return "(" + ", ".join(_argument(key, each, dialect) for each in value) + ("," if len(value) == 1 else "") + ")"
+    return _raw(value) if key in ("column", "columns") else _literal(value, dialect)
+
+
+def _raw(value: Any) -> str:
+    return str(value["$sql"]) if isinstance(value, dict) and "$sql" in value else str(value)
+
+
+def _literal(value: Any, dialect: str) -> str:
+    if isinstance(value, dict) and "$sql" in value:
+        return str(value["$sql"])
+    if isinstance(value, bool) or value is None:
+        return str(value).lower() if value is not None else "NULL"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return "(" + ", ".join(_literal(each, dialect) for each in value) + ")"
+    return _text(value, dialect)
+
+
+def _text(value: Any, dialect: str) -> str:
+    return exp.Literal.string(str(value)).sql(dialect=dialect)
+
+
+def _article(kind: Kind) -> str:
+    return f"{'an' if str(kind)[0] in 'AEIO' else 'a'} {kind}"

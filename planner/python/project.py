@@ -1,0 +1,214 @@
+"""The Python of one project: its macros as SQL calls them, its models, and what runs them. Nothing of it runs here.
+
+A project without Python files starts no child. The one that reads the project is ended with `close`; each model that
+is computed has a child of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.fingerprint import digest
+from planner.model.model import Model
+from planner.parsing.files.model_file import Defaults
+from planner.parsing.sql.user_macros import MacroCall
+from planner.python.datafiles import DataFiles
+from planner.python.host import Child, ChildFailed
+from planner.python.isolation import NO_ISOLATION, Isolation
+from planner.python.messages import Loaded, RegisteredModel, Wrong
+from planner.python.models import python_models
+from planner.python.reached import Reached
+
+A = TypeVar("A", bound=BaseModel)
+LOADING = 120.0  # seconds that importing a project's files may take
+CALLING = 60.0  # seconds that a macro may take, or a signal; a model may take as long as it likes
+TEXTS = TypeAdapter(tuple[str, ...])
+
+
+@dataclass
+class ProjectCode:
+    """A project's Python files (path -> text) and what they register; it is a `UserMacros`."""
+
+    root: Path
+    files: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    gateway: str = ""
+    isolation: Isolation = NO_ISOLATION
+    names: frozenset[str] = frozenset()  # of its macros
+    signals: Mapping[str, Place] = field(default_factory=dict)
+    found: tuple[RegisteredModel, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)  # of the code of its Python models, by name
+    queried: dict[str, tuple[tuple[str, Place], ...]] = field(
+        default_factory=dict
+    )  # names in the texts of their queries
+    _paths: tuple[str, ...] = ()
+    _child: Child | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _data: DataFiles | None = None
+
+    def load(self, paths: Sequence[str]) -> None:
+        """Import these files and take in what they register; ProjectErrors with all that cannot be imported."""
+        if not paths:
+            return
+        self._paths = tuple(paths)
+        loaded = self._loaded()
+        self.names = frozenset(loaded.macros)
+        self.signals = {each.name: Place(each.path, each.line) for each in loaded.signals}
+        self.found = tuple(each for each in loaded.models if each.path in self.files)
+        errors = tuple(failure(each, Place(each.file, 1)) for each in loaded.errors)
+        if errors:
+            raise errors[0] if len(errors) == 1 else ProjectErrors(errors)
+
+    def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
+        """The models of one decorated function; ProjectError(s)."""
+        for model in python_models(found, self.files, defaults, self._query, installed, self._reached):
+            if model.python is not None:
+                self.digests[model.name] = model.python.digest
+            yield model
+
+    def again(self, model: Model, defaults: Defaults) -> Model:
+        """A model of a Python file as it would be with these defaults."""
+        fresh: dict[str, Any] = {"digests": {}, "queried": {}, "_child": None, "_lock": threading.Lock()}
+        other = replace(self, variables=defaults.variables, found=(), **fresh)
+        try:
+            own = (each for each in self.found if each.path == model.path)
+            return next(each for found in own for each in other.models(found, defaults) if each.name == model.name)
+        finally:
+            other.close()
+
+    def call(self, call: MacroCall) -> tuple[str, ...]:
+        """The SQL texts, in the call's dialect, that stand in place of the call; ProjectError at the macro's file and
+        line, or at the call's place when it is called wrongly."""
+        place = call.place or Place(call.model)
+        request = {
+            "op": "macro",
+            "name": call.name,
+            "args": call.arguments,
+            "kwargs": dict(call.keywords),
+            "dialect": call.dialect,
+            "model": call.model,
+            "variables": dict(call.variables),
+            "gateway": call.gateway,
+            "columns": {name: list(columns) for name, columns in call.columns.items()},
+        }
+        try:
+            return TEXTS.validate_python(self._asked(request))
+        except ChildFailed as failed:
+            raise failure(failed.wrong, place, f"The macro `@{call.name}`") from None
+
+    def close(self) -> None:
+        """End the child that reads the project; the next call starts another."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            child.stop()
+
+    def start(self, paths: Sequence[str]) -> tuple[Child, Loaded]:
+        """A child that has loaded these files of the project."""
+        child = Child(self.root, self.files, self.isolation)
+        try:
+            answer = child.ask({"op": "load", "paths": paths}, LOADING)
+            return child, checked(Loaded, answer)
+        except BaseException:
+            child.stop()
+            raise
+
+    def check_tables(self, models: Collection[str]) -> None:
+        """ProjectError where the text of a query names a model's table: that is another one in each environment."""
+        for names in self.queried.values():
+            for name, place in names:
+                if name in models:
+                    hint = f'Write `{{context.table("{name}")}}` in its place.'
+                    raise ProjectError(
+                        f"The query names `{name}`, which is another table here.", place=place, hint=hint
+                    )
+
+    def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
+        """Take in what a model's code reaches; a digest of the files that it may read, '' when there is none."""
+        self.queried[model] = code.queried
+        if self._data is None:
+            self._data = DataFiles(self.root)
+        return self._data.digest(code.reads, given)
+
+    def _loaded(self) -> Loaded:
+        try:
+            self._child, loaded = self.start(self._paths)
+        except ChildFailed as failed:
+            raise failure(failed.wrong, Place(self._paths[0], 1), "The project's Python") from None
+        return loaded
+
+    def _asked(self, request: Mapping[str, Any]) -> Any:
+        with self._lock:
+            if self._child is None:
+                self._child, _ = self.start(self._paths)
+            child = self._child
+        try:
+            return child.ask(request, CALLING)
+        except ChildFailed:
+            if not child.stop.alive:
+                self._child = None
+            raise
+
+    def _query(self, found: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+        request = {
+            "op": "sql",
+            "path": found.path,
+            "entrypoint": found.name,
+            "dialect": dialect,
+            "variables": {**self.variables, **blueprint},
+            "gateway": self.gateway,
+        }
+        try:
+            return ", ".join(TEXTS.validate_python(self._asked(request)))
+        except ChildFailed as failed:
+            raise failure(failed.wrong, Place(found.path, found.line), f"`{found.name}`") from None
+
+
+def checked(kind: type[A], answer: Any) -> A:
+    """The answer as data of that kind; ChildFailed when it is none."""
+    try:
+        return kind.model_validate(answer)
+    except ValidationError:
+        raise ChildFailed(Wrong(message="It gave an answer that is none.")) from None
+
+
+def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
+    """What went wrong in the project's code, where it did, or else at the given place."""
+    at = place if wrong.called or not wrong.path else Place(wrong.path, wrong.line)
+    message = wrong.message.rstrip(".")
+    said = f"{what} failed: {message}." if what else f"{message}."
+    return ProjectError(said, place=at)
+
+
+@cache
+def installed(package: str) -> str:
+    """The installed version of the package that is imported by this name; for one that lies there without a version of
+    its own, or that is installed to be edited, a digest of its files."""
+    try:
+        found = [distribution(package)]
+    except PackageNotFoundError:
+        found = [distribution(name) for name in sorted(set(packages_distributions().get(package, [])))]
+    versions = [f"{each.name} {each.version}" for each in found]
+    if not found or any('"editable": true' in (each.read_text("direct_url.json") or "") for each in found):
+        versions.append(_contents(package))
+    return " ".join(versions)
+
+
+def _contents(package: str) -> str:
+    """A digest of the Python files of a module or package that can be imported; '' when there is none."""
+    spec = find_spec(package)
+    places = [Path(each) for each in spec.submodule_search_locations or ()] if spec else []
+    if spec is not None and not places and spec.origin:
+        places = [Path(spec.origin)]
+    files = [file for place in places for file in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
+    return digest(*(file.read_bytes().hex() for file in files if file.is_file()))

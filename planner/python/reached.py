@@ -1,0 +1,334 @@
+"""What an entry point's code is: a digest over everything of the project that it can reach, and nothing else.
+
+Comments, formatting and docstrings do not count. A name is followed to what binds it, through functions, classes,
+constants and imports; a module whose import does more than define counts whole, and so does one that is passed about
+as a value. Code that looks for other code while it runs (`importlib`, `exec`, `globals()`, ...) counts as reaching
+every Python file of the project, to the letter. More is counted than need be, never less.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from planner.errors import Place
+from planner.fingerprint import digest
+from planner.python.filereads import FileReads
+from planner.python.modules import OURS, Import, Module, imported, module_name, read_module, says_only
+
+Code = ast.stmt | ast.Module
+# Names by which code comes at other code that no name in it tells of: as names, and as attributes or imports.
+SEEKING = frozenset(
+    """exec eval compile globals locals vars __import__ importlib inspect pkgutil runpy imp ctypes gc traceback
+    builtins __builtins__ pydoc doctest help linecache dis marshal __doc__ __spec__ __loader__""".split()
+)
+SEEKING_ATTRIBUTES = frozenset(
+    """_getframe _current_frames modules __globals__ __dict__ __subclasses__ __doc__ __code__ __closure__ __import__
+    __getattribute__ __mro__ __bases__ __builtins__ __func__ __self__ settrace setprofile meta_path path_hooks
+    __loader__ __spec__""".split()
+)
+CALLED = ("table", "resolve_table")
+QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")  # where a table may be named past the environment
+DOTTED = re.compile(r"\b[A-Za-z_]\w*\.[A-Za-z_]\w*\b")
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What an entry point reaches: a digest; the tables it names; lines where it names one by a value; the files; and
+    what may be names of tables in the texts of its queries."""
+
+    digest: str
+    tables: frozenset[str]
+    unclear: tuple[Place, ...]
+    files: frozenset[str]
+    queried: tuple[tuple[str, Place], ...] = ()
+    reads: FileReads = field(default_factory=FileReads)
+
+
+class _Lazily(dict[str, Module]):
+    """Modules by name, each read when it is first needed; a package without `__init__.py` is no module."""
+
+    def __init__(self, known: Mapping[str, str], files: Mapping[str, str]) -> None:
+        super().__init__()
+        self.known, self.files = known, files
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.known
+
+    def __missing__(self, name: str) -> Module:
+        self[name] = read_module(self.known[name], self.files[self.known[name]])
+        return self[name]
+
+    def has_folder(self, name: str) -> bool:
+        """True when modules of the project lie below this name."""
+        return any(each.startswith(f"{name}.") for each in self.known)
+
+
+@dataclass
+class _Walk:
+    """How far it has been followed."""
+
+    modules: _Lazily
+    done: dict[tuple[str, str], str] = field(default_factory=dict)  # (module, name) -> what it is
+    whole: set[str] = field(default_factory=set)
+    run: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)  # of others: the first part of their names
+    tables: set[str] = field(default_factory=set)
+    unclear: list[Place] = field(default_factory=list)
+    queried: list[tuple[str, Place]] = field(default_factory=list)
+    seeks: bool = False
+    reads: FileReads = field(default_factory=FileReads)
+
+
+def reached(
+    files: Mapping[str, str], path: str, entrypoint: str, versions: Callable[[str], str] = lambda _name: ""
+) -> Reached:
+    """What the function `entrypoint` of the file at `path` reaches in these files (path -> text).
+
+    `versions` tells which version of a package is installed. ProjectError at a reached file that is not Python.
+    """
+    known = {module_name(name): name for name in files}
+    modules = _Lazily(known, files)
+    walk = _Walk(modules)
+    walk.seeks = any(name.split(".")[0] in sys.stdlib_module_names for name in known)  # one hides a module of Python's
+    _run(walk, module_name(path))
+    _name(walk, module_name(path), entrypoint, entry=True)
+    parts = [f"python {RUNNING}"]
+    for name in sorted(walk.packages):
+        parts += [name, versions(name)]
+    used = walk.run | {module for module, _ in walk.done}
+    reached_files = frozenset(modules[name].path for name in used)
+    if walk.seeks:
+        reached_files = frozenset(files)
+        walk.reads.opens = walk.reads.unclear = True
+        parts += [part for name in sorted(files) for part in (name, files[name])]
+    parts += [part for key, text in sorted(walk.done.items()) for part in (*key, text)]
+    parts += [part for name in sorted(walk.whole) for part in (name, _normal(modules[name].tree))]
+    return Reached(
+        digest("code", *parts)[:32],
+        frozenset(walk.tables),
+        tuple(walk.unclear),
+        reached_files,
+        tuple(walk.queried),
+        walk.reads,
+    )
+
+
+def _run(walk: _Walk, name: str) -> None:
+    """Importing a module runs it, the packages around it, and what it imports."""
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        module = ".".join(parts[:end])
+        if module not in walk.modules or module in walk.run:
+            continue
+        walk.run.add(module)
+        found = walk.modules[module]
+        for each in found.runs:
+            _imported(walk, each)
+        if found.acts:
+            _whole(walk, module)
+
+
+def _imported(walk: _Walk, name: str) -> None:
+    root = name.split(".")[0]
+    if name in walk.modules or root in walk.modules or walk.modules.has_folder(root):
+        _run(walk, name)
+    elif root and root not in OURS and root not in sys.stdlib_module_names:
+        walk.packages.add(root)
+
+
+def _whole(walk: _Walk, name: str) -> None:
+    """Everything in a module counts, and what any of it reaches."""
+    if name in walk.whole:
+        return
+    walk.whole.add(name)
+    module = walk.modules[name]
+    _follow(walk, module, module.tree)
+    for each in module.defined:
+        _name(walk, name, each)
+
+
+def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> None:
+    """A name of a module counts: whatever binds it there."""
+    key = (module_of_it, name)
+    if key in walk.done:
+        return
+    module = walk.modules[module_of_it]
+    nodes, others = module.defined.get(name, ()), module.imports.get(name, ())
+    nodes = tuple(_undecorated(node, module) for node in nodes) if entry else nodes
+    walk.done[key] = " ".join([*(f"{other.module}:{other.name}" for other in others), *map(_normal, nodes)])
+    for other in others:
+        _import(walk, other)
+    for node in nodes:
+        _follow(walk, module, node)
+    if not nodes and not others and "__getattr__" in module.defined:
+        _whole(walk, module_of_it)
+
+
+def _import(walk: _Walk, other: Import) -> None:
+    """What an import binds counts; a module that is bound and used as a value counts whole."""
+    _imported(walk, other.module)
+    if not other.name:
+        return  # `_follow` sees which attributes of the module are used
+    if f"{other.module}.{other.name}" in walk.modules:
+        _imported(walk, f"{other.module}.{other.name}")
+    if other.module in walk.modules:
+        _name(walk, other.module, other.name)
+
+
+def _module(walk: _Walk, name: str) -> None:
+    """A module of the project as a value: anything in it, and below it, may be used."""
+    if name in walk.modules:
+        _run(walk, name)
+        _whole(walk, name)
+    for each in [known for known in walk.modules.known if known.startswith(f"{name}.")]:
+        _run(walk, each)
+        _whole(walk, each)
+
+
+def _follow(walk: _Walk, module: Module, node: Code) -> None:
+    """Everything that a piece of code names counts."""
+    package = module.path.endswith("/__init__.py")
+    walk.reads.look(node, module)
+    local: dict[str, list[Import]] = {}
+    for each in ast.walk(node):
+        if isinstance(each, ast.Import | ast.ImportFrom):
+            for bound, other in imported(each, module.name, package):
+                local.setdefault(bound, []).append(other)
+                _imported(walk, f"{other.module}.{other.name}" if other.name else other.module)
+                _import(walk, other)
+                _seeking(walk, other.module.split(".")[0], other.name)
+                if bound == "*" and other.module in walk.modules:
+                    _module(walk, other.module)
+    inner: set[int] = set()  # the parts of chains that were followed as one
+    for each in ast.walk(node):
+        match each:
+            case ast.Attribute():
+                chain = _chain(each)
+                if id(each) not in inner and chain:
+                    inner |= {id(part) for part in ast.walk(each)}
+                    _used(walk, module, local, chain)
+                walk.seeks = walk.seeks or each.attr in SEEKING_ATTRIBUTES
+            case ast.Name(id=name):
+                if id(each) not in inner:
+                    _used(walk, module, local, [name])
+            case ast.Call():
+                _call(walk, module, each)
+            case ast.Constant(value=str() as text) if text.startswith("__"):
+                walk.seeks = walk.seeks or text in SEEKING_ATTRIBUTES
+
+
+def _seeking(walk: _Walk, *names: str) -> None:
+    walk.seeks = walk.seeks or any(name in SEEKING or name in SEEKING_ATTRIBUTES for name in names)
+
+
+def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str]) -> None:
+    """`a.b.c` counts: the name `a` here, and when that is a module of the project, what is taken out of it."""
+    first, *rest = chain
+    _seeking(walk, first)
+    _name(walk, module.name, first)
+    for other in (*module.imports.get(first, ()), *local.get(first, ())):
+        whole = f"{other.module}.{other.name}" if other.name else other.module
+        if whole in walk.modules or walk.modules.has_folder(whole):
+            _taken(walk, whole, rest)
+        _seeking(walk, other.module.split(".")[0], other.name)
+
+
+def _taken(walk: _Walk, name: str, rest: list[str]) -> None:
+    """What a chain of attributes takes out of a module: a name of it, or of the module below it that they lead to."""
+    _run(walk, name)
+    for index, attribute in enumerate(rest):
+        if f"{name}.{attribute}" in walk.modules or walk.modules.has_folder(f"{name}.{attribute}"):
+            if name in walk.modules and attribute in walk.modules[name].defined:
+                _name(walk, name, attribute)
+            name = f"{name}.{attribute}"
+            _run(walk, name)
+            continue
+        if name in walk.modules:
+            found = walk.modules[name]
+            _name(walk, name, attribute)
+            for other in found.imports.get(attribute, ()):
+                whole = f"{other.module}.{other.name}" if other.name else other.module
+                if whole in walk.modules or walk.modules.has_folder(whole):
+                    _taken(walk, whole, rest[index + 1 :])
+        return
+    _module(walk, name)
+
+
+def _chain(node: ast.expr) -> list[str]:
+    """`a.b.c` as its parts; [] when it does not begin with a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
+
+
+def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
+    """`context.table("a.b")` names a table."""
+    if not isinstance(call.func, ast.Attribute):
+        return
+    what, receiver = call.func.attr, _chain(call.func.value)
+    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
+    given = _constant(module, given.id) if isinstance(given, ast.Name) else given
+    text = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
+    if what in CALLED and receiver and receiver[-1].lower().endswith(("context", "ctx")):
+        if text is None:
+            walk.unclear.append(Place(module.path, call.lineno))
+        else:
+            walk.tables.add(text.replace("`", "").replace('"', "").lower())
+    elif what in QUERIED:
+        inner = {
+            id(part)
+            for each in ast.walk(call)
+            if isinstance(each, ast.Call) and each is not call
+            for part in ast.walk(each)
+        }  # another call's texts, `context.table("a.b")` above all, are its own
+        for part in (part for argument in call.args for part in ast.walk(argument)):
+            if id(part) not in inner and isinstance(part, ast.Constant) and isinstance(part.value, str):
+                names = DOTTED.findall(part.value.lower().replace("`", ""))
+                walk.queried += [(name, Place(module.path, part.lineno)) for name in names]
+
+
+def _constant(module: Module, name: str) -> ast.expr | None:
+    """What a name of a module is bound to, if one assignment binds it. Where a function hides it by a name of its own,
+    running the code refuses a table that was not named here."""
+    match () if module.acts else module.defined.get(name, ()):
+        case (ast.Assign(value=value),) if name not in module.imports:
+            return value
+        case (ast.AnnAssign(value=value),) if name not in module.imports:
+            return value
+    return None
+
+
+def _normal(node: Code) -> str:
+    """The code as text without comments, formatting and docstrings."""
+    return ast.dump(_Plain().visit(deepcopy(node)))  # a tree is read once and kept: it must not be changed
+
+
+def _undecorated(node: ast.stmt, module: Module) -> ast.stmt:
+    """The function without `@model(...)`: what that says is in the model."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return node
+    bare = type(node)(**{name: getattr(node, name) for name in node._fields})
+    bare.decorator_list = [each for each in node.decorator_list if not says_only(each, module.imports, ("model",))]
+    return ast.copy_location(bare, node)
+
+
+class _Plain(ast.NodeTransformer):
+    """Takes docstrings away."""
+
+    def _without(self, node: ast.AST) -> ast.AST:
+        self.generic_visit(node)
+        body = getattr(node, "body", [])
+        match body:
+            case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+                node.body = rest  # type: ignore[attr-defined]  # each of these has a body
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Module = _without

@@ -1,0 +1,240 @@
+"""The linter's rules of a project, as they run in the child: what they import of us, and the models they look at."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar
+
+import sqlglot
+from sqlglot import exp
+
+from planner.python.modules import module_name
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a file; line and character count from 0."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True)
+class Range:
+    """From one place to another."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True)
+class TextEdit:
+    """A text in place of a range."""
+
+    range: Range
+    new_text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """How a violation would be mended; nobody applies it."""
+
+    title: str
+    edits: tuple[TextEdit, ...] | list[TextEdit]
+
+
+class RuleViolation:
+    """What a rule found; without a range it is about the model as a whole."""
+
+    def __init__(self, rule: Any, violation_msg: str, violation_range: Range | None = None, *_: Any, **__: Any) -> None:
+        self.rule, self.violation_msg, self.violation_range = rule, violation_msg, violation_range
+
+
+class Rule:
+    """What a project's rules derive from: `check_model` returns a violation, several, or None."""
+
+    name: ClassVar[str] = "rule"
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        cls.name = cls.__name__.lower()
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def check_model(self, model: Model) -> RuleViolation | list[RuleViolation] | None:
+        """What is wrong with the model."""
+        raise NotImplementedError(f"`{type(self).__name__}` has no `check_model`")
+
+    @property
+    def summary(self) -> str:
+        """What the rule is about: its docstring."""
+        return (self.__doc__ or "").strip()
+
+    def violation(
+        self, violation_msg: str | None = None, violation_range: Range | None = None, **_: Any
+    ) -> RuleViolation:
+        """A violation of this rule."""
+        return RuleViolation(self, violation_msg or self.summary, violation_range)
+
+
+class Kind:
+    """A model's kind: its name, and `is_full`, `is_view`, `is_incremental_by_time_range` and so on."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> bool:
+        if not name.startswith("is_"):
+            raise AttributeError(f"a kind shows no `{name}` to a rule")
+        asked = name.removeprefix("is_").upper()
+        if asked == "SYMBOLIC":
+            return self.name in ("EMBEDDED", "EXTERNAL")
+        if asked == "INCREMENTAL":
+            return self.name.startswith("INCREMENTAL")
+        return asked == self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Model:
+    """A model as a rule may look at it; nothing of it can be changed."""
+
+    def __init__(self, given: Mapping[str, Any], root: str) -> None:
+        object.__setattr__(self, "_given", MappingProxyType(dict(given)))
+        object.__setattr__(self, "_path", Path(root, given["path"]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a rule cannot change a model")
+
+    def __getattr__(self, name: str) -> Any:
+        given: Mapping[str, Any] = object.__getattribute__(self, "_given")
+        if name not in given:
+            raise AttributeError(f"a model shows no `{name}` to a rule; it shows {', '.join(sorted(given))}")
+        return given[name]
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self._given["kind"])
+
+    @property
+    def fqn(self) -> str:
+        return ".".join(f'"{part}"' for part in self._given["name"].split("."))
+
+    @property
+    def depends_on(self) -> set[str]:
+        return set(self._given["depends_on"])
+
+    @property
+    def columns_to_types(self) -> dict[str, exp.DataType] | None:
+        """Its columns, None when they are not known; a type that is not known is UNKNOWN."""
+        columns = self._given["columns"]
+        return None if columns is None else {name: _type(kind) for name, kind in columns}
+
+    @property
+    def query(self) -> Any:
+        """Its query as sqlglot reads it, None when it has none."""
+        sql = self._given["sql"]
+        return sqlglot.parse_one(sql, dialect="spark") if sql else None
+
+    def render_query(self, *_: Any, **__: Any) -> Any:
+        """Its query with macros filled in, but for dates."""
+        return self.query
+
+    @property
+    def is_sql(self) -> bool:
+        return bool(self._given["sql"])
+
+    @property
+    def is_seed(self) -> bool:
+        return bool(self._given["kind"] == "SEED")
+
+    @property
+    def is_python(self) -> bool:
+        return isinstance(self, PythonModel)
+
+
+class SqlModel(Model):
+    """A model that is a query."""
+
+
+class SeedModel(Model):
+    """A model that is a CSV file."""
+
+
+class PythonModel(Model):
+    """A model that is a Python function."""
+
+
+class ExternalModel(Model):
+    """A table that others write."""
+
+
+KINDS: dict[str, type[Model]] = {"sql": SqlModel, "seed": SeedModel, "python": PythonModel, "external": ExternalModel}
+
+
+class Context:
+    """The project as a rule may look at it: all its models."""
+
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        self.models = dict(models)
+
+    def get_model(self, name: str, *_: Any, **__: Any) -> Model | None:
+        """The model of a name, None when there is none."""
+        return self.models.get(name.replace('"', "").lower())
+
+
+def check(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each rule finds in the models that it is asked to look at, as JSON data."""
+    models = {each["name"]: KINDS[each["body"]](each, asked["root"]) for each in asked["models"]}
+    context = Context(models)
+    found = []
+    for rule in asked["rules"]:
+        made = getattr(importlib.import_module(module_name(rule["path"])), rule["class_name"])(context)
+        for name in rule["models"]:
+            for each in _several(made.check_model(models[name]), rule["class_name"]):
+                start = each.violation_range.start if each.violation_range is not None else None
+                place = {"line": start.line + 1, "column": start.character + 1} if start else {}
+                found.append({"rule": rule["name"], "model": name, "message": str(each.violation_msg), **place})
+    return found
+
+
+def install() -> None:
+    """Put what rules import of us into the modules that are there."""
+    rule = {each.__name__: each for each in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
+    for root in ("sqlmesh", "mergeplan"):
+        for name in ("core.linter", "core.linter.rule", "core.linter.definition"):
+            _module(f"{root}.{name}", rule)
+        models = {each.__name__: each for each in (Model, SqlModel, SeedModel, PythonModel, ExternalModel)}
+        for name in ("core.model", "core.model.definition"):
+            sys.modules[f"{root}.{name}"].__dict__.update(models)
+        for name in ("core.context", ""):
+            module = sys.modules[f"{root}.{name}".rstrip(".")]
+            module.__dict__.update({"Context": Context, "GenericContext": Context})
+
+
+def _module(name: str, holds: Mapping[str, Any]) -> None:
+    module = ModuleType(name)
+    module.__dict__.update(holds)
+    module.__path__ = []
+    sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    setattr(sys.modules[parent], last, module)
+
+
+def _several(result: Any, rule: str) -> Iterable[RuleViolation]:
+    several = result if isinstance(result, list | tuple) else [] if result is None else [result]
+    for each in several:
+        if not isinstance(each, RuleViolation):
+            kind = type(each).__name__
+            raise TypeError(f"`{rule}` returned a {kind}: return `self.violation(...)`, a list of them, or None")
+    return several
+
+
+def _type(kind: str) -> exp.DataType:
+    return exp.DataType.build(kind or "unknown", dialect="spark")

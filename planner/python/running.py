@@ -1,0 +1,255 @@
+"""Python models and signals at work: a child for each model, over the Spark that the planner uses too."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from pydantic import TypeAdapter
+
+from planner.engine.gateways import engine_of
+from planner.engine.protocol import Door, Engine, Reading
+from planner.errors import MergeplanError, PlanMoved, ProjectError
+from planner.intervals import Interval, Timeline, batches, merge, subtract
+from planner.model.model import Model, SignalCall
+from planner.parsing.render import no_rows
+from planner.python.host import Child, ChildFailed
+from planner.python.isolation import SOCKET
+from planner.python.messages import Executed
+from planner.python.project import CALLING, ProjectCode, checked, failure
+
+READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
+MOST_IDLE = 4  # children that wait for their model's next batch
+TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
+
+
+@contextmanager
+def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
+    """What computes the rows of Python models over an engine's tables, while it lasts."""
+    found = Running(code, engine)
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A child with a model's code, and its way to Spark."""
+
+    child: Child
+    door: Door
+
+    @property
+    def alive(self) -> bool:
+        """True until it was ended."""
+        return self.child.stop.alive
+
+    def stop(self) -> None:
+        """End the child, then what it left running on Spark."""
+        self.child.stop()
+        self.door.close()
+
+    def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
+        """The child's answer; it may read this much on Spark from now on. ChildFailed, Cancelled."""
+        self.door.admit(reading)
+        spark = {"socket": str(self.child.scratch / SOCKET), "session": self.door.session}
+        return self.child.ask({**request, "spark": spark}, timeout)
+
+
+@dataclass
+class Running:
+    """What computes Python models: a child for each model at a time, kept for the model's next batch."""
+
+    code: ProjectCode
+    engine: Engine
+    _idle: dict[str, list[Worker]] = field(default_factory=dict)
+    _all: list[Worker] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed: bool = False
+
+    @contextmanager
+    def rows(
+        self,
+        model: Model,
+        interval: Interval,
+        tables: Mapping[str, str],
+        execution: datetime,
+        inputs: Mapping[str, str] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> Iterator[str]:
+        """A query that returns the model's rows for an interval, good while this lasts.
+
+        `tables` maps each table that it reads to the one that holds its rows; `inputs` are temporary views to make
+        first, name -> query; `variables` go over the project's. ProjectError at the line of the project's code that
+        failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
+        """
+        python = model.python
+        assert python is not None
+        current = self.code.digests.get(model.name)
+        if current != python.digest:
+            hint = "Plan again, or run from the commit that was promoted."
+            raise PlanMoved(
+                f"`{model.name}` was planned with other Python code than the project has now.",
+                place=model.place,
+                hint=hint,
+            )
+        prefix, engine = f"mergeplan_{uuid4().hex}", engine_of(self.engine, model.gateway)
+        context = self._context(model, tables)
+        request = {
+            **context,
+            "variables": {**context["variables"], **{name.lower(): each for name, each in (variables or {}).items()}},
+            "op": "execute",
+            "path": python.path,
+            "entrypoint": python.entrypoint,
+            "start": interval.start.isoformat(),
+            "end": interval.end.isoformat(),
+            "execution_time": execution.isoformat(),
+            "columns": [[column.name, column.type] for column in model.columns],
+            "prefix": prefix,
+        }
+        reading = Reading(tuple(context["tables"].values()), dict(inputs or {}), prefix)
+        left: tuple[str, ...] = ()
+        worker = self._take(model)
+        try:
+            try:
+                views = checked(Executed, self._asked(worker, request, reading, model)).views
+            finally:
+                left = worker.door.refuse()
+            yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
+        finally:
+            for view in left:
+                with suppress(MergeplanError):  # it ends with Spark, and what went wrong before says more
+                    engine.drop_view(view)
+            self._give_back(model, worker)
+
+    def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
+        """The part of a batch that all of these signals say is ready: of a model that is filled by time, unit by unit.
+
+        ProjectError at the signal's file and line.
+        """
+        if model.kind.is_incremental:
+            batch = batches(model.cron, batch, 1)
+        for call in calls:
+            if not batch:
+                break
+            if call.name not in self.code.signals:
+                raise ProjectError(f"There is no signal `{call.name}` in the project any more.", place=model.place)
+            place = self.code.signals[call.name]
+            context = self._context(model, tables)
+            request = {
+                **context,
+                "op": "signal",
+                "name": call.name,
+                "intervals": [[each.start.isoformat(), each.end.isoformat()] for each in batch],
+                "kwargs": {name: json.loads(text) for name, text in call.arguments},
+            }
+            reading = Reading((*context["tables"].values(), *_tables_named(call)))
+            worker = self._take(model, signals=True)
+            try:
+                said = READY.validate_python(worker.ask(request, reading, CALLING))
+            except ChildFailed as failed:
+                raise failure(failed.wrong, place, f"The signal `{call.name}`") from None
+            finally:
+                worker.door.refuse()
+                self._give_back(model, worker, signals=True)
+            batch = _heeded(said, batch)
+        return merge(batch)
+
+    def stop(self) -> None:
+        """End what runs now; whoever waits for it hears Cancelled."""
+        with self._lock:
+            self._closed = True
+            workers = list(self._all)
+        for worker in workers:
+            worker.stop()
+
+    def _context(self, model: Model, tables: Mapping[str, str]) -> dict[str, Any]:
+        variables = {name: json.loads(text) for name, text in model.python.variables} if model.python else {}
+        known = {name.lower() for name in self.code.variables}
+        if model.python is None:
+            variables, known = dict(self.code.variables), set()
+        return {
+            "tables": {name: tables.get(name, name) for name in model.depends_on},
+            "variables": variables,
+            "hidden": sorted(known - variables.keys()),
+            "gateway": model.gateway or self.code.gateway,
+        }
+
+    def _asked(self, worker: Worker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
+        assert model.python is not None
+        try:
+            return worker.ask(request, reading, None)
+        except ChildFailed as failed:
+            raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+
+    def _take(self, model: Model, *, signals: bool = False) -> Worker:
+        key = f"{model.name} signals" if signals else model.name
+        with self._lock:
+            if idle := self._idle.get(key):
+                return idle.pop()
+        try:
+            # nothing but what the model itself imports: what else the project has must not touch its rows
+            child, loaded = self.code.start(
+                sorted({each.path for each in self.code.signals.values()}) if signals else ()
+            )
+        except ChildFailed as failed:
+            raise failure(failed.wrong, model.place, f"`{model.name}`") from None
+        try:
+            python = not child.isolation.required or child.isolation.functions
+            door = engine_of(self.engine, model.gateway).door(child.scratch / SOCKET, python=python)
+        except BaseException:
+            child.stop()
+            raise
+        worker = Worker(child, door)
+        with self._lock:
+            self._all.append(worker)
+            closed = self._closed
+        if closed:
+            worker.stop()
+        if loaded.errors:
+            raise failure(loaded.errors[0], model.place)
+        return worker
+
+    def _give_back(self, model: Model, worker: Worker, *, signals: bool = False) -> None:
+        key = f"{model.name} signals" if signals else model.name
+        if not worker.alive:
+            worker.stop()
+        with self._lock:
+            if worker.alive:
+                self._idle.setdefault(key, []).append(worker)
+            idle = [(name, each) for name, workers in self._idle.items() for each in workers]
+            for name, each in idle[: max(len(idle) - MOST_IDLE, 0)]:
+                self._idle[name].remove(each)
+                each.stop()
+
+
+def _union(model: Model, views: Sequence[str]) -> str:
+    """The rows of all views with the declared types; no views, no rows."""
+    if not views:
+        return no_rows(model.columns)
+    cast = ", ".join(f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in model.columns)
+    return "\nUNION ALL\n".join(f"SELECT {cast} FROM {view}" for view in views)
+
+
+def _heeded(said: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline) -> Timeline:
+    if isinstance(said, bool):
+        return batch if said else ()
+    named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in said if start < end)
+    return tuple(each for each in batch if not subtract((each,), named))  # a unit that is ready in part is not
+
+
+def _tables_named(call: SignalCall) -> Iterator[str]:
+    """The tables that a signal is given by name: it may read these too, for it decides on no row."""
+    for _, text in call.arguments:
+        value = json.loads(text)
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and TABLE.fullmatch(each):
+                yield each

@@ -1,0 +1,211 @@
+"""What a project's Python imports of us, under SQLMesh's names and ours; it exists in the child process only."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from types import ModuleType
+from typing import Any, NewType, TypeVar
+
+from planner.python.evaluator import Evaluator
+
+F = TypeVar("F", bound=Callable[..., Any])
+SQL = NewType("SQL", str)
+KINDS = """VIEW FULL EMBEDDED EXTERNAL SEED INCREMENTAL_BY_TIME_RANGE INCREMENTAL_BY_UNIQUE_KEY INCREMENTAL_BY_PARTITION
+    INCREMENTAL_UNMANAGED SCD_TYPE_2 SCD_TYPE_2_BY_TIME SCD_TYPE_2_BY_COLUMN MANAGED CUSTOM""".split()
+ModelKindName = Enum("ModelKindName", {name: name for name in KINDS}, type=str)  # type: ignore[misc]  # made of a list
+
+
+@dataclass
+class Registered:
+    """A function that a decorator named: what it was given, and where it stands."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+    path: str
+    line: int
+
+
+@dataclass
+class Registry:
+    """What the project's files have registered so far."""
+
+    models: list[Registered] = field(default_factory=list)
+    macros: dict[str, Registered] = field(default_factory=dict)
+    signals: dict[str, Registered] = field(default_factory=dict)
+
+
+REGISTRY = Registry()
+
+
+class ModelKind:
+    """A kind with its settings, as a project writes it: `IncrementalByTimeRangeKind(time_column="day")`."""
+
+    kind = ""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = {key: value for key, value in settings.items() if key != "name"}
+        named = settings.get("name", self.kind)
+        self.name = named.value if isinstance(named, Enum) else str(named)
+
+
+class TimeColumn:
+    """A time column and its format."""
+
+    def __init__(self, column: Any, format: str | None = None) -> None:
+        self.column, self.format = column, format
+
+
+class ExecutionContext:
+    """What a Python model is given to read tables with; see docs/python.md."""
+
+
+class SQLMeshError(Exception):
+    """What a project raises to say that something is wrong."""
+
+
+class ConfigError(SQLMeshError):
+    """The project's settings are wrong."""
+
+
+class MacroEvalError(SQLMeshError):
+    """A macro was called wrongly."""
+
+
+def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Registered:
+    code = inspect.unwrap(function).__code__
+    return Registered(name, function, arguments, code.co_filename, code.co_firstlineno)
+
+
+def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
+    """`@model("schema.table", kind=..., columns={...})` before a function that returns the rows."""
+
+    def decorate(function: F) -> F:
+        given = {"name": name, **arguments} if name else arguments
+        REGISTRY.models.append(_registered(function.__name__, function, given))
+        return function
+
+    return decorate
+
+
+def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
+    """`@macro()` before a function that SQL calls as `@name(...)`."""
+    if callable(name):
+        return macro()(name)
+
+    def decorate(function: F) -> F:
+        called = (name or function.__name__).lower()
+        REGISTRY.macros[called] = _registered(called, function, {})
+        return function
+
+    return decorate
+
+
+def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
+    """`@signal()` before a function that says which intervals of a batch are ready."""
+    if callable(name):
+        return signal()(name)
+
+    def decorate(function: F) -> F:
+        called = (name or function.__name__).lower()
+        REGISTRY.signals[called] = _registered(called, function, {})
+        return function
+
+    return decorate
+
+
+def to_datetime(value: Any = None, *_args: Any, **_more: Any) -> datetime:
+    """A date, a moment, an ISO text or milliseconds since 1970 as a moment in UTC."""
+    if value is None:
+        return datetime.now(UTC)
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value / 1000, UTC)
+    return to_datetime(datetime.fromisoformat(str(value)))
+
+
+def to_date(value: Any = None, *_args: Any, **_more: Any) -> date:
+    """The day of a moment, in UTC."""
+    return to_datetime(value).astimezone(UTC).date()
+
+
+def to_ds(value: Any) -> str:
+    """The day of a moment as `2026-01-31`."""
+    return to_date(value).isoformat()
+
+
+def to_ts(value: Any) -> str:
+    """A moment as `2026-01-31 12:00:00`."""
+    return to_datetime(value).replace(tzinfo=None).isoformat(sep=" ")
+
+
+def to_timestamp(value: Any, *_args: Any, **_more: Any) -> int:
+    """A moment as milliseconds since 1970."""
+    return int(to_datetime(value).timestamp() * 1000)
+
+
+def now(*_args: Any, **_more: Any) -> datetime:
+    """This moment."""
+    return datetime.now(UTC)
+
+
+def yesterday(*_args: Any, **_more: Any) -> datetime:
+    """The beginning of yesterday."""
+    return to_datetime(to_date()) - timedelta(days=1)
+
+
+def _kinds() -> Iterator[tuple[str, type[ModelKind]]]:
+    special = {"SCD_TYPE_2": "SCDType2Kind", "SCD_TYPE_2_BY_TIME": "SCDType2ByTimeKind"}
+    special["SCD_TYPE_2_BY_COLUMN"] = "SCDType2ByColumnKind"
+    for kind in KINDS:
+        name = special.get(kind, "".join(part.capitalize() for part in kind.split("_")) + "Kind")
+        yield name, type(name, (ModelKind,), {"kind": kind})
+
+
+def install() -> None:
+    """Put the modules that a project imports of us into this process."""
+    kinds = dict(_kinds())
+    top = {
+        "model": model, "macro": macro, "signal": signal, "ExecutionContext": ExecutionContext,
+        "ModelKindName": ModelKindName, "MacroEvaluator": Evaluator, "SQL": SQL,
+        "DatetimeRanges": list[tuple[datetime, datetime]], "DatetimeRange": tuple[datetime, datetime],
+    }  # fmt: skip
+    errors = {"SQLMeshError": SQLMeshError, "ConfigError": ConfigError, "MacroEvalError": MacroEvalError}
+    dates = {
+        "to_datetime": to_datetime, "to_date": to_date, "to_ds": to_ds, "to_ts": to_ts, "to_timestamp": to_timestamp,
+        "now": now, "yesterday": yesterday, "TimeLike": Any, "yesterday_ds": lambda: to_ds(yesterday()),
+        "DatetimeRanges": top["DatetimeRanges"], "DatetimeRange": top["DatetimeRange"],
+    }  # fmt: skip
+    models = {**kinds, "ModelKind": ModelKind, "TimeColumn": TimeColumn, "ModelKindName": ModelKindName, "model": model}
+    for root in ("sqlmesh", "mergeplan"):
+        _module(root, top, package=True)
+        _module(f"{root}.core", {}, package=True)
+        _module(f"{root}.core.macros", {"macro": macro, "MacroEvaluator": Evaluator, "SQL": SQL})
+        _module(f"{root}.core.model", models, package=True)
+        _module(f"{root}.core.model.kind", models)
+        _module(f"{root}.core.model.definition", models)
+        _module(f"{root}.core.model.decorator", {"model": model})
+        _module(f"{root}.core.context", {"ExecutionContext": ExecutionContext})
+        _module(f"{root}.core.signal", {"signal": signal})
+        _module(f"{root}.utils", {}, package=True)
+        _module(f"{root}.utils.date", dates)
+        _module(f"{root}.utils.errors", errors)
+
+
+def _module(name: str, holds: dict[str, Any], *, package: bool = False) -> None:
+    module = ModuleType(name)
+    module.__dict__.update(holds)
+    if package:
+        module.__path__ = []
+    sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], last, module)

@@ -1,0 +1,302 @@
+"""What a model's query means and which columns of which parent it reads.
+
+A `Shape` is what a query means as far as we can prove it. Where we cannot, `known` is False, and whoever asks must
+assume that everything matters: a wrong "it reads nothing of that" would leave wrong rows in prod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+
+from planner.model.model import Model
+from planner.semantics.algebra import Opaque, Relation, Term
+from planner.semantics.clauses import clauses
+from planner.semantics.dependencies import depends_on, made_from
+from planner.semantics.digests import SORTED, Digests, Seen
+from planner.semantics.keywords import mistakes_keywords
+from planner.semantics.normalize import captures, misread, prepared
+from planner.semantics.queries import Query
+from planner.semantics.row_order import order_of
+from planner.semantics.sources import Table
+from planner.semantics.spark_functions import is_volatile, multiplies_rows
+from planner.semantics.spark_settings import TIME_ZONE
+from planner.semantics.spark_sql import FAILURES, tree_of
+from planner.semantics.time_locality import Stretched, bounded, stretched
+from planner.semantics.types import told_type
+
+# Settings that shape rows and that no rule rests on: any two spellings that it calls one are one in any time zone.
+RULED = frozenset((TIME_ZONE,))
+
+
+@dataclass(frozen=True)
+class Parent:
+    """What a query must know of a table that it reads: columns, None when they are not known; `volatile` those that
+    may come out otherwise each time they are read, because the table is a view over chance, the clock or the like."""
+
+    columns: tuple[str, ...] | None
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a query reads of one parent: `rows` in FROM, WHERE and the like; `outputs` in computing a column."""
+
+    rows: frozenset[str] = frozenset()
+    outputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    every: bool = False  # it cannot be told, or all of it
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A query in canonical form: equal `text`s over the same parents return the same rows.
+
+    `relation` is its algebra, None where its columns cannot be followed. `volatile` are outputs that may come out
+    differently when computed again; `unresolved` a column that certainly exists in no parent.
+    """
+
+    known: bool
+    text: str
+    columns: tuple[str, ...] | None
+    relation: Relation | None = None
+    way: Term | None = None  # how it is written, which tells the order of a view's rows
+    says_order: bool = False
+    frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = True
+    reads: Mapping[str, Reads] = field(default_factory=dict)
+    bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
+    day: tuple[str, str] | None = None  # the parent and the column of it, held in the stretch, that a row's day is
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    unresolved: str | None = None
+
+    def seen(self, parents: Mapping[str, Seen]) -> Seen:
+        """What the query means over parents that hold this."""
+        digests = Digests(parents)
+        if self.relation is not None:
+            return replace(digests.relation(self.relation), order=self._order(parents, digests))
+        whole = [
+            part
+            for name in sorted(parents)
+            for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
+        ] + [part for name in sorted(parents) if (part := parents[name].order)]
+        rows = digests.of("opaque", self.text, *whole)
+        return Seen(rows, {name: digests.of("column of", name) for name in self.columns or ()})
+
+    @property
+    def order(self) -> str:
+        """The order in which it is written to return its rows, whatever it reads."""
+        return self._order({}, Digests())
+
+    def _order(self, parents: Mapping[str, Seen], digests: Digests) -> str:
+        if self.way is None:
+            return ""
+        above = [parents[name].order for name in map(str, self.way.parts) if name in parents]
+        says = self.says_order or any(each.startswith(SORTED) for each in above)
+        return f"{SORTED if says else ''}{digests.part(self.way, {})}"
+
+
+def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "") -> Shape:
+    """The shape of a Spark query over these parents; parents it names that are not given count as not known.
+
+    With a time column it fills a table by stretches of time.
+    """
+    return _shape(sql, tuple(sorted(parents.items(), key=lambda each: each[0])), time_column)
+
+
+def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Shape:
+    """The shape of rows that code returns, of which only a digest is known: all that it reads matters to all of it."""
+    reads = {name: Reads(every=True) for name in parents}
+    return Shape(False, f"code {code}", tuple(columns), volatile_rows=True, reads=reads)
+
+
+@lru_cache(maxsize=8192)
+def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
+    try:
+        return _read(sql, given, time_column)
+    except FAILURES:  # what sqlglot cannot follow is judged by its text
+        return Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
+
+
+def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
+    tree = prepared(tree_of(sql))
+    names = tables_of(tree)
+    parents = {name: Parent(None) for name in names} | {name: parent for name, parent in given if name in names}
+    schemas = {name: parent.columns for name, parent in parents.items()}
+    if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
+        return _unknown(sql, tree, names)
+    doubtful = mistakes_keywords(tree, schemas)
+    try:
+        qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
+    except SqlglotError:
+        return _unknown(sql, tree, names, _unresolved(tree, schemas))
+    return _known(tree, qualified, parents, time_column, doubtful or misread(tree))
+
+
+def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
+    """The shape of a model's query over its parents.
+
+    Where statements run before it that may change what it returns, where it reads itself, so that a row depends on all
+    that was there before, or where the parser misreads it, no column of it can be followed. Statements, and settings of
+    Spark, may make two of two spellings that are one by our rules: there a query is what is written, and nothing else.
+    """
+    own = _itself(model, parents) if model.reads_itself else {}
+    shape = shape_of(model.sql, {**parents, **own}, model.time_column)
+    ruled = not model.shaping and all(key in RULED for key, _ in model.settings)
+    if ruled and not own and not model.misread:
+        return shape
+    text = shape.text if ruled else Digests().of("as written", repr(model.shaping), _as_written(model.sql))
+    text = Digests().of("as written", model.misread, text) if model.misread else text
+    every = {name: Reads(every=True) for name in parents}
+    return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if ruled else None)
+
+
+@lru_cache(maxsize=8192)
+def _as_written(sql: str) -> str:
+    return _text(tree_of(sql))
+
+
+def _itself(model: Model, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+    """What a model that reads itself finds there: the declared columns, else those that its query returns."""
+    declared = tuple(column.name for column in model.columns)
+    return {model.name: Parent(declared or shape_of(model.sql, parents).columns)}
+
+
+def tables_of(tree: exp.Expr) -> frozenset[str]:
+    """The tables (`schema.table`, lower case) a query names; its own CTEs are not among them."""
+    return frozenset(
+        f"{table.db}.{table.name}".lower() for table in tree.find_all(exp.Table) if table.db and table.name
+    )
+
+
+def _known(
+    written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str, is_misread: bool
+) -> Shape:
+    outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
+    columns = tuple(name for output in outputs for name in _names(output))
+    if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
+        return _unknown(_text(written), tree, frozenset(parents))
+    tables = {
+        name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
+    }
+    lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
+    schema = {name: parent.columns or () for name, parent in parents.items()}
+    query = Query(tables, schema, lower)
+    by_day = not time_column or not any(
+        each.name.startswith(("start_", "end_")) for each in tree.find_all(exp.Parameter)
+    )
+    try:
+        if is_misread:
+            raise Opaque("names that are resolved otherwise")
+        relation = query.relation(tree)
+        if tuple(relation.columns) != columns:
+            raise Opaque("outputs that are named otherwise")
+        seen = Digests().relation(relation)
+    except (Opaque, RecursionError):
+        return _opaque(written, columns, parents, by_day=by_day)
+    way, says_order = order_of(tree)
+    further = stretched(relation, time_column) if time_column else Stretched()
+    return Shape(
+        known=True,
+        text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
+        columns=columns,
+        relation=relation,
+        way=way,
+        says_order=says_order,
+        frame=clauses(relation),
+        volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
+        volatile_rows=further.rows or relation.block.volatile,
+        reads=_reads(relation, parents),
+        bounded=bounded(relation) if time_column else {},
+        day=further.day,
+        types=tuple((name, told) for name, value in relation.columns.items() if (told := told_type(value))),
+    )
+
+
+def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], *, by_day: bool) -> Shape:
+    """A query whose columns cannot be told apart from its rows: all that it reads matters to all that it returns."""
+    reads = {name: Reads(every=True) for name in parents}
+    unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
+    shaky = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
+    return Shape(True, _text(tree), columns, volatile_rows=shaky, reads=reads)
+
+
+def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
+    rows = depends_on(relation.block)
+    outputs = {name: made_from(value) for name, value in relation.columns.items()}
+    return {
+        parent: Reads(
+            frozenset(column for table, column in rows if table == parent),
+            {
+                name: of_it
+                for name, read in outputs.items()
+                if (of_it := frozenset(column for table, column in read if table == parent))
+            },
+        )
+        for parent in parents
+    }
+
+
+def _text(tree: exp.Expr) -> str:
+    """The tree as it is, comments aside; written as SQL, WITHs would move and might meet."""
+    for node in tree.walk():
+        node.comments = None
+    return repr(tree)
+
+
+def _names(output: exp.Expr) -> list[str]:
+    if isinstance(output, exp.Aliases):  # what explode and its like return
+        return [each.name.lower() for each in output.expressions]
+    return [output.alias_or_name]
+
+
+def _named_by_spark(output: exp.Expr) -> bool:
+    """True for `explode` and its like without an alias: Spark names what comes out, and there may be several."""
+    return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
+
+
+def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | None = None) -> Shape:
+    columns = None
+    if isinstance(tree, exp.Query) and not tree.is_star:
+        selects = tree.selects
+        if all(e.alias_or_name for e in selects) and not any(map(multiplies_rows, (e.unalias() for e in selects))):
+            columns = tuple(e.alias_or_name.lower() for e in selects)
+    reads = {name: Reads(every=True) for name in names}
+    return Shape(False, sql, columns, reads=reads, unresolved=unresolved)
+
+
+def _nested(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
+    nested: dict[str, dict[str, dict[str, str]]] = {}
+    for name, columns in schemas.items():
+        schema, table = name.split(".")
+        nested.setdefault(schema, {})[table] = dict.fromkeys(columns or (), "string")
+    return dict(nested)
+
+
+def _unresolved(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> str | None:
+    """A column that surely exists nowhere: no parent has it, and nothing in the query could bring it forth."""
+    if any(multiplies_rows(node) or isinstance(node, (exp.Lateral, exp.Lambda, exp.Pivot)) for node in tree.walk()):
+        return None
+    have = {name for columns in schemas.values() for name in columns or ()} | {"_metadata"}
+    have |= {e.alias.lower() for e in tree.find_all(exp.Alias, exp.TableAlias) if e.alias}
+    have |= {c.name.lower() for alias in tree.find_all(exp.TableAlias) for c in alias.columns}
+    for column in tree.find_all(exp.Column):
+        if isinstance(column.this, exp.Identifier) and column.name.lower() not in have and not _may_be_field(column):
+            return str(column.name)
+    return None
+
+
+def _may_be_field(column: exp.Column) -> bool:
+    """`a.b` may be the field `b` of a struct column `a`."""
+    return bool(column.table) and column.table.lower() not in _source_names(column.root())
+
+
+def _source_names(tree: exp.Expr) -> set[str]:
+    return {table.alias_or_name.lower() for table in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}

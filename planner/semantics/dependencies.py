@@ -1,0 +1,104 @@
+"""Which columns of which tables a relation is made of: those its rows depend on, and those each output is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from planner.semantics.algebra import ROW, Block, Part, Ref, Relation, Source
+from planner.semantics.sources import (
+    Compound,
+    Full,
+    Generated,
+    Group,
+    Limit,
+    Sealed,
+    Table,
+    Union,
+    Values,
+    column_at,
+)
+
+Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
+NONE: Columns = frozenset()
+
+
+def made_from(part: Part) -> Columns:
+    """The columns that a value is made from; what decides which rows there are is not among them."""
+    if isinstance(part, str):
+        return NONE
+    if isinstance(part, Block):
+        return depends_on(part)
+    if isinstance(part, Relation):
+        return depends_on(part.block) | _all(part.columns.values())
+    if isinstance(part, Ref):
+        return NONE if part.inner is ROW else _inside(part.source, part.inner)
+    return _all(part.parts)
+
+
+def depends_on(block: Block) -> Columns:
+    """The columns that decide which rows a block has."""
+    steps = (step.source for step in block.steps if not step.is_lookup)
+    return NONE.union(*(_rows(source) for source in (*block.sources, *steps)), _all(block.where))
+
+
+def tables_in(block: Block) -> frozenset[str]:
+    """The tables whose rows a block reads, subqueries in expressions included."""
+    found: set[str] = set()
+    for source in block.all_sources:
+        found |= {source.name} if isinstance(source, Table) else set()
+        for part in source.parts:
+            found |= _tables(part)
+    return frozenset(found).union(*(_tables(value) for value in block.where))
+
+
+def _tables(part: Part) -> frozenset[str]:
+    if isinstance(part, str):
+        return frozenset()
+    if isinstance(part, Block):
+        return tables_in(part)
+    if isinstance(part, Relation):
+        return tables_in(part.block).union(*(_tables(value) for value in part.columns.values()))
+    if isinstance(part, Ref):
+        return _tables(part.inner)
+    return frozenset().union(*(_tables(each) for each in part.parts))
+
+
+def _all(parts: Iterable[Part]) -> Columns:
+    return NONE.union(*(made_from(part) for part in parts))
+
+
+def _inside(source: Source, inner: Part) -> Columns:
+    match source:
+        case Table():
+            return frozenset(((source.name, str(inner)),))
+        case Union():
+            return _all(column_at(branch, inner) for branch in source.branches)
+        case Generated():
+            return made_from(source.call)
+        case Compound():
+            return _rows(source)
+        case Sealed() if source.finds_at_most_one:
+            return made_from(inner) | _rows(source)
+        case Values():
+            return NONE
+    return made_from(inner)
+
+
+def _rows(source: Source) -> Columns:
+    match source:
+        case Sealed():
+            return depends_on(source.block)
+        case Group():
+            return depends_on(source.block) | _all(source.keys)
+        case Limit():
+            return depends_on(source.block) | _all(source.order)
+        case Full():
+            return depends_on(source.left.block) | depends_on(source.right.block) | _all(source.on)
+        case Generated():
+            return made_from(source.call)
+        case Union():
+            return NONE.union(*(depends_on(branch.block) for branch in source.branches))
+        case Compound():
+            return _all(source.relations)
+    return NONE

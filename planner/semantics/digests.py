@@ -1,0 +1,165 @@
+"""Digests of meaning: equal digests of two blocks say that they hold the same rows, whatever rows their tables hold.
+
+Digests of values say that the rows agree in them, and they compare under equal rows only. Sources get their names from
+what they are, not from where they stand, and operands that may change places are sorted: that is all the canonical
+form there is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, permutations, product
+
+from planner.semantics.algebra import ROW, Block, Names, Part, Ref, Relation, Source, Step, Term
+
+UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
+REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # saying a thing twice changes nothing
+FORM = b"1"  # to be raised when equal digests come to mean something else: kept ones are then like no new one
+SORTED = "sorted "  # how the order of a view begins whose text, or that of a view below it, says one
+_ORDERS = 24  # of equal tables in one FROM that are tried
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a reader sees of a table: a digest of its rows, and of each column's values in them."""
+
+    rows: str
+    columns: Mapping[str, str]
+    order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
+
+
+@dataclass
+class Digests:
+    """Digests over tables of which this is `seen`; a table that is not there stands for itself, by its name."""
+
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    _memo: dict[object, str] = field(default_factory=dict)
+    _numbered: dict[object, tuple[Names, str]] = field(default_factory=dict)
+
+    def of(self, *texts: str) -> str:
+        """One digest of texts, each with its length, so that no two lists run together."""
+        hashed = hashlib.sha256(FORM)
+        for text in texts:
+            data = text.encode()
+            hashed.update(b"%d:" % len(data) + data)
+        return hashed.hexdigest()[:24]
+
+    def relation(self, relation: Relation) -> Seen:
+        """What a whole query means."""
+        inside = self.inside(relation.block, {})
+        columns = {name: self.part(value, inside) for name, value in relation.columns.items()}
+        return Seen(self.block(relation.block, {}), columns)
+
+    def table_rows(self, name: str) -> str:
+        return self.seen[name].rows if name in self.seen else self.of("table", name)
+
+    def table_order(self, name: str) -> str:
+        return self.seen[name].order if name in self.seen else ""
+
+    def table_column(self, name: str, column: str) -> str:
+        return self.seen[name].columns[column] if name in self.seen else self.of("column of", column)
+
+    def part(self, part: Part, names: Names) -> str:
+        """The digest of a value, with the names that the sources around it have."""
+        if isinstance(part, str):
+            return f"'{part}"
+        key = (part, *_known(part, names))
+        if key not in self._memo:
+            self._memo[key] = self._part(part, names)
+        return self._memo[key]
+
+    def _part(self, part: Term | Ref | Block | Relation, names: Names) -> str:
+        if isinstance(part, Block):
+            return self.block(part, names)
+        if isinstance(part, Relation):
+            inside = self.inside(part.block, names)
+            values = (self.part(value, inside) for value in part.columns.values())
+            return self.of("relation", self.block(part.block, names), *values)
+        if isinstance(part, Ref):
+            inner = "row" if part.inner is ROW else part.source.column(self, names, part.inner)
+            return self.of("of", names[part.source], inner) if names[part.source] else inner
+        if part.op in ("way", "way if sorted"):  # it goes on through views; the rows of a table lie as they lie
+            told, *tables = map(str, part.parts)
+            return self.of("way", told, *(f"{name} {self.table_order(name)}" for name in tables))
+        digests = [self.part(each, names) for each in part.parts if not self._says_nothing(each)]
+        if part.op in UNORDERED:
+            digests = sorted(set(digests) if part.op in REPEATABLE else digests)
+        return self.of(part.op, *digests)
+
+    def _says_nothing(self, part: Part) -> bool:
+        """True for the way to rows that nobody sorts, where it matters to rounding only."""
+        if not isinstance(part, Term) or part.op != "way if sorted":
+            return False
+        return not any(self.table_order(str(name)).startswith(SORTED) for name in part.parts[1:])
+
+    def block(self, block: Block, names: Names) -> str:
+        """The digest of a block's rows."""
+        return self._number(block, names)[1]
+
+    def inside(self, block: Block, names: Names) -> Names:
+        """The names of a block's own sources, and those around it, marked as being further out."""
+        return self.around(names) | self._number(block, names)[0]
+
+    def around(self, names: Names) -> Names:
+        """Names as they are known one block further in."""
+        return {source: f"^{name}" for source, name in names.items()}
+
+    def _number(self, block: Block, names: Names) -> tuple[Names, str]:
+        key = (block, *_known(block, names))
+        if key not in self._numbered:
+            around = self.around(names)
+            if len(block.sources) == 1 and not block.where and all(step.is_lookup for step in block.steps):
+                own: Names = {block.sources[0]: ""}
+                self._number_steps(block.steps, around, own)
+                self._numbered[key] = own, block.sources[0].rows(self, around)
+            else:
+                self._numbered[key] = min(self._numberings(block, around), key=lambda found: found[1])
+        return self._numbered[key]
+
+    def _numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
+        """One for each order in which equal tables may stand: the rows do not depend on it."""
+        by_rows: dict[str, list[Source]] = {}
+        single: Names = {}
+        for source in block.sources:
+            rows = source.rows(self, names)
+            if source.is_single:
+                single[source] = f"one row of {rows}"
+            else:
+                by_rows.setdefault(rows, []).append(source)
+        orders = product(*(permutations(by_rows[rows]) for rows in sorted(by_rows)))
+        for order in islice(orders, _ORDERS):
+            own = dict(single)
+            for rows, sources in zip(sorted(by_rows), order, strict=True):
+                own |= {source: f"{rows}#{index}" for index, source in enumerate(sources)}
+            steps = self._number_steps(block.steps, names, own)
+            where = sorted({self.part(value, names | own) for value in block.where})
+            tables = [f"{rows}*{len(by_rows[rows])}" for rows in sorted(by_rows)]
+            yield own, self.of("block", *tables, "steps", *steps, "where", *where)
+
+    def _number_steps(self, steps: tuple[Step, ...], names: Names, own: Names) -> list[str]:
+        """Name the steps' sources: of those whose turn could come now, the smallest digest first; a step that leaves
+        each row one row is named, and not counted.
+
+        Steps that do not look at one another may change places: each appends to every row what it finds for it.
+        """
+        waiting, order, seen = list(steps), list[str](), Counter[str]()
+        ours = {step.source for step in steps}
+        while waiting:
+            ready = [s for s in waiting if not (s.source.free & ours) - own.keys()] or waiting[:1]
+            told = {step: self.of(str(step.outer), step.source.rows(self, names | own)) for step in ready}
+            step = min(ready, key=lambda each: told[each])
+            waiting.remove(step)
+            if step.is_lookup:
+                own[step.source] = f"lookup {told[step]}"
+                continue
+            own[step.source] = f"step {told[step]}#{seen[told[step]]}"
+            seen[told[step]] += 1
+            order.append(told[step])
+        return order
+
+
+def _known(part: Term | Ref | Block | Relation, names: Names) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted((id(source), names[source]) for source in part.free if source in names))

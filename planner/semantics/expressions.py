@@ -1,0 +1,475 @@
+"""From SQL expressions to values: names become what they stand for, and each spelling becomes the form of `rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from planner.semantics import rewrites as rules
+from planner.semantics.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
+from planner.semantics.row_order import Way
+from planner.semantics.spark_functions import (
+    folds_rows,
+    is_chancy,
+    is_of_the_moment,
+    is_orderless,
+    is_stranger,
+    is_volatile,
+    multiplies_rows,
+)
+from planner.semantics.types import PLAIN, is_collated, is_exact, type_of
+
+_CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
+_DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
+_SAME: Mapping[str, Callable[..., exp.Expr]] = {
+    "mean": lambda value: exp.Avg(this=value),
+    "std": lambda value: exp.Stddev(this=value),
+    "isnull": lambda value: exp.Is(this=value, expression=exp.Null()),
+    "isnotnull": lambda value: exp.Not(this=exp.Is(this=value, expression=exp.Null())),
+}
+# What has spellings, or a meaning of its own here; a subclass of one of these is something else.
+_SPELLED = frozenset((
+    exp.Paren, exp.Alias, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Parameter, exp.Window,
+    exp.Lambda, exp.Subquery, exp.Exists, exp.In, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT,
+    exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.Is, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Case,
+    exp.If, exp.Nullif, exp.Nvl2, exp.Cast, exp.TryCast, exp.Anonymous, exp.Extract, exp.Dot, exp.Bracket, exp.DPipe,
+    exp.Concat, exp.Filter, exp.WithinGroup, exp.Count, exp.Like, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
+    exp.BitwiseLeftShift, exp.BitwiseRightShift,
+))  # fmt: skip
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
+_LOOSE = (exp.DPipe, *_BITS)
+_PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
+CHANCE, NAMES = "chance", "names"  # what `prepare` says of a node
+ROWS = "the rows of this query"  # stands in a window until the query's block is known
+_OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
+COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
+_INT = range(-(2**31) + 1, 2**31)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that a query's expressions may use: alias -> its columns; `outer` the enclosing query's."""
+
+    tables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    outer: Scope | None = None
+    way: Way | None = None  # how the query is written, where values are over rows of one
+
+    def column(self, table: str, name: str) -> Value:
+        """The value of `table.name`, looked for in the query and then in those around it; Opaque when there is none."""
+        if table in self.tables:
+            try:
+                return self.tables[table][name]
+            except KeyError:
+                raise Opaque(f"{table}.{name}") from None
+        if self.outer is None or any(table in columns for columns in self.tables.values()):
+            raise Opaque(f"{table}.{name}")  # Spark takes a struct of the inner query before a table of the outer one
+        return self.outer.column(table, name)
+
+    def having(self, alias: str, columns: Mapping[str, Value]) -> Scope:
+        """The scope with one more table; Opaque when its name is taken."""
+        if alias in self.tables:
+            raise Opaque(f"two tables are called {alias}")
+        return replace(self, tables={**self.tables, alias: columns})
+
+
+@dataclass
+class Reader:
+    """Reads the expressions of one model."""
+
+    relation: Callable[[exp.Expr, Scope], Relation]  # reads a subquery
+    lower: bool = False  # no name in the query is written with a capital
+    thrown: int = 0  # how often the dice were thrown while reading
+
+    def value(self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr] | None = None) -> Value:
+        """The value of an expression; Opaque for what is not known."""
+        return _Expression(self, scope, windows or {}).value(node)
+
+    def chance(self, node: exp.Expr) -> str:
+        """The name of one throw of the dice: an alias that stands for it means the same throw."""
+        self.thrown += 1
+        return f"chance {node.meta.get(CHANCE)}"
+
+
+@dataclass(frozen=True)
+class _Expression:
+    reader: Reader
+    scope: Scope
+    windows: Mapping[str, exp.Expr]  # of the WINDOW clause
+    variables: tuple[str, ...] = ()  # of the lambdas around, innermost last
+
+    def value(self, node: exp.Expr) -> Value:
+        if multiplies_rows(node):
+            raise Opaque("a function that makes rows stands inside an expression")
+        value = self._value(node)
+        if (is_volatile(node) and not self._is_settled(node)) or self._picks(node, value):
+            parts = value.parts if isinstance(value, Term) else (value,)
+            op = value.op if isinstance(value, Term) else "unsure"
+            return Term(op, (*parts, *self._chance(node)), own_volatile=True)
+        if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
+            return replace(value, parts=(*value.parts, *self._rounding(node, value.parts)))
+        return value
+
+    def _chance(self, node: exp.Expr) -> tuple[Part, ...]:
+        """What a doubtful node rests on beside its arguments: a throw of the dice, the order in which rows come."""
+        chance = (self.reader.chance(node),) if is_chancy(node) else ()
+        return (*chance, *(() if is_of_the_moment(node) else self._way()))
+
+    def _is_settled(self, node: exp.Expr) -> bool:
+        """True for a list of values that is sorted or counted at once: the order in which they came is gone.
+
+        Of values of a type of which equal ones look alike.
+        """
+        over = node.parent if isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)) else None
+        if not isinstance(over, (exp.ArraySort, exp.ArraySize)) or over.this is not node or over.expression:
+            return False
+        told = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
+        types = [type_of(self.value(each)) for each in told]
+        return all(each is not None and (each in PLAIN or each.startswith("decimal")) for each in types)
+
+    def _picks(self, node: exp.Expr, value: Part) -> bool:
+        """True for an aggregate that answers with one of several equal texts that may look different."""
+        return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
+
+    def _way(self) -> tuple[Part, ...]:
+        return (self.scope.way.of_values,) if self.scope.way else ()
+
+    def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """What an aggregate of floating point rests on beside its parts, where the query or a view says an order."""
+        exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
+        settled = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # else it is doubtful, and counts as chance
+        return () if exact or settled or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
+
+    def _value(self, node: exp.Expr) -> Value:
+        node = _respelled(node)
+        if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
+            if isinstance(node, (exp.Query, exp.Star)):
+                raise Opaque(type(node).__name__)
+            return self._plain(node)
+        if binds_otherwise(node):
+            raise Opaque("operators that not everybody reads in the same order")
+        match node:
+            case exp.Paren() | exp.Alias():
+                return self.value(node.this)
+            case exp.Column():
+                return self._column(node)
+            case exp.Identifier():
+                name = node.name.lower()
+                return self._variable(name) if name in self.variables else Term("name", (name,))
+            case exp.Literal():
+                return _literal(node)
+            case exp.Boolean():
+                return rules.TRUE if node.this else rules.FALSE
+            case exp.Null():
+                return rules.NULL
+            case exp.Parameter():
+                return Term("date", (node.name.lower(),))
+            case exp.Window():
+                return self._window(node)
+            case exp.Lambda():
+                return self._lambda(node)
+            case exp.Exists() if not isinstance(node.this, exp.Query):
+                return self._plain(node)  # of an array
+            case exp.Subquery() | exp.Exists() | exp.In():
+                return self._subquery(node)
+        return self._logic(node) or self._function(node)
+
+    def _logic(self, node: exp.Expr) -> Value | None:
+        """AND, OR, comparisons, arithmetic, CASE and their spellings."""
+        match node:
+            case exp.And():
+                return rules.conjunction([self.value(each) for each in node.flatten()])
+            case exp.Or():
+                return rules.disjunction([self.value(each) for each in node.flatten()])
+            case exp.Not():
+                return rules.negation(self.value(node.this))
+            case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.NullSafeEQ():
+                return rules.comparison(type(node).__name__, self.value(node.this), self.value(node.expression))
+            case exp.NullSafeNEQ():
+                same = rules.comparison("NullSafeEQ", self.value(node.this), self.value(node.expression))
+                return rules.negation(same)
+            case exp.Between() if not node.args.get("symmetric"):
+                this = self.value(node.this)
+                low, high = self.value(node.args["low"]), self.value(node.args["high"])
+                return rules.conjunction([rules.comparison("LTE", low, this), rules.comparison("LTE", this, high)])
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return Term("is null", (self.value(node.this),))
+            case exp.Add() | exp.Sub() | exp.Mul():
+                return rules.arithmetic(type(node).__name__, self.value(node.this), self.value(node.expression))
+            case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
+                return _number(f"-{node.this.this}")
+            case exp.Case() | exp.If() | exp.Nullif() | exp.Nvl2():
+                return self._choice(node)
+        return None
+
+    def _function(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Cast() | exp.TryCast() if not node.args.get("format"):
+                safe = bool(node.args.get("safe"))
+                return rules.cast(self.value(node.this), node.to.sql("spark"), safe=safe)
+            case exp.Anonymous() if node.name.lower() in _CASTS and len(node.expressions) == 1:
+                return rules.cast(self.value(node.expressions[0]), node.name.upper(), safe=False)
+            case exp.Anonymous() if node.name.lower() in _SAME:
+                return self.value(_SAME[node.name.lower()](*node.expressions))
+            case exp.Extract() if node.name.upper() in _DATE_PARTS:
+                date = Term("TsOrDsToDate", ("this", self.value(node.expression), "end"))
+                return Term(_DATE_PARTS[node.name.upper()], ("this", date, "end"))
+            case exp.Dot() if isinstance(node.expression, exp.Identifier):
+                return Term("field", (self.value(node.this), node.expression.name))
+            case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
+                return Term("field", (self.value(node.this), encoded(node.expressions[0].name)))
+            case exp.DPipe():
+                return rules.concatenation([self.value(node.this), self.value(node.expression)])
+            case exp.Concat():
+                return rules.concatenation([self.value(each) for each in node.expressions])
+            case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
+                return self._with_clause(node)
+            case exp.Count() if _counts_rows(node):
+                return Term("aggregate", ("Count", "rows"))
+        return self._plain(node)
+
+    def _plain(self, node: exp.Expr) -> Value:
+        """An operation that has one spelling only."""
+        parts = (*self._parts(node), *node.meta.get(NAMES, ()))
+        return Term("aggregate", (_name(node), *parts)) if folds_rows(node) else Term(_name(node), parts)
+
+    def _with_clause(self, node: exp.Expr) -> Value:
+        """An aggregate with FILTER or WITHIN GROUP: they look at the rows that it folds."""
+        whole = self.value(node.this)
+        clause = self.value(node.expression.this if isinstance(node, exp.Filter) else node.expression)
+        if not isinstance(whole, Term) or whole.op != "aggregate":
+            raise Opaque("a clause of no aggregate")
+        if isinstance(node, exp.Filter) and clause is rules.TRUE:
+            return whole
+        return replace(whole, parts=(*whole.parts, type(node).__name__, clause))
+
+    def _choice(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Case():
+                of = self.value(node.this) if node.this else None
+                cases = [(self.value(each.this), self.value(each.args["true"])) for each in node.args["ifs"]]
+                if of is not None:
+                    cases = [(rules.comparison("EQ", of, condition), answer) for condition, answer in cases]
+                default = node.args.get("default")
+                return rules.choice(cases, self.value(default) if default else rules.NULL)
+            case exp.Nullif():
+                this = self.value(node.this)
+                same = rules.comparison("EQ", this, self.value(node.expression))
+                return rules.choice([(same, rules.NULL)], this)
+            case exp.Nvl2():
+                there = rules.negation(Term("is null", (self.value(node.this),)))
+                return rules.choice([(there, self.value(node.args["true"]))], self.value(node.args["false"]))
+        otherwise = node.args.get("false")
+        case = (self.value(node.this), self.value(node.args["true"]))
+        return rules.choice([case], self.value(otherwise) if otherwise else rules.NULL)
+
+    def _parts(self, node: exp.Expr) -> tuple[Part, ...]:
+        """All arguments of a node by name; a node that only names something (a type, a unit) is its text."""
+        parts: list[Part] = []
+        for key, argument in sorted(node.args.items()):
+            if argument is None or argument is False or argument == []:
+                continue
+            if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
+                continue  # a function known by its name only
+            parts.append(key)
+            for each in argument if isinstance(argument, list) else [argument]:
+                parts += self._argument(each, node)
+            parts.append("end")
+        return tuple(parts)
+
+    def _argument(self, argument: object, of: exp.Expr) -> list[Part]:
+        if not isinstance(argument, exp.Expr):
+            return [f"{type(argument).__name__} {argument}"]
+        if isinstance(argument, exp.Identifier):
+            name = argument.name.lower()
+            return [self._variable(name)] if name in self.variables else [name]
+        if isinstance(argument, (exp.DataType, exp.Var)):
+            return [argument.sql("spark").upper()]
+        if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
+            return self._star(argument, of)
+        return [self.value(argument)]
+
+    def _star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
+        """`*` or `a.*` inside a function: every column, each with its name.
+
+        A struct's fields keep the capitals with which the query writes its names, so there must be none.
+        """
+        if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
+            raise Opaque("a star with exceptions inside a function")
+        asked = star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
+        tables = [columns for alias, columns in self.scope.tables.items() if asked in (None, alias)]
+        if not tables or (asked is None and len(tables) > 1):
+            raise Opaque("which columns a star means")  # USING and NATURAL merge some of them
+        if isinstance(of, exp.Struct) and not self.reader.lower:
+            raise Opaque("the fields of a star")
+        return [part for columns in tables for name, value in columns.items() for part in (name, value)]
+
+    def _column(self, node: exp.Column) -> Value:
+        name, table = node.name.lower(), node.table.lower()
+        if not table and name in self.variables:
+            return self._variable(name)
+        if table in self.variables:
+            return Term("field", (self._variable(table), name))
+        if node.args.get("db") or not table or isinstance(node.this, exp.Star):
+            raise Opaque(node.sql("spark"))
+        value = self.scope.column(table, name)
+        # beside a decimal, 3 is a narrow decimal when it is written there, and INT when it comes from anywhere else
+        return rules.distant(value)
+
+    def _variable(self, name: str) -> Value:
+        depth = len(self.variables) - 1 - self.variables[::-1].index(name)
+        return Term("variable", (str(depth),))
+
+    def _lambda(self, node: exp.Lambda) -> Value:
+        names = tuple(each.name.lower() for each in node.expressions)
+        inside = replace(self, variables=(*self.variables, *names))
+        return Term("lambda", (str(len(names)), inside.value(node.this)))
+
+    def _window(self, node: exp.Window) -> Value:
+        if name := node.args.get("alias"):
+            named = self.windows.get(name.name.lower())
+            if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
+                raise Opaque("a window made from another")
+            node = _named_window(node, named)
+        if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
+            raise Opaque("an unusual window")
+        partition = Term("all of", tuple(self.value(each) for each in node.args.get("partition_by") or ()))
+        order = node.args.get("order")
+        ordered = Term("order", tuple(self.value(each) for each in order.expressions) if order else ())
+        spec = node.args.get("spec")
+        frame = self.value(spec) if spec and not (order and _is_default(spec)) else Term("frame")
+        return Term("window", (self._windowed(node.this), partition, ordered, frame, ROWS))
+
+    def _windowed(self, node: exp.Expr) -> Value:
+        """The function that a window applies: it folds no rows of the query."""
+        if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
+            return Term(type(node).__name__, (self._windowed(node.this),))
+        if isinstance(node, exp.Filter):
+            return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
+        if isinstance(node, exp.Count) and _counts_rows(node):
+            return Term("window function", ("Count", "rows"))
+        node = _respelled(node)
+        parts = self._parts(node)
+        doubtful = is_volatile(node) or self._picks(node, Term("window function", parts))
+        rests = self._chance(node) if doubtful else self._rounding(node, parts)
+        return Term("window function", (_name(node), *parts, *rests), own_volatile=doubtful)
+
+    def _subquery(self, node: exp.Expr) -> Value:
+        if isinstance(node, exp.Subquery):
+            return Term("scalar", (self._related(node),))
+        if isinstance(node, exp.Exists):
+            return rules.found(self._related(node.this).block)
+        this = self.value(node.this)
+        if query := node.args.get("query"):
+            return Term("in query", (this, self._related(query)))
+        if not node.expressions or node.args.get("unnest") or node.args.get("field"):
+            raise Opaque("an unusual IN")
+        return rules.membership(this, [self.value(each) for each in node.expressions])
+
+    def _related(self, node: exp.Expr) -> Relation:
+        if self.variables:
+            raise Opaque("a subquery inside a lambda")
+        return self.reader.relation(node, self.scope)
+
+
+def encoded(field: str) -> str:
+    """A field's name in lower case that still tells which letters were capitals: the keys of a map heed that."""
+    if field == field.lower():
+        return field
+    return f"{field.lower()}${''.join('1' if letter.isupper() else '0' for letter in field)}"
+
+
+def placed(value: Part, block: Block) -> Part:
+    """The value with its windows looking at the rows of this block."""
+    if not isinstance(value, Term):
+        return value
+    if value.op == "window" and value.parts[-1] == ROWS:
+        row = Term("any of", tuple(Ref(source, ROW) for source in block.all_sources))  # even a window over no column
+        return replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), row, block))
+    parts = tuple(placed(part, block) for part in value.parts)
+    return value if parts == value.parts else replace(value, parts=parts)
+
+
+def has_op(value: Part, *ops: str) -> bool:
+    """True when an operation stands somewhere in the value itself, subqueries aside."""
+    return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
+
+
+def _respelled(node: exp.Expr) -> exp.Expr:
+    """The same function by the name that all its names share."""
+    if isinstance(node, exp.StddevSamp):
+        return exp.Stddev(this=node.this.copy())
+    if isinstance(node, exp.Any) and not isinstance(node.this, exp.Query):
+        return exp.LogicalOr(this=node.this.copy())
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and node.name.lower() in _OF_CONDITIONS:
+        return _OF_CONDITIONS[node.name.lower()](this=node.expressions[0].copy())
+    return node
+
+
+def binds_otherwise(node: exp.Expr) -> bool:
+    """True where Spark's order of operators is not the parser's: `||` beside `+`, one bit operator beside another, a
+    comparison of a comparison, without parentheses; and the sign in `-1::STRING`, which is the number's own."""
+    if isinstance(node, exp.Neg):
+        return _is_cast_number(node.this)
+    operands = [each for each in (node.args.get("this"), node.args.get("expression")) if isinstance(each, exp.Expr)]
+    if isinstance(node, _LOOSE):
+        return any(isinstance(each, (*_LOOSE, exp.Add, exp.Sub)) and type(each) is not type(node) for each in operands)
+    if isinstance(node, (exp.Add, exp.Sub)):
+        return any(isinstance(each, _LOOSE) for each in operands)
+    return isinstance(node, _PREDICATES) and any(isinstance(each, _PREDICATES) for each in operands)
+
+
+def _is_cast_number(node: exp.Expr) -> bool:
+    inner, exact = node, True
+    while isinstance(inner, exp.Cast):
+        exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
+    if inner is node or not isinstance(inner, exp.Literal) or inner.is_string:
+        return False
+    return not exact or float(inner.name) == 0  # doubles round alike on both sides of zero, which alone has two signs
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def _literal(node: exp.Literal) -> Term:
+    return Term("text", (node.name,)) if node.is_string else _number(node.name)
+
+
+def _number(text: str) -> Term:
+    plain = text.removeprefix("-").isdigit() and int(text) in _INT
+    return rules.number(int(text)) if plain else Term("number", (text.lower(),))
+
+
+def _name(node: exp.Expr) -> str:
+    """The name of an operation; one that is known by its name only is in lower case."""
+    if isinstance(node, exp.Anonymous):
+        return f"call {node.name.lower()}"
+    if is_stranger(node):
+        return f"stranger {type(node).__name__} {node.name.lower()}"
+    return type(node).__name__
+
+
+def _counts_rows(node: exp.Count) -> bool:
+    """COUNT(*), COUNT(1): every row counts."""
+    if node.expressions:
+        return False
+    return isinstance(node.this, (exp.Star, exp.Literal))
+
+
+def _named_window(node: exp.Window, named: exp.Expr) -> exp.Window:
+    """The window that `OVER name` means, around the same function."""
+    if named.args.get("alias"):
+        raise Opaque("a window made from another")
+    told = exp.Window()
+    told.set("this", node.this)
+    for key in ("partition_by", "order", "spec"):
+        told.args[key] = named.args.get(key)  # not `set`: the nodes stay part of the WINDOW clause
+    return told
+
+
+def _is_default(spec: exp.Expr) -> bool:
+    """RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, which is what an ORDER BY alone means."""
+    told = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("start_side"), spec.args.get("end"))
+    return told == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")

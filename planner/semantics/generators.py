@@ -1,0 +1,81 @@
+"""explode and its like: how many rows they make of one, and what each of their columns is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.semantics.aggregation import Grouping, as_value
+from planner.semantics.algebra import Block, Opaque, Part, Ref, Step, Term, Value
+from planner.semantics.expressions import Reader, Scope
+from planner.semantics.sources import Generated
+from planner.semantics.spark_functions import is_volatile, multiplies_rows
+
+_EXPLODING = {  # name -> how its rows come about, and whether it numbers them
+    "Explode": ("explode", False),
+    "Posexplode": ("explode", True),
+    "ExplodeOuter": ("explode outer", False),
+    "PosexplodeOuter": ("explode outer", True),
+}
+
+
+def generated(
+    reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
+) -> tuple[Block, dict[str, Value]]:
+    """explode and its like among the outputs."""
+    names = (
+        [each.name.lower() for each in output.expressions]
+        if isinstance(output, exp.Aliases)
+        else [output.alias_or_name.lower()]
+    )
+    call, columns = call_of(reader, output.this, scope, names)
+    if lift:
+        call = as_value(lift.lifted(call)) if call else None
+        columns = [lift.lifted(each) for each in columns]
+    return made(block, call, columns, names, outer=False)
+
+
+def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) -> tuple[Value | None, list[Part]]:
+    """How many rows a generator makes of one (None: one), and what each of its columns is."""
+    if not multiplies_rows(node):
+        raise Opaque("no generator")
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+    given = [each for key, each in sorted(node.args.items()) if each is not None and key != "is_outer"]
+    parts = [each for arg in given for each in (arg if isinstance(arg, list) else [arg])]
+    if any(not isinstance(each, exp.Expr) for each in parts) and not isinstance(node, exp.Anonymous):
+        raise Opaque("an unusual generator")
+    values = [reader.value(each, scope) for each in parts if isinstance(each, exp.Expr)]
+    doubtful = is_volatile(node)
+    way = (scope.way.of_values,) if doubtful and scope.way else ()
+    if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
+        return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]
+    if (kind := _EXPLODING.get(name)) and len(values) == 1:
+        titles = (["pos"] if kind[1] else []) + (["value"] if len(names) == 1 + kind[1] else ["key", "value"])
+        return Term(f"generator {kind[0]}", (*values, *way), doubtful), list(titles)
+    return Term(f"generator {name}", (*values, *way), doubtful), [str(index) for index in range(len(names))]
+
+
+def made(
+    block: Block, call: Value | None, columns: list[Part], names: Sequence[str], *, outer: bool
+) -> tuple[Block, dict[str, Value]]:
+    """The block with what a generator makes of each row, and its columns by name."""
+    if len(columns) != len(names):
+        raise Opaque("names for some of what is generated")
+    if call is None:
+        return block, dict(zip(names, map(as_value, columns), strict=True))
+    generated = Generated(call)
+    made: dict[str, Value] = {name: Ref(generated, column) for name, column in zip(names, columns, strict=True)}
+    return block.with_step(Step(generated, outer)), made
+
+
+def calm(value: Value) -> Value:
+    """The value without its doubts: a stranger's rows are taken to be as many each time."""
+    if isinstance(value, Term):
+        return replace(
+            value,
+            parts=tuple(calm(p) if isinstance(p, (Term, Ref)) else p for p in value.parts),
+            own_volatile=False,
+        )
+    return value

@@ -1,0 +1,186 @@
+"""A parsed query before its names are resolved: what the resolver would not understand, said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from planner.semantics.expressions import CHANCE, NAMES, encoded
+from planner.semantics.row_order import marked
+from planner.semantics.spark_functions import is_chancy
+
+WRITTEN = "written"  # marks what stood in the query before its names were resolved
+
+
+def prepared(tree: exp.Expr) -> exp.Expr:
+    """The query with dates as parameters, and SEMI and ANTI joins as EXISTS and NOT EXISTS, which they mean."""
+    for column in list(tree.find_all(exp.Column)):  # `@start_ds` is read as a column, and is none of anybody
+        if column.name.startswith("@"):
+            column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
+    for number, node in enumerate(each for each in tree.walk() if is_chancy(each)):
+        node.meta[CHANCE] = number
+    for pivot in tree.find_all(exp.Pivot):
+        if pivot.args.get("unpivot"):
+            pivot.meta[WRITTEN] = pivot.sql("spark")  # the names in it become values
+    for node in tree.find_all(exp.ArraysZip, exp.Anonymous):
+        if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
+            node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
+    _mark_fields(tree)
+    for type_ in tree.find_all(exp.DataType):
+        if isinstance(collation := type_.args.get("collate"), exp.Column):  # a name, and no column of anybody's
+            type_.set("collate", exp.var(collation.name))
+    marked(tree)
+    for coalesce in tree.find_all(exp.Coalesce):
+        coalesce.meta[WRITTEN] = True  # others come of USING
+    for select in reversed(list(tree.find_all(exp.Select))):  # inner ones first: a join's subquery is copied
+        _without_semi_joins(select)
+        _resolve_having(select)
+    return tree
+
+
+def _mark_fields(tree: exp.Expr) -> None:
+    """Fields of structs and maps keep their capitals, which names of columns lose."""
+    for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
+        if isinstance(named.this, exp.Identifier):
+            named.set("this", exp.to_identifier(encoded(named.this.name)))  # it may be the column's own
+    columns = [each for each in tree.find_all(exp.Column) if each.table and each.table.lower() not in _around(each)]
+    dots = [each for each in tree.find_all(exp.Dot) if isinstance(each.expression, exp.Identifier)]
+    for field in (*columns, *dots):
+        name = field.expression if isinstance(field, exp.Dot) else field.this
+        if not isinstance(name, exp.Identifier) or encoded(name.name) == name.name:
+            continue
+        if isinstance(field.parent, exp.Select) and field.arg_key == "expressions":
+            told = exp.alias_(field.copy(), name.name, quoted=True)
+            field.replace(told)
+            field = told.this
+            name = field.expression if isinstance(field, exp.Dot) else field.this
+        name.set("this", encoded(name.name))
+
+
+def _around(column: exp.Expr) -> set[str]:
+    """The names of the tables in FROM of the queries around a column."""
+    found: set[str] = set()
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        items = [select.args["from_"].this] if select.args.get("from_") else []
+        items += [join.this for join in select.args.get("joins") or ()] + list(select.args.get("laterals") or ())
+        found |= {item.alias_or_name.lower() for item in items}
+        found |= {pivot.alias.lower() for item in items for pivot in item.args.get("pivots") or ()}
+        select = select.find_ancestor(exp.Select)
+    return found
+
+
+def misread(tree: exp.Expr) -> bool:
+    """True where the resolver of names is known to understand something else than Spark.
+
+    After a RIGHT or FULL JOIN a further USING joins by the merged column; and in a subquery that may look outside, a
+    bare name in WHERE or ON never means one of its own outputs.
+    """
+    return any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select))
+
+
+def _merges_merged(select: exp.Select) -> bool:
+    joins = select.args.get("joins") or []
+    merging = any(join.args.get("using") or (join.method or "").upper() == "NATURAL" for join in joins)
+    return merging and len(joins) > 1 and any((join.side or "").upper() in ("RIGHT", "FULL") for join in joins)
+
+
+def _sees_itself(select: exp.Select) -> bool:
+    outside = select.find_ancestor(exp.Exists, exp.In, exp.Lateral, exp.Subquery)
+    if outside is None or (isinstance(outside, exp.Subquery) and isinstance(outside.parent, (exp.From, exp.Join))):
+        return False
+    renamed = {
+        each.alias.lower()
+        for each in select.selects
+        if isinstance(each, exp.Alias) and not (isinstance(each.this, exp.Column) and each.this.name == each.alias)
+    }
+    clauses = [select.args.get("where"), *(join.args.get("on") for join in select.args.get("joins") or ())]
+    return any(renamed & _bare_names(clause) for clause in clauses if clause is not None)
+
+
+def _resolve_having(select: exp.Select) -> None:
+    """What a bare name in HAVING means where an output has it: inside an aggregate the source's column, outside the
+    output, unless it is grouped by (measured on Spark 4.1). Done over one table only, by which it can be said."""
+    having, clause = select.args.get("having"), select.args.get("from_")
+    if having is None or clause is None or select.args.get("joins") or select.args.get("laterals"):
+        return
+    source = clause.this.alias_or_name
+    outputs = {each.alias.lower(): each.this for each in select.selects if isinstance(each, exp.Alias)}
+    grouped = _bare_names(select.args["group"]) if select.args.get("group") else set()
+    if not source or (select.args.get("group") and select.args["group"].args.get("all")):
+        return
+    for column in list(having.find_all(exp.Column)):
+        name = column.name.lower()
+        if column.table or name not in outputs or column.find_ancestor(exp.Select) is not select:
+            continue
+        if column.find_ancestor(exp.AggFunc, exp.Having).__class__ is not exp.Having:
+            column.set("table", exp.to_identifier(source))
+        elif name not in grouped:
+            column.replace(exp.Paren(this=_of_source(outputs[name].copy(), source)))
+
+
+def _of_source(value: exp.Expr, source: str) -> exp.Expr:
+    """The value with its bare names said to be the source's."""
+    whole = exp.Paren(this=value)
+    for column in list(whole.find_all(exp.Column)):
+        if not column.table and not column.name.startswith("@"):
+            column.set("table", exp.to_identifier(source))
+    inner: exp.Expr = whole.this
+    return inner
+
+
+def _without_semi_joins(select: exp.Select) -> None:
+    joins = select.args.get("joins") or []
+    semi = [join for join in joins if (join.kind or "").upper() in ("SEMI", "ANTI")]
+    others = [join for join in joins if (join.kind or "").upper() not in ("SEMI", "ANTI")]
+    clause = select.args.get("from_")
+    if not semi or not clause or any((join.side or "").upper() in ("RIGHT", "FULL") for join in others):
+        return  # a filter would not come before those
+    conditions = [_semi_condition(join, clause.this if len(joins) == 1 else None) for join in semi]
+    if any(condition is None for condition in conditions):
+        return
+    for join, condition in zip(semi, conditions, strict=True):
+        found = exp.Exists(this=exp.select("1").from_(join.this.copy()).where(condition))
+        select.where(exp.Not(this=found) if (join.kind or "").upper() == "ANTI" else found, copy=False)
+    select.set("joins", others)
+
+
+def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
+    """ON, or what USING means when there is one table on the left; None when it cannot be told."""
+    if join.args.get("on"):
+        on: exp.Expr = join.args["on"]
+        return on.copy() if all(column.table for column in on.find_all(exp.Column)) else None
+    using, right = join.args.get("using"), join.this.alias_or_name
+    if not using or left is None or not right or not left.alias_or_name:
+        return None
+    pairs = [exp.column(each.name, table=left.alias_or_name).eq(exp.column(each.name, table=right)) for each in using]
+    return exp.and_(*pairs)
+
+
+def captures(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
+    """True when an alias bears the name of a column of some source and HAVING or QUALIFY uses it bare: Spark's and
+    sqlglot's rules for which of the two is meant differ there, so the query is left alone."""
+    derived = (
+        name.lower()
+        for query in tree.find_all(exp.Query)
+        if query is not tree
+        for name in (query.named_selects if isinstance(query, (exp.Select, exp.SetOperation)) else ())
+    )
+    source_columns = {name for columns in schemas.values() for name in columns or ()} | set(derived)
+    for select in tree.find_all(exp.Select):
+        renamed = {
+            e.alias.lower()
+            for e in select.selects
+            if isinstance(e, exp.Alias)
+            and not (isinstance(e.this, exp.Column) and e.this.name.lower() == e.alias.lower())
+        }
+        risky = renamed & source_columns
+        filters = [select.args[clause] for clause in ("having", "qualify") if select.args.get(clause)]
+        if risky and any(risky & _bare_names(clause) for clause in filters):
+            return True
+    return False
+
+
+def _bare_names(clause: exp.Expr) -> set[str]:
+    return {column.name.lower() for column in clause.find_all(exp.Column) if not column.table}

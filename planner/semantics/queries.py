@@ -1,0 +1,219 @@
+"""From a qualified SQL query to a relation: SELECT with all its clauses, set operations, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from planner.semantics import rewrites as rules
+from planner.semantics.aggregation import Grouping, as_value, distinct, folds, group_keys, grouped
+from planner.semantics.algebra import Block, Opaque, Ref, Relation, Step, Term, Value
+from planner.semantics.expressions import Scope, has_op, placed
+from planner.semantics.generators import calm, generated
+from planner.semantics.joins import FromClause, settle_using
+from planner.semantics.row_order import Way, With
+from planner.semantics.set_operations import pushed, tells_groups_apart, united
+from planner.semantics.sources import Generated, Limit
+from planner.semantics.spark_functions import is_stranger, multiplies_rows
+from planner.semantics.syntax import given, has
+
+_KNOWN_CLAUSES = frozenset(
+    """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
+    sort cluster distribute kind""".split()
+)
+_MAX_QUERIES = 1000
+
+
+@dataclass
+class Query(FromClause):
+    """Reads the query of one model."""
+
+    def relation(self, tree: exp.Expr) -> Relation:
+        """The whole query's answer; Opaque when its meaning is not known here."""
+        return self._query(tree, With(), None)
+
+    def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
+        self._queries += 1
+        if self._queries > _MAX_QUERIES:
+            raise Opaque("a CTE that is used again and again")
+        before, self._ctes = self._ctes, self._with(node, ctes)
+        try:
+            return self._read(node, outer)
+        finally:
+            self._ctes = before
+
+    def _with(self, node: exp.Expr, ctes: With) -> With:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ctes
+        if clause.args.get("recursive"):
+            raise Opaque("a recursive CTE")
+        for cte in clause.expressions:
+            if cte.args["alias"].columns:
+                raise Opaque("a CTE that renames its columns")
+            ctes = With({**ctes.queries, cte.alias.lower(): (cte.this, ctes)})
+        return ctes
+
+    def _read(self, node: exp.Expr, outer: Scope | None) -> Relation:
+        match node:
+            case exp.Subquery():
+                if set(given(node)) - {"this", "with_", "alias"}:
+                    raise Opaque("a subquery with clauses of its own")
+                return self._query(node.this, self._ctes, outer)
+            case exp.Select():
+                return self._select(node, outer)
+            case exp.SetOperation():
+                return self._set_operation(node, outer)
+        raise Opaque(type(node).__name__)
+
+    def _select(self, node: exp.Select, outer: Scope | None) -> Relation:
+        if odd := set(given(node)) - _KNOWN_CLAUSES:
+            raise Opaque(f"clauses {sorted(odd)}")
+        if node.args.get("kind") or (has(node, "sort", "cluster", "distribute") and has(node, "limit", "offset")):
+            raise Opaque("an unusual SELECT")
+        block, scope = self._from(node, outer)
+        settle_using(node)
+        if (whole := self._only_star(node, block, scope)) is not None:
+            return whole
+        windows = {each.name.lower(): each for each in node.args.get("windows") or ()}
+        if where := node.args.get("where"):
+            block, scope = pushed(block.kept(rules.filters(self._reader.value(where.this, scope))), scope)
+        relation, order = self._outputs(node, block, scope, windows)
+        if once := node.args.get("distinct"):
+            if once.args.get("on"):
+                raise Opaque("DISTINCT ON")
+            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _way(scope)), []
+        if has(node, "limit", "offset"):
+            if node.args.get("distinct") and node.args.get("order"):
+                raise Opaque("DISTINCT with ORDER BY and LIMIT")
+            return self._limited(node, relation, order, _way(scope))
+        return relation
+
+    def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
+        """`SELECT *` alone is left where columns are not known by name (PIVOT); Opaque for any other star."""
+        if not any(isinstance(each, exp.Star) or each.is_star for each in node.selects):
+            return None
+        if len(node.selects) > 1 or len(scope.tables) > 1 or set(given(node)) - {"expressions", "from_"}:
+            raise Opaque("a star over unknown columns")
+        (columns,) = scope.tables.values()
+        return Relation(block, columns)
+
+    def _outputs(
+        self, node: exp.Select, block: Block, scope: Scope, windows: Mapping[str, exp.Expr]
+    ) -> tuple[Relation, list[Value]]:
+        """The projected relation and the values of ORDER BY."""
+        raw = self._raw_outputs(node, scope, windows)
+        values = {name: value for name, value in raw.items() if not isinstance(value, exp.Expr)}
+        order = self._order(node, scope, windows, values) if has(node, "limit", "offset") else []
+        lift, block = self._grouped(node, block, scope, windows, values)
+
+        def final(value: Value) -> Value:
+            return as_value(placed(lift.lifted(value) if lift else value, windowed))
+
+        windowed = block
+        columns: dict[str, Value] = {}
+        for name, value in raw.items():
+            if isinstance(value, exp.Expr):
+                if node.args.get("qualify") or any(has_op(each, "window") for each in values.values()):
+                    raise Opaque("a generator beside a window")
+                block, made = generated(self._reader, value, scope, block, lift)
+                columns |= made
+            else:
+                columns[name] = final(value)
+        if qualify := node.args.get("qualify"):
+            conditions = rules.filters(self._reader.value(qualify.this, scope, windows))
+            block = block.kept([final(each) for each in conditions])
+        block = self._with_strangers(node, block, columns)
+        return Relation(block, columns), [final(value) for value in order]
+
+    def _raw_outputs(
+        self, node: exp.Select, scope: Scope, windows: Mapping[str, exp.Expr]
+    ) -> dict[str, Value | exp.Expr]:
+        """The outputs over the rows before they are grouped; what makes rows is left as it is written."""
+        raw: dict[str, Value | exp.Expr] = {}
+        for output in node.selects:
+            name = output.alias_or_name.lower()
+            name = f"{name} {len(raw)}" if name in raw else name  # nobody can ask for it by name
+            if isinstance(output, exp.Aliases):
+                raw[f"{len(raw)} aliases"] = output
+            elif not name:
+                raise Opaque("an output without a name")
+            elif multiplies_rows(output.unalias()):
+                raw[name] = output
+            else:
+                raw[name] = rules.output(self._reader.value(output.unalias(), scope, windows))
+        return raw
+
+    def _grouped(
+        self,
+        node: exp.Select,
+        block: Block,
+        scope: Scope,
+        windows: Mapping[str, exp.Expr],
+        outputs: Mapping[str, Value],
+    ) -> tuple[Grouping | None, Block]:
+        """The block after GROUP BY and HAVING, if there is a group; an aggregate alone makes one of all rows."""
+        having = node.args.get("having")
+        condition = self._reader.value(having.this, scope, windows) if having else None
+        if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
+            keys, sets = group_keys(self._reader, node, scope, outputs)
+            return grouped(block, keys, sets, condition, _way(scope))
+        if condition is not None:
+            raise Opaque("HAVING without a group")
+        return None, block
+
+    def _with_strangers(self, node: exp.Select, block: Block, columns: Mapping[str, Value]) -> Block:
+        """A function nobody knows may make rows: it counts as a step of its own."""
+        for output in node.selects:
+            name = output.alias_or_name.lower()
+            if name in columns and any(is_stranger(each) for each in output.find_all(exp.Func)):
+                block = block.with_step(Step(Generated(Term("maybe rows", (calm(columns[name]),)))))
+        return block
+
+    def _order(
+        self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr], outputs: Mapping[str, Value]
+    ) -> list[Value]:
+        order = node.args.get("order")
+        values: list[Value] = []
+        for each in order.expressions if order else ():
+            bare = isinstance(each.this, exp.Column) and not each.this.table
+            if bare and each.this.name.lower() in outputs:
+                value = outputs[each.this.name.lower()]
+            elif isinstance(each.this, exp.Literal):
+                raise Opaque("ORDER BY a number")
+            else:
+                value = self._reader.value(each.this, scope, windows)
+            values.append(Term("ordered", (str(bool(each.args.get("desc"))), str(each.args.get("nulls_first")), value)))
+        return values
+
+    def _limited(self, node: exp.Expr, relation: Relation, order: list[Value], way: Way) -> Relation:
+        counts = []
+        for key in ("limit", "offset"):
+            clause = node.args.get(key)
+            if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
+                raise Opaque(type(clause).__name__)
+            counts.append(self._reader.value(clause.expression, Scope()) if clause else Term("none"))
+        limit = Limit(relation.block, tuple(order), tuple(counts), way.of_rows)
+        return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
+
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
+        known = {"this", "expression", "distinct", "order", "limit", "offset", "with_"}
+        if set(given(node)) - known:
+            raise Opaque("an unusual set operation")
+        left = self._query(node.this, self._ctes, outer)
+        right = self._query(node.expression, self._ctes, outer)
+        if len(left.columns) != len(right.columns):
+            raise Opaque("branches of different width")
+        way = Way(node, self._ctes, outer.way if outer else None)
+        relation = united(node, left, right, way)
+        if not has(node, "limit", "offset"):
+            return relation
+        order = self._order(node, Scope(), {}, relation.columns)
+        return self._limited(node, relation, order, way)
+
+
+def _way(scope: Scope) -> Way:
+    assert scope.way is not None
+    return scope.way

@@ -1,0 +1,137 @@
+"""UNION, EXCEPT, INTERSECT and DISTINCT: which of them say the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.semantics.aggregation import as_value, distinct
+from planner.semantics.algebra import Block, Opaque, Ref, Relation, Term, Value
+from planner.semantics.expressions import Scope
+from planner.semantics.row_order import Way
+from planner.semantics.sources import Compound, Group, Union, column_at, is_constant
+from planner.semantics.types import are_of_one_type, is_collated
+
+
+def united(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:
+    """The answer of a set operation over two of equally many columns, which is written this way."""
+    every = not node.args.get("distinct")
+    if not isinstance(node, exp.Union):
+        kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
+        shaky = is_collated(left) or is_collated(right)
+        compound = Compound(kind, (left, right), (way.of_rows,) if shaky else (), shaky)
+        columns: dict[str, Value] = {name: Ref(compound, str(i)) for i, name in enumerate(left.columns)}
+        return Relation(Block((compound,)), columns)
+    if not every:
+        left, right = _as_set(left), _as_set(right)
+    flat = (*_branches(left), *_branches(right))  # three types are widened otherwise at once than pair by pair
+    union = Union(flat if _is_of_one_type(flat) else (left, right))
+    columns = {}
+    for index, (name, value) in enumerate(left.columns.items()):
+        others = [list(branch.columns.values())[index] for branch in union.branches]
+        columns[name] = value if _same_constant(others) else Ref(union, str(index))
+    relation = Relation(Block((union,)), columns)
+    return relation if every else distinct(relation, way)
+
+
+def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:
+    columns = zip(*(branch.columns.values() for branch in branches), strict=True)
+    return all(are_of_one_type(values) for values in columns)
+
+
+def tells_groups_apart(relation: Relation) -> bool:
+    """True when each row is a group of its own, told from the others by its keys: no two rows are equal."""
+    block = relation.block
+    group = block.sources[0] if len(block.sources) == 1 and not block.steps else None
+    if not isinstance(group, Group) or group.sets:
+        return False
+    shown = [value.inner for value in relation.columns.values() if isinstance(value, Ref) and value.source is group]
+    return all(is_constant(key) or any(key is each for each in shown) for key in group.keys)
+
+
+def _as_set(relation: Relation) -> Relation:
+    """A relation of which only the set of rows matters, without a DISTINCT or GROUP BY that only makes it one."""
+    block = relation.block
+    if not block.is_plain or not isinstance(block.sources[0], Group):
+        return relation
+    group = block.sources[0]
+    columns: dict[str, Value] = {}
+    for name, value in relation.columns.items():
+        if isinstance(value, Ref) and value.source is group and any(value.inner is key for key in group.keys):
+            columns[name] = as_value(value.inner)
+        elif is_constant(value):
+            columns[name] = value
+        else:
+            return relation
+    return relation if group.sets or not group.keys else _as_set(Relation(group.block, columns))
+
+
+def _branches(relation: Relation) -> tuple[Relation, ...]:
+    """The branches of a UNION ALL of which this is the plain answer, else the relation itself."""
+    block = relation.block
+    if block.is_plain and isinstance(block.sources[0], Union):
+        union = block.sources[0]
+        if [_place(value, union) for value in relation.columns.values()] == [
+            str(index) for index in range(len(relation.columns))
+        ] and len(relation.columns) == len(union.branches[0].columns):
+            return union.branches
+    return (relation,)
+
+
+def _place(value: Value, union: Union) -> str | None:
+    return str(value.inner) if isinstance(value, Ref) and value.source is union else None
+
+
+def _same_constant(values: list[Value]) -> bool:
+    first = values[0]
+    return all(
+        isinstance(value, Term)
+        and isinstance(first, Term)
+        and is_constant(value)
+        and not [part for part in value.parts if not isinstance(part, str)]
+        and (value.op, value.parts) == (first.op, first.parts)
+        for value in values
+    )
+
+
+def pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
+    """A filter over UNION ALL as a filter in each of its branches."""
+    if len(block.sources) != 1 or block.steps or not isinstance(block.sources[0], Union) or not block.where:
+        return block, scope
+    union = block.sources[0]
+    if not _is_of_one_type(union.branches):
+        return block, scope  # a branch's own values are narrower than the union's
+    branches = []
+    for branch in union.branches:
+        where = [_within(each, union, branch) for each in block.where]
+        branches.append(replace(branch, block=branch.block.kept([each for each in where if each is not None])))
+        if None in where:
+            return block, scope
+    pushed = Union(tuple(branches))
+    tables = {
+        alias: {name: _moved(value, union, pushed) for name, value in columns.items()}
+        for alias, columns in scope.tables.items()
+    }
+    return Block((pushed,)), replace(scope, tables=tables)
+
+
+def _within(value: Value, union: Union, branch: Relation) -> Value | None:
+    """A value of a union as a value of one of its branches; None where a subquery speaks of it."""
+    if isinstance(value, Ref):
+        return column_at(branch, value.inner) if value.source is union else value
+    if union not in value.free:
+        return value
+    if any(isinstance(part, (Block, Relation)) for part in value.parts):
+        return None
+    parts = [part if isinstance(part, str) else _within(as_value(part), union, branch) for part in value.parts]
+    return None if None in parts else replace(value, parts=tuple(part for part in parts if part is not None))
+
+
+def _moved(value: Value, union: Union, pushed: Union) -> Value:
+    """A column of the union as the same one of the other."""
+    if isinstance(value, Ref) and value.source is union:
+        return Ref(pushed, value.inner)
+    if union in value.free:
+        raise Opaque("a column made from a union")
+    return value

@@ -1,0 +1,383 @@
+"""Where the rows of a block come from: tables, and whatever of a query cannot be flattened into one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from planner.semantics.algebra import NOTHING, ROW, Block, Digesting, Names, Part, Ref, Relation, Source, Term, Value
+from planner.semantics.row_order import Way
+from planner.semantics.types import are_of_one_type, is_collated, is_collation, type_of
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Source):
+    """A table that a query names; what its rows and columns are is the digests' to know."""
+
+    name: str
+    volatile_columns: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return ()
+
+    @property
+    def volatile(self) -> bool:
+        return self.volatile_rows
+
+    def column_volatile(self, inner: Part) -> bool:
+        return inner in self.volatile_columns
+
+    def column_type(self, inner: Part) -> str | None:
+        return dict(self.types).get(str(inner))
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collation(self.column_type(inner))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.table_rows(self.name)
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        assert isinstance(inner, str)
+        return digests.table_column(self.name, inner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Over(Source):
+    """A source that holds a block; the values inside it are values of that block."""
+
+    block: Block
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block,)
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(inner)
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        return frozenset(self.block.all_sources)
+
+    def column_type(self, inner: Part) -> str | None:
+        return type_of(inner)
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.part(inner, digests.inside(self.block, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed(_Over):
+    """A block as a source: what an outer join appends."""
+
+    @cached_property
+    def finds_at_most_one(self) -> bool:
+        """Groups of which every key is said to equal something outside, of the same type: '1' and '01' are both 1."""
+        group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
+        if not isinstance(group, Group) or group.sets:
+            return False
+        equated = [side for value in self.block.where if _is_of_one_type(value) for side in _equated(group, value)]
+        return all(is_constant(key) or any(key is each for each in equated) for key in group.keys)
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.block(self.block, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Group(_Over):
+    """One row for each combination of the keys; without keys one row, even of none. `sets` tells of ROLLUP and such.
+
+    DISTINCT is a group of all its columns. The keys' order does not matter, nor does naming one twice.
+    """
+
+    keys: tuple[Value, ...]
+    way: Way  # how the query is written whose rows it folds: of equal keys that look different one stands for all
+    sets: Value | None = None
+
+    @property
+    def is_single(self) -> bool:
+        return not self.keys and self.sets is None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block, *self.keys, *((self.sets,) if self.sets else ()))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        value = super().column(digests, names, inner)
+        if not _is_key(inner):
+            return value
+        # a key is one of the values that are equal to it (-0.0 becomes 0.0), and in a subtotal it is NULL
+        way = (digests.part(self.way.of_rows, {}),) if is_collated(inner) else ()
+        return digests.of("key", value, *way)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        inside = digests.inside(self.block, names)
+        sets = digests.part(self.sets, inside) if self.sets else ""
+        telling = [key for key in self.keys if sets or not is_constant(key)]  # a constant splits no group
+        keys = sorted({digests.part(key, inside) for key in telling})
+        some = "of some" if self.keys else "of any"  # without keys there is a row even of none
+        return digests.of("group", some, digests.block(self.block, names), sets, *keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Limit(_Over):
+    """The first rows in some order: which of equals come first is not said, so its rows are volatile."""
+
+    order: tuple[Value, ...]
+    count: tuple[Value, ...]  # LIMIT and OFFSET
+    way: Term  # how the query is written whose first rows they are
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block, *self.order, *self.count)
+
+    @property
+    def volatile(self) -> bool:
+        return True
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        inside = digests.inside(self.block, names)
+        order = [digests.part(value, inside) for value in self.order]
+        count = [digests.part(value, inside) for value in self.count]
+        way = digests.part(self.way, inside)
+        return digests.of("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(Source):
+    """What explode and its like make of one row; a function nobody knows is taken for one of them.
+
+    `call` says how many rows there are; the values inside are names of what the call makes (`value`, `pos`), or values
+    of the row that it was made of.
+    """
+
+    call: Value
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.call,)
+
+    @property
+    def volatile(self) -> bool:
+        return self.call.volatile and not (isinstance(self.call, Term) and self.call.op == "maybe rows")
+
+    def column_volatile(self, inner: Part) -> bool:
+        return self.call.volatile or super().column_volatile(inner)
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(self.call) or is_collated(inner)
+
+    def free_of(self, inner: Part) -> frozenset[Source]:
+        return NOTHING if isinstance(inner, str) else inner.free
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.of("generated", digests.part(self.call, names))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.of("generated column", digests.part(self.call, names), digests.part(inner, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Source):
+    """Rows that are written out: so many of them, and by column the same values, in an order that is their own."""
+
+    table: tuple[tuple[Value, ...], ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(value for row in self.table for value in row)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return any(row[int(str(inner))].volatile for row in self.table)
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(is_collated(row[int(str(inner))]) for row in self.table)
+
+    @property
+    def volatile(self) -> bool:
+        return False
+
+    def _sorted(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
+        """The rows by the first column that tells them apart, else by all: an edit elsewhere moves no row."""
+        rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
+        columns = list(zip(*rows, strict=True))
+        key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)
+        return sorted(rows, key=(lambda row: row) if key is None else (lambda row: (row[key],)))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.of("values", str(len(self.table)))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.of("cells", *(row[int(str(inner))] for row in self._sorted(digests, names)))
+
+
+@dataclass(frozen=True, eq=False)
+class Full(Source):
+    """FULL JOIN of two blocks, whichever comes first."""
+
+    left: Sealed
+    right: Sealed
+    on: tuple[Value, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.left.block, self.right.block, *self.on)
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        return frozenset((self.left, self.right, *self.left.block.all_sources, *self.right.block.all_sources))
+
+    @property
+    def volatile(self) -> bool:
+        return any(each.volatile for each in (self.left, self.right, *self.on))
+
+    def _names(self, digests: Digesting, names: Names) -> Names:
+        sides = sorted((self.left, self.right), key=lambda side: side.rows(digests, names))
+        return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(inner)
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        on = sorted({digests.part(value, self._names(digests, names)) for value in self.on})
+        sides = sorted((self.left.rows(digests, names), self.right.rows(digests, names)))
+        return digests.of("full", *sides, *on)
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.part(inner, self._names(digests, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Source):
+    """UNION ALL: the rows of all branches; column `2` is the third of each."""
+
+    branches: tuple[Relation, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(branch.block for branch in self.branches)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return any(column_at(branch, inner).volatile for branch in self.branches)
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(is_collated(column_at(branch, inner)) for branch in self.branches)
+
+    def column_type(self, inner: Part) -> str | None:
+        columns = [column_at(branch, inner) for branch in self.branches]
+        return type_of(columns[0]) if are_of_one_type(columns) else None
+
+    def _ordered(self, digests: Digesting, names: Names) -> list[Relation]:
+        return sorted(self.branches, key=lambda b: (digests.block(b.block, names), *columns_of(b, digests, names)))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.of("union", *(digests.block(b.block, names) for b in self._ordered(digests, names)))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        parts = (
+            digests.part(column_at(branch, inner), digests.inside(branch.block, names))
+            for branch in self._ordered(digests, names)
+        )
+        return digests.of("union column", *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Compound(Source):
+    """An operation on whole relations (EXCEPT, INTERSECT, PIVOT): every column of them has a say in every row."""
+
+    op: str
+    relations: tuple[Relation, ...]
+    said: tuple[Value, ...] = ()
+    shaky: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        columns = (value for relation in self.relations for value in relation.columns.values())
+        return (*(relation.block for relation in self.relations), *columns, *self.said)
+
+    @property
+    def bound(self) -> frozenset[Source]:
+        return NOTHING.union(*(relation.block.all_sources for relation in self.relations))
+
+    @property
+    def volatile(self) -> bool:
+        return self.shaky or super().volatile
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(map(is_collated, self.relations))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        wholes = []
+        for each in self.relations:
+            titles = each.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
+            wholes.append(
+                digests.of(digests.block(each.block, names), *columns_of(each, digests, names), "named", *titles)
+            )
+        said = [digests.part(value, self._names(digests, names)) for value in self.said]
+        if self.op.startswith("INTERSECT"):
+            wholes.sort()
+        return digests.of(self.op, *wholes, "said", *said)
+
+    def _names(self, digests: Digesting, names: Names) -> Names:
+        for relation in self.relations:
+            names = names | digests.inside(relation.block, names)
+        return names
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.of("column", str(inner))
+
+
+def _is_key(inner: Part) -> bool:
+    return not (isinstance(inner, Term) and inner.op == "aggregate") and inner is not ROW
+
+
+def _is_of_one_type(predicate: Value) -> bool:
+    return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
+
+
+def _equated(group: Group, predicate: Value) -> list[Part]:
+    """The keys of a group that a predicate sets equal to something outside of it."""
+    if not isinstance(predicate, Term) or predicate.op != "EQ":
+        return []
+    one, two = predicate.parts
+    pairs = ((one, two), (two, one))
+    return [
+        key.inner
+        for key, other in pairs
+        if isinstance(key, Ref) and key.source is group and (isinstance(other, str) or group not in other.free)
+    ]
+
+
+def column_at(relation: Relation, inner: Part) -> Value:
+    """The column of a relation that stands at a place, counted from 0 and written as text."""
+    return list(relation.columns.values())[int(str(inner))]
+
+
+def columns_of(relation: Relation, digests: Digesting, names: Names) -> list[str]:
+    """The digests of a relation's columns, in order."""
+    inside = digests.inside(relation.block, names)
+    return [digests.part(value, inside) for value in relation.columns.values()]
+
+
+def is_constant(value: Part) -> bool:
+    """True for a value that is the same in every row and every run."""
+    if isinstance(value, Term):
+        return not value.volatile and value.op not in NOT_CONSTANT and all(is_constant(p) for p in value.parts)
+    return isinstance(value, str)
+
+
+NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows", "date", "aggregate"))
+
+
+def fresh(relation: Relation, source: Source, at_place: bool = False) -> Relation:
+    """The relation whose rows are one source that holds what the given relation's columns are."""
+    columns: dict[str, Value] = {
+        name: Ref(source, str(index) if at_place else value)
+        for index, (name, value) in enumerate(relation.columns.items())
+    }
+    return Relation(Block((source,)), columns)

@@ -1,0 +1,165 @@
+"""Which of Spark's settings say what rows come out, and not only how fast: they are a part of a model's version.
+
+A setting counts unless it is known to change no row, and unless it has the value that Spark 4.1 gives it anyway, which
+is what the rules of equivalence go by. What is not known counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from planner.semantics.spark_defaults import DEFAULTS
+
+TIME_ZONE = "spark.sql.session.timeZone"
+Settings = tuple[tuple[str, str], ...]  # (key, value), sorted
+
+# Which change no row: what runs where, how much of it at a time, how it is told, who may see it.
+_BESIDE_SQL = re.compile(
+    r"""spark\.(acls|admin|app|authenticate|barrier|block|blockManager|broadcast|buffer|checkpoint|cleaner|closure|
+    connect|cores|decommission|default|deploy|diskStore|dynamicAllocation|eventLog|excludeOnFailure|
+    files\.(maxPartitionBytes|openCostInBytes|overwrite|useFetchCache|fetchTimeout)|hadoop|history|hive|io|
+    jars\.(ivy|ivySettings|repositories|excludes)|kerberos|kryo|kryoserializer|kubernetes|launcher|listener|local|
+    locality|log|logConf|logLineage|master|memory|metrics|modify|network|port|proxyUser|pyspark|python|r|rdd|redaction|
+    reducer|repl|resources|rpc|scheduler|security|serializer|service|shuffle|speculation|ssl|stage|standalone|storage|
+    streaming|submit|taskMetrics|ui|unsafe|user|worker|yarn|
+    (driver|executor|task)\.(?!extraJavaOptions|defaultJavaOptions|extraClassPath|extraLibraryPath|userClassPathFirst)
+    [\w.]+)(\..*)?""",
+    re.VERBOSE,
+)
+_OF_SQL = re.compile(
+    r"""spark\.sql\.(adaptive|addPartitionInBatch|artifact|autoBroadcastJoinThreshold|broadcastExchange|
+    broadcastTimeout|bucketing|cache|cartesianProductExec|catalog|catalogImplementation|cbo|classic|cli|codegen|
+    columnVector|connect|constraintPropagation|crossJoin|dataFrameQueryContext|dataframeCache|debug|defaultCatalog|
+    defaultCacheStorageLevel|defaultSizeInBytes|defaultUrlStreamHandlerFactory|error|event|exchange|
+    execution\.(arrow\.(?!pyspark|enabled|sparkr|useLargeVarTypes|fallback)[\w.]+|broadcastHashJoin|fastFail\w+|
+        interruptOnCancel|pandas\.udf\.buffer\.size|pyspark\.(python|udf)|python\.udf|pythonUDF\.arrow\.concurrency|
+        rangeExchange|removeRedundant\w+|replaceHashWithSortAgg|reuseSubquery|topKSortFallbackThreshold|
+        useObjectHashAggregateExec|usePartitionEvaluator)|
+    expressionTreeChangeLog|extendedExplainProviders|
+    files\.(maxPartitionBytes|maxPartitionNum|maxRecordsPerFile|minPartitionNum|openCostInBytes|
+        supportSecondOffsetFormat)|
+    filesourceTableRelationCacheSize|globalTempDatabase|
+    hive\.(advancedPartitionPredicatePushdown|dropPartitionByName|filesourcePartitionFileCacheSize|gatherFastStats|thriftServer|
+        manageFilesourcePartitions|metastore[\w.]*|tablePropertyLengthThreshold|version)|
+    inMemoryColumnarStorage|inMemoryTableScanStatistics|join|leafNodeDefaultParallelism|lightweightPlanChangeValidation|
+    limit|maven|maxBroadcastTableSize|maxConcurrentOutputFileWriters|maxMetadataStringLength|maxPlanStringLength|
+    maxSinglePartitionBytes|metadataCacheTTLSeconds|nameResolutionLog|objectHashAggregate|optimizer|
+    (orc|parquet|avro)\.(aggregatePushdown|columnar\w+|compression|deflate|filterPushdown|pushdown|xz|zstandard|
+        output)|
+    (csv|json|python)\.filterPushdown|parser\.(manageParserCaches|parserDfaCache\w+)|pipelines|planChange\w+|
+    planner|pyspark\.(jvmStacktrace|plotting|udf|worker)|queryExecutionListeners|redaction|repl|requireAllClusterKeys\w+|
+    resultQueryStage|scriptTransformation|session\.localRelation\w+|sessionWindow|shuffle|shuffle\w+|sort|
+    sortMergeJoinExec|
+    sources\.(bucketing|commitProtocolClass|default|disabledJdbcConnProviderList|fileCompressionFactor|
+        ignoreDataLocality|outputCommitterClass|parallelPartitionDiscovery|partitionOverwriteMode|
+        schemaStringLengthThreshold|useListFilesFileSystemList|v2)|
+    stackTracesInDataFrameContext|statistics|streaming|subexpressionElimination|subquery|thrift[sS]erver|truncateTable|
+    ui|unionOutputPartitioning|view|warehouse|windowExec)(\..*)?""",
+    re.VERBOSE,
+)
+# Of a table format or of a store of files: they bring statements and places, and change no query's rows.
+_FORMATS = re.compile(
+    r"io\.delta\.sql\.DeltaSparkSessionExtension|"
+    r"org\.apache\.iceberg\.spark\.extensions\.IcebergSparkSessionExtensions|"
+    r"org\.apache\.spark\.sql\.hudi\.HoodieSparkSessionExtension|"
+    r"org\.apache\.paimon\.spark\.extensions\.PaimonSparkSessionExtensions"
+)
+_JARS = re.compile(
+    r"(io\.delta|org\.apache\.(iceberg|hudi|paimon|hadoop|spark)|org\.postgresql|com\.mysql|com\.amazonaws|"
+    r"software\.amazon\.awssdk|com\.google\.cloud\.bigdataoss|com\.microsoft\.azure):.*|"
+    r"(.*/)?(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|mysql)-[^/]*\.jar"
+)
+_LISTS = {
+    "spark.sql.extensions": _FORMATS,
+    "spark.jars": _JARS,
+    "spark.jars.packages": _JARS,
+    "spark.driver.extraClassPath": _JARS,
+    "spark.executor.extraClassPath": _JARS,
+}
+_JAVA = re.compile(r"spark\.(driver|executor)\.(extra|default)JavaOptions")
+_UTC = frozenset(("utc", "etc/utc", "gmt", "etc/gmt", "z", "+00:00", "utc+0", "gmt+0", "gmt0", "zulu", "uct"))
+
+# With these Spark reads a text as another query than the one that is judged.
+UNREADABLE = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+}
+
+
+def shaping(conf: Mapping[str, str]) -> Settings:
+    """The settings of a session that shape rows and are not what Spark has by default, sorted."""
+    told = ((key, _said(key, value)) for key, value in conf.items())
+    return tuple(sorted((key, value) for key, value in told if value and not is_harmless(key)))
+
+
+def is_harmless(key: str) -> bool:
+    """True for a setting of which no value changes a row."""
+    sql = key.startswith("spark.sql.")
+    return key in _FIXED or bool((_OF_SQL if sql else _BESIDE_SQL).fullmatch(key))
+
+
+def is_utc(zone: str) -> bool:
+    """True when days of this time zone are those of UTC."""
+    return zone.strip().lower() in _UTC
+
+
+def zone_of(settings: Settings) -> str:
+    """The time zone of the session that rows are computed in."""
+    return dict(settings).get(TIME_ZONE, "UTC")
+
+
+def default_of(key: str) -> str:
+    """What a setting is where nobody set it, as it is told."""
+    return "UTC" if key == TIME_ZONE else DEFAULTS.get(key, "not set")
+
+
+def unreadable(conf: Mapping[str, str]) -> tuple[str, ...]:
+    """The settings under which Spark would read other queries than are written, sorted."""
+    return tuple(sorted(key for key, value in UNREADABLE.items() if conf.get(key, value).strip().lower() != value))
+
+
+# mergeplan says what these are, whatever the connection says: `unreadable` finds one that is to be otherwise
+_FIXED = frozenset(("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"))
+
+
+def _said(key: str, value: str) -> str:
+    """The value in one spelling; '' where it is the default, or of a list that holds nothing that shapes rows."""
+    text = value.strip()
+    if key == TIME_ZONE:
+        return "" if is_utc(text) else text
+    if _JAVA.fullmatch(key):
+        return " ".join(part for part in text.split() if part.startswith(("-Dspark.", "-Duser.", "-Dfile.")))
+    if key in _LISTS:
+        items = (each.strip() for each in re.split(r":(?!//)" if "Path" in key else ",", text))
+        return ",".join(each for each in items if each and not _LISTS[key].fullmatch(each))
+    plain = text.lower() if text.lower() in ("true", "false") else text
+    return "" if plain.lower() == DEFAULTS.get(key, "").lower() else plain
+
+
+def properties(text: str) -> dict[str, tuple[str, int]]:
+    """The keys of a Java properties file, `spark-defaults.conf` above all, each with its value and its line.
+
+    White space, `=` or `:` ends a key, a backslash goes on in the next line, the last of two equal keys counts.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    before, began = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = before + line.strip() if before else line.strip()
+        began = began if before else number
+        if not line or (not before and line[0] in "#!"):
+            continue
+        if line.endswith("\\") and not line.endswith("\\\\"):
+            before = line[:-1]
+            continue
+        before = ""
+        key, *value = re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1)
+        found[key] = (value[0] if value else "", began)
+    return found

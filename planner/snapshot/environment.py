@@ -1,0 +1,114 @@
+"""An environment: which version of each model stands under which view."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from planner.errors import RequestError
+from planner.model.model import Statement
+from planner.naming import DEFAULT, Naming
+from planner.naming import PROD as PROD
+from planner.snapshot.snapshot import Snapshot
+
+NAME = re.compile(r"[a-z0-9_]{1,64}")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Name -> snapshot for every model of the environment, and the models that have a view in it.
+
+    `revision` counts its promotions from 1 (0: never promoted); `plan_id` and `promoted_at` (UTC) tell of the last.
+    `naming` is what its views are called by, whatever the project says by now. After `expires_at` (UTC; None: never)
+    the janitor may drop it.
+    """
+
+    name: str
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
+    views: frozenset[str] = frozenset()
+    revision: int = 0
+    plan_id: str = ""
+    promoted_at: datetime | None = None
+    naming: Naming = DEFAULT
+    expires_at: datetime | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self.revision > 0
+
+
+@dataclass(frozen=True)
+class View:
+    """One view of an environment and the physical table it shows."""
+
+    model: str
+    name: str
+    table: str
+    comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    stored: bool = True  # the table holds rows, and is no view itself
+    statements: tuple[Statement, ...] = ()  # that run when it is made or moved
+
+
+@dataclass(frozen=True)
+class ViewChanges:
+    """What a promotion does: views that come, that are re-pointed, that go."""
+
+    added: tuple[View, ...] = ()
+    swapped: tuple[View, ...] = ()
+    dropped: tuple[View, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every view that it touches."""
+        return tuple(view.name for view in (*self.added, *self.swapped, *self.dropped))
+
+
+def checked_name(name: str) -> str:
+    """The environment's name in lower case; RequestError unless it is 1 to 64 of a-z, 0-9 and _."""
+    lowered = name.strip().lower()
+    if not NAME.fullmatch(lowered):
+        shown = name[:80] if name.isprintable() else ascii(name[:80])
+        raise RequestError(
+            f"`{shown}` cannot name an environment.",
+            hint="Use 1 to 64 letters, digits and underscores, for example `dev`.",
+        )
+    return lowered
+
+
+def views_of(environment: Environment) -> dict[str, View]:
+    """View name -> view, for each model that has one in this environment."""
+    shown = (
+        _view(snapshot, environment.naming.view(name, environment.name))
+        for name, snapshot in environment.snapshots.items()
+        if name in environment.views and snapshot.kind.has_view
+    )
+    return {view.name: view for view in shown}
+
+
+def _view(snapshot: Snapshot, name: str) -> View:
+    model = snapshot.model
+    stored, columns = snapshot.kind.is_stored, model.column_descriptions
+    return View(
+        model.name,
+        name,
+        snapshot.table,
+        model.description,
+        columns,
+        model.virtual_properties,
+        stored,
+        model.on_virtual_update,
+    )
+
+
+def view_changes(old: Environment, new: Environment) -> ViewChanges:
+    """What turns the views of `old` into those of `new`; a view that shows the same table stays untouched."""
+    before, after = views_of(old), views_of(new)
+    return ViewChanges(
+        added=tuple(after[name] for name in sorted(after.keys() - before.keys())),
+        swapped=tuple(after[name] for name in sorted(after.keys() & before.keys()) if after[name] != before[name]),
+        dropped=tuple(before[name] for name in sorted(before.keys() - after.keys())),
+    )

@@ -1,0 +1,132 @@
+"""A model at a fingerprint, and the version that names its physical table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from planner.fingerprint import Fingerprint, digest
+from planner.model.model import Kind, Model
+from planner.naming import DEFAULT, Naming
+from planner.semantics.columns import Parent
+from planner.semantics.digests import Seen
+
+PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a model's rows are, as digests: of the rows, and by column, in order, of the values in them.
+
+    Two tables of equal `rows` hold equal values in each column of equal digest, row by row. `volatile` columns (and
+    rows) are those that may come out otherwise when they are computed again.
+    """
+
+    rows: str
+    columns: tuple[tuple[str, str], ...]
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    held_rows: str = ""  # what a table holds instead, of which a forward-only change kept the rows; '' for any other
+    held: tuple[tuple[str, str], ...] = ()
+    order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
+
+    @property
+    def seen(self) -> Seen:
+        return Seen(self.rows, dict(self.columns), self.order)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A model as it was when it was planned; `columns` are its output columns' names, None when they cannot be known.
+
+    `forced` says that a person's word, not a rule, let it keep an earlier version's table. `stored` is its table's name
+    where the project named tables otherwise than by default when it was made: it stays there.
+    """
+
+    model: Model
+    fingerprint: Fingerprint
+    version: str
+    columns: tuple[str, ...] | None
+    forced: bool = False
+    meaning: Meaning | None = None
+    stored: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.model.kind
+
+    @property
+    def is_mixed(self) -> bool:
+        """True when a forward-only change kept rows in its table that its query would not return."""
+        return bool(self.meaning and self.meaning.held_rows)
+
+    @property
+    def is_preview(self) -> bool:
+        """True when its table shows what a forward-only change will do, on some days only."""
+        return self.version.startswith(PREVIEW)
+
+    @property
+    def table(self) -> str:
+        """Where its rows are: an external model is its own table."""
+        if self.kind is Kind.EXTERNAL:
+            return self.name
+        return self.stored or DEFAULT.table(self.name, self.version)
+
+    @property
+    def seen(self) -> Seen:
+        """What its readers see. What chance decided in a stored table stays as it is in that very table, and is
+        another thing in the next."""
+        if self.meaning is None:
+            return Seen(f"unknown {self.version}", {})
+        if self.meaning.held_rows:
+            return Seen(self.meaning.held_rows, dict(self.meaning.held))
+        return seen_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.seen
+
+    @property
+    def raw(self) -> Seen:
+        """What it means, whatever chance decides."""
+        return self.meaning.seen if self.meaning else self.seen
+
+    @property
+    def as_parent(self) -> Parent:
+        """What a query that reads it must know of it."""
+        if self.meaning is None:
+            return Parent(self.columns)
+        if self.kind.is_stored or self.kind is Kind.EXTERNAL:
+            return Parent(self.columns, types=self.meaning.types)
+        return Parent(self.columns, self.meaning.volatile, self.meaning.volatile_rows, self.meaning.types)
+
+
+def seen_at(meaning: Meaning, version: str) -> Seen:
+    """What readers see of a table of this version."""
+    rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
+    columns = {name: digest(each, version)[:24] if name in meaning.volatile else each for name, each in meaning.columns}
+    return Seen(rows, columns)
+
+
+def at_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
+    """The snapshot with a table of this version, called as the project's naming says."""
+    table = naming.table(snapshot.name, version)
+    own = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)
+    return replace(snapshot, version=version, stored=table if own else "")
+
+
+def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
+    """The version of a model that is built anew: a hash of what its rows are, and of the tables that a view names.
+
+    Two builds with equal versions hold equal rows; that is why a table built in one environment serves in another.
+    """
+    columns = (part for pair in meaning.columns for part in pair)
+    named = (f"{name}={version}" for name, version in sorted(parents.items()))
+    layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
+    if model.partitioned_by or model.clustered_by or model.table_format or not model.partition_by_time_column:
+        layout += ["by", *model.partitioned_by, "clustered", *model.clustered_by, "format", model.table_format]
+        layout.append(str(model.partition_by_time_column))
+    if model.kind is Kind.VIEW:  # a view's columns are commented when it is made, and never again
+        layout += [part for pair in model.column_descriptions for part in pair]
+    order = ["in order", meaning.order] if meaning.order else []
+    return digest(model.name, str(model.kind), meaning.rows, *columns, *order, "over", *named, "laid out", *layout)[:12]

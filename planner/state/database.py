@@ -1,0 +1,294 @@
+"""The state database: opening it from a URL, one transaction at a time, and bringing its tables up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from planner.errors import RequestError
+
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 60
+BUSY_SECONDS = 30
+MIGRATION_SECONDS = 600
+NEW_SECONDS, NEW_LOOKS = 2.0, 20
+FORBIDDEN = "42501"  # PostgreSQL: the user lacks a privilege
+DAMAGED = (
+    "Put a copy of it back; or move it away to begin with an empty one, which knows of no table that was built. "
+    "`mergeplan state export` writes a copy while it is whole."
+)
+EMPTIED = (
+    "Put a copy of it back; or remove the file to begin anew, with a state which knows of no table that was built."
+)
+UNREACHABLE = "Check the address, that the server runs, and that its folder can be written."
+HINTS = {
+    "SQLITE_BUSY": "Another process holds it: wait until that ends, or end it.",
+    "SQLITE_FULL": "Make room on its disk and run this again: what was recorded before is kept.",
+    "SQLITE_IOERR": "Check its disk, and that there is room, and run this again.",
+    "SQLITE_READONLY": "Let the file and its folder be written by this user.",
+    "SQLITE_CANTOPEN": "Check the path: it must be a file, and its folder one that this user may write.",
+}
+_READ = "mergeplan_read"  # the execution option that says: this transaction only reads
+
+
+def open_database(url: str) -> sa.Engine:
+    """A database that answers; RequestError, without the password, for a URL that is wrong or cannot be reached."""
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError) as error:  # a port that is no number is a ValueError
+        raise RequestError("The state database's URL cannot be read.", hint=f"For example {EXAMPLE}.") from error
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        database = _open_sqlite(parsed)
+    elif backend in ("postgresql", "postgres"):
+        database = _open_postgresql(parsed)
+    else:
+        raise RequestError(
+            f"`{backend}` cannot keep the state.", hint=f"Use SQLite or PostgreSQL, for example {EXAMPLE}."
+        )
+    try:
+        with transaction(database, read=True) as connection:
+            connection.execute(sa.text("SELECT 1"))
+    except BaseException:
+        database.dispose()
+        raise
+    return database
+
+
+def open_upgraded(url: str, package: str) -> sa.Engine:
+    """A database that answers, with the tables of one package up to date; RequestError when there is none."""
+    database = open_database(url)
+    try:
+        upgrade(database, package)
+    except BaseException:
+        database.dispose()
+        raise
+    return database
+
+
+EXAMPLE = "`sqlite:///state.db` or `postgresql://user:password@host/database`"
+
+
+def _open_sqlite(url: sa.URL) -> sa.Engine:
+    if not url.database or ":memory:" in url.database:
+        raise RequestError("The state cannot be kept in memory.", hint="Name a file, for example `sqlite:///state.db`.")
+    try:
+        Path(url.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unreachable(url, error) from error
+    file = Path(url.database).expanduser()
+    url = url.set(database=str(file))
+    if _was_emptied(file):
+        raise _damaged(url, "the file is empty", EMPTIED)
+    patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+    database = sa.create_engine(url, connect_args={**patience, "check_same_thread": False})
+    sa.event.listen(database, "connect", _prepare_sqlite)
+    sa.event.listen(database, "begin", _begin_sqlite)
+    return database
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    # Without this Python's driver opens transactions as it sees fit, and never around DDL.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    deadline = time.monotonic() + connection.execute("PRAGMA busy_timeout").fetchone()[0] / 1000
+    # Two processes that both turn a new file to WAL get "locked" at once, whatever the busy timeout.
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    # A transaction that will write takes the write lock first: one that reads and then writes may fail half-way.
+    read = connection.get_execution_options().get(_READ)
+    connection.exec_driver_sql("BEGIN" if read else "BEGIN IMMEDIATE")
+
+
+def _open_postgresql(url: sa.URL) -> sa.Engine:
+    limits = f"-c statement_timeout={STATEMENT_SECONDS * 1000} -c timezone=UTC"
+    arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": "mergeplan", "options": limits}
+    return sa.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        pool_timeout=STATEMENT_SECONDS,
+        connect_args={name: value for name, value in arguments.items() if name not in url.query},
+    )
+
+
+@contextmanager
+def transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Connection]:
+    """One transaction, committed unless something is raised; RequestError when the database does not answer."""
+    try:
+        with database.connect().execution_options(**{_READ: read}) as connection, connection.begin():
+            yield connection
+    except sa.exc.TimeoutError as error:
+        raise _unreachable(database.url, error) from error
+    except sa.exc.DBAPIError as error:
+        if _is_ours(error):
+            raise
+        raise _unreachable(database.url, error.orig or error) from error
+    except UnicodeDecodeError as error:
+        raise _damaged(database.url, str(error)) from error
+
+
+@contextmanager
+def decoding(database: sa.Engine) -> Iterator[None]:
+    """Around rows that become what they stand for: RequestError for one that a whole database could not hold."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:  # MergeplanErrors are none of these
+        reason = f"a row of it cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]})"
+        raise _damaged(database.url, reason) from error
+
+
+def _is_ours(error: sa.exc.DBAPIError) -> bool:
+    """True when the database is well, and was asked for what cannot be: two rows of one key, a wrong statement."""
+    if isinstance(error, sa.exc.ProgrammingError):
+        return not error.connection_invalidated and getattr(error.orig, "sqlstate", "") not in (None, FORBIDDEN)
+    return isinstance(error, (sa.exc.IntegrityError, sa.exc.DataError, sa.exc.NotSupportedError))
+
+
+def _unreachable(url: sa.URL, error: BaseException) -> RequestError:
+    lines = str(error).strip().splitlines()
+    reason = lines[0].rstrip(".") if lines else type(error).__name__
+    for secret in _secrets(url):
+        reason = reason.replace(secret, "***")
+    # SQLite tells what kind of error it is by a name, whose first two words are the class: SQLITE_IOERR_WRITE.
+    kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    if kind in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
+        return _damaged(url, reason)
+    return RequestError(
+        f"The state database {_shown(url)} does not answer: {reason}.", hint=HINTS.get(kind, UNREACHABLE)
+    )
+
+
+def _damaged(url: sa.URL, reason: str, hint: str = DAMAGED) -> RequestError:
+    return RequestError(f"The state database {_shown(url)} is damaged: {reason}.", hint=hint)
+
+
+def _shown(url: sa.URL) -> str:
+    hidden = {name: "***" for name in url.query if "password" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
+
+
+def _secrets(url: sa.URL) -> list[str]:
+    given = [url.password, *(value for name, value in url.query.items() if "password" in name)]
+    return [str(each) for each in given if each]
+
+
+def _was_emptied(file: Path) -> bool:
+    """True for a file without a byte, as a cut or a full disk leaves it: taken for new, prod would look unbuilt.
+
+    A database that another process is only just making has some in a moment; nobody else waits.
+    """
+    for _ in range(NEW_LOOKS):
+        if not file.is_file() or file.stat().st_size or file.with_name(f"{file.name}-wal").exists():
+            return False
+        time.sleep(NEW_SECONDS / NEW_LOOKS)
+    return True
+
+
+def clock(connection: sa.Connection) -> datetime:
+    """Now, by the database's own clock: processes on several machines that share it must agree about a lease's end."""
+    if connection.dialect.name == "postgresql":
+        now: datetime = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
+        return now.astimezone(UTC)
+    return datetime.now(UTC)
+
+
+def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
+    """Insert rows; where the primary key is taken the row is updated, or left as it is when `update` is false."""
+    if not rows:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    keys = [column.name for column in table.primary_key]
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys} if update else {}
+    if changed:
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+    else:
+        statement = statement.on_conflict_do_nothing(index_elements=keys)
+    connection.execute(statement, list(rows))
+
+
+def upgrade(database: sa.Engine, package: str) -> None:
+    """Bring the tables of one package (`planner.state`, `bot`) up to date; one query when they are.
+
+    The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
+    `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.
+    """
+    known = revisions(package)
+    if _revision(database, package) == known[-1]:
+        return
+    with transaction(database) as connection:
+        if connection.dialect.name == "postgresql":
+            lock = zlib.crc32(f"mergeplan:{package.partition('.')[0]}".encode())
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+            connection.execute(sa.text(f"SET LOCAL statement_timeout = {MIGRATION_SECONDS * 1000}"))
+        table = version_table(package)
+        found = (
+            connection.execute(_version_query(package)).scalar() if sa.inspect(connection).has_table(table) else None
+        )
+        if found is not None and found not in known:
+            raise RequestError(
+                f"The state database is of a newer version ({found}) than this mergeplan ({known[-1]}).",
+                hint="Install the newer mergeplan.",
+            )
+        if found != known[-1]:
+            _migrate(connection, package)
+
+
+def revisions(package: str) -> list[str]:
+    """The revisions that a package brings, oldest first, told by its files' names."""
+    folder = resources.files(package) / "migrations" / "versions"
+    return sorted(name.split("_")[0] for name in (entry.name for entry in folder.iterdir()) if _is_revision(name))
+
+
+def version_table(package: str) -> str:
+    """The table that remembers how far the migrations of one package have come."""
+    return f"alembic_version_{package.partition('.')[0]}"
+
+
+def _is_revision(name: str) -> bool:
+    return name.endswith(".py") and name[:1] == "r" and name[1:5].isdigit()
+
+
+def _version_query(package: str) -> sa.Select[Any]:
+    return sa.select(sa.column("version_num", sa.String)).select_from(sa.table(version_table(package)))
+
+
+def _revision(database: sa.Engine, package: str) -> str | None:
+    try:
+        with database.connect().execution_options(**{_READ: True}) as connection:
+            found: str | None = connection.execute(_version_query(package)).scalar()
+            return found
+    except (sa.exc.DBAPIError, UnicodeDecodeError):
+        return None  # no such table yet; a database that does not answer is told by the next transaction
+
+
+def _migrate(connection: sa.Connection, package: str) -> None:
+    # Alembic takes a tenth of a second to import; nobody pays for it once the tables are there.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    # One env.py serves every package; only the versions are the package's own.
+    config.set_main_option("script_location", "planner.state:migrations")
+    config.set_main_option("version_locations", f"{package}:migrations/versions")
+    config.set_main_option("path_separator", "newline")
+    config.attributes.update(connection=connection, version_table=version_table(package))
+    command.upgrade(config, "head")

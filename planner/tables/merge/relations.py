@@ -1,0 +1,104 @@
+"""What every merge is made of: the rows of the query as `source`, those that the table held as `target`, and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from planner.model.model import Column
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.spark_text import spark_text
+
+QUERY = "mergeplan_query"  # the model's query, which stands before all else as it is written
+PRESENT = "mergeplan_in"  # true in each row of a side, so that NULL tells that a row of the other met none
+KEY = "mergeplan_key_"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of one batch and what they meet.
+
+    `query` is Spark SQL, `base` a table or view with what the table held before the batch, '' when it held nothing.
+    `columns` are those of the query, with the types that the table has.
+    """
+
+    model: str
+    query: str
+    base: str
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def source(batch: Batch) -> exp.Select:
+    """The query's rows in the table's types, each marked and with its keys; two of one key end the query."""
+    typed = exp.select(*(_typed(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
+    keyed = exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
+    return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(keyed.subquery("keyed"))
+
+
+def target(batch: Batch, kept: Iterable[Column] = ()) -> exp.Select:
+    """The rows that the table held, each marked and with its keys."""
+    names = (*batch.names, *(column.name for column in kept))
+    rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(exp.to_table(batch.base))
+    return exp.select(exp.Star(), exp.true().as_(PRESENT), *_keys(batch)).from_(rows.subquery("held"))
+
+
+def of(side: str, name: str) -> exp.Column:
+    """A column of a side."""
+    return exp.column(exp.to_identifier(name, quoted=True), table=side)
+
+
+def absent(side: str) -> exp.Expr:
+    """True where no row of that side was met."""
+    return of(side, PRESENT).is_(exp.null())
+
+
+def matched(batch: Batch, one: str = "target", other: str = "source") -> list[exp.Expr]:
+    """Equal keys, as conditions; as in a MERGE, NULL is equal to nothing."""
+    return [of(one, f"{KEY}{n}").eq(of(other, f"{KEY}{n}")) for n in range(len(batch.keys))]
+
+
+def text(batch: Batch, tree: exp.Select) -> str:
+    """A merge as Spark SQL; the model's query stands in it as it is, so that Spark reads it as it was written."""
+    query = batch.query.rstrip().rstrip(";")
+    return f"WITH {QUERY} AS (\n{query}\n)\nSELECT * FROM (\n{spark_text(tree)}\n)"
+
+
+def expression(sql: str) -> exp.Expr:
+    """An expression of the MODEL block as a tree of its own."""
+    return spark_tree(sql).copy()
+
+
+def cast(value: exp.Expr, type_: str) -> exp.Expr:
+    """The value in a type, as Spark writes it."""
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DType.USERDEFINED, kind=type_))
+
+
+def _typed(column: Column) -> exp.Expr:
+    return cast(exp.column(column.name, quoted=True), column.type)
+
+
+def _keys(batch: Batch) -> Sequence[exp.Expr]:
+    return [expression(key).as_(f"{KEY}{n}") for n, key in enumerate(batch.keys)]
+
+
+def _present(batch: Batch) -> exp.Expr:
+    """TRUE, unless other rows of the batch have the same key: which of them counts nobody could tell."""
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
+    shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]
+    for n, key in enumerate(keys):
+        name = exp.Literal.string(f"{', ' if n else ''}{batch.keys[n]} = ")
+        shown += [name, cast(key.copy(), "string")]
+    order = "PARTITION BY " + ", ".join(batch.keys)
+    hint = f"Keep one of them, for example with QUALIFY ROW_NUMBER() OVER ({order} ORDER BY ...) = 1"
+    shown.append(exp.Literal.string(f") in one batch. {hint}."))
+    several = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[key.copy() for key in keys]) > 1
+    known = (key.is_(exp.null()).not_() for key in keys)
+    error = exp.Anonymous(this="raise_error", expressions=[exp.Anonymous(this="concat", expressions=shown)])
+    return exp.Case(ifs=[exp.If(this=exp.and_(*known, several), true=error)], default=exp.true())

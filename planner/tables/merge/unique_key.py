@@ -1,0 +1,78 @@
+"""INCREMENTAL_BY_UNIQUE_KEY: rows of a known key take the place of the old ones, others are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.render import fill
+from planner.tables.merge.relations import PRESENT, Batch, absent, expression, matched, of, source, target, text
+
+MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
+
+
+def upsert(batch: Batch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:
+    """The SELECT of what the table is to hold, as a MERGE would leave it.
+
+    The first WHEN whose condition holds decides; a row for which none does stays as it was. `values` are the dates of
+    the batch. A query that returns two rows of one key fails.
+    """
+    if not batch.base:
+        first = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
+        return text(batch, first.where(exp.column(PRESENT)).with_("source", as_=source(batch)))
+    whens = _whens(when_matched, values)
+    on = matched(batch)
+    if merge_filter:
+        on.append(exp.paren(fill(expression(merge_filter), values)))
+    rows = exp.select(*(_value(name, whens).as_(name, quoted=True) for name in batch.names))
+    rows = rows.from_("target").join("source", on=exp.and_(*on), join_type="full outer")
+    if any(_deletes(when) for when in whens):
+        rows = rows.where(exp.not_(_deleted(whens)))
+    return text(batch, rows.with_("target", as_=target(batch)).with_("source", as_=source(batch)))
+
+
+def _whens(when_matched: str, values: Mapping[str, exp.Expr]) -> list[exp.When]:
+    """The WHENs; without any, every column is updated."""
+    merge = fill(spark_tree(f"{MERGE}{when_matched or 'WHEN MATCHED THEN UPDATE SET *'}").copy(), values)
+    return list(merge.args["whens"].expressions)
+
+
+def _value(name: str, whens: list[exp.When]) -> exp.Expr:
+    """A column of a row that only one side has, or of one that both have."""
+    ifs = [
+        exp.If(this=absent("target"), true=of("source", name)),
+        exp.If(this=absent("source"), true=of("target", name)),
+        *(exp.If(this=_condition(when), true=_updated(when, name)) for when in whens),
+    ]
+    return exp.Case(ifs=ifs, default=of("target", name))
+
+
+def _updated(when: exp.When, name: str) -> exp.Expr:
+    if _deletes(when):
+        return of("target", name)
+    for each in when.args["then"].expressions:
+        if isinstance(each, exp.Star):
+            return of("source", name)
+        if each.this.name.lower() == name:
+            value: exp.Expr = each.expression.copy()
+            return value
+    return of("target", name)
+
+
+def _deleted(whens: list[exp.When]) -> exp.Expr:
+    ifs = [
+        exp.If(this=exp.or_(absent("target"), absent("source")), true=exp.false()),
+        *(exp.If(this=_condition(when), true=exp.true() if _deletes(when) else exp.false()) for when in whens),
+    ]
+    return exp.Case(ifs=ifs, default=exp.false())
+
+
+def _condition(when: exp.When) -> exp.Expr:
+    condition = when.args.get("condition")
+    return condition.copy() if condition is not None else exp.true()
+
+
+def _deletes(when: exp.When) -> bool:
+    return not isinstance(when.args["then"], exp.Update)

@@ -1,0 +1,82 @@
+"""A model that reads itself: what its query finds under its own name is its table as it was before the batch.
+
+It never finds rows of the batch itself, nor of a batch that was cut off: tried again, a batch comes out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from sqlglot import exp
+
+from planner.engine.protocol import Table
+from planner.errors import ProjectError
+from planner.intervals import Interval, Timeline
+from planner.model.model import Column, Kind, Model
+from planner.parsing.files.model_file import line_of
+from planner.parsing.macros.expand import spark_tree
+from planner.tables.batch_ids import recorded_rows
+
+ROUNDS = 4  # until types that follow from each other stand still
+HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
+
+
+def nothing(columns: Iterable[Column]) -> str:
+    """A table of these columns without rows, as a query in brackets."""
+    cells = (f"{_null(column.type)} AS `{column.name}`" for column in columns)
+    return f"(SELECT {', '.join(cells)} WHERE FALSE)"
+
+
+def before(model: Model, table: Table, interval: Interval, held: Timeline, base: str = "") -> str:
+    """What the query of a batch reads under its model's own name, in brackets; '' for a model that does not.
+
+    `held` is the time that the table is recorded to hold; `base` names what holds the rows of before where that is not
+    the table itself.
+    """
+    if not model.reads_itself:
+        return ""
+    names = ", ".join(f"`{column.name}`" for column in table.columns)
+    rows = f"SELECT {names} FROM {base or table.name}"
+    if not held:
+        return nothing(table.columns)
+    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        return f"({rows} WHERE {recorded_rows(model, held)})"
+    assert table.partitioning is not None
+    if interval.start <= held[0].start:
+        return nothing(table.columns)
+    cut, bounds = table.partitioning, table.partitioning.bounds(Interval(held[0].start, interval.start))
+    first, after = (f"CAST('{text}' AS {cut.type})" for text in bounds)
+    return f"({rows} WHERE `{cut.column}` >= {first} AND `{cut.column}` < {after})"
+
+
+def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple[Column, ...]:
+    """The columns of a model that reads itself: the declared ones, else those that follow from the rest of its query.
+
+    `ask` gives the columns of the query over a table of its own. ProjectError when they do not say what they are.
+    """
+    if model.columns:
+        return model.columns
+    tree = spark_tree(model.sql)
+    assert isinstance(tree, exp.Query)
+    if tree.is_star:
+        raise _undeclared(model, "its query returns `*`")
+    found = tuple(Column(name.lower(), "void") for name in tree.named_selects)
+    for _ in range(ROUNDS):
+        told = ask(nothing(found))
+        if told == found:
+            break
+        found = told
+    else:
+        raise _undeclared(model, "their types grow with each batch")
+    if untold := [column.name for column in found if "void" in column.type]:
+        raise _undeclared(model, f"nothing tells the type of `{untold[0]}`")
+    return found
+
+
+def _undeclared(model: Model, why: str) -> ProjectError:
+    message = f"{model.name} reads itself, and its columns cannot be told: {why}."
+    return ProjectError(message, place=line_of(model, model.name), hint=HINT)
+
+
+def _null(type_: str) -> str:
+    return "NULL" if type_ == "void" else f"CAST(NULL AS {type_})"

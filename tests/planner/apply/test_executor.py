@@ -1,0 +1,393 @@
+"""Plans applied on a real Spark: what is computed, what is not, and what a failure or a crash leaves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.apply.events import (
+    AuditRan,
+    BatchDone,
+    Event,
+    ModelFailed,
+    ModelSkipped,
+    ModelUpToDate,
+    Promoted,
+    StageSkipped,
+    TableAwaited,
+    TableCreated,
+)
+from planner.apply.executor import apply
+from planner.engine.spark.engine import SparkEngine
+from planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
+from planner.plan.build import Blocker
+from planner.state.store import StateStore
+from tests.planner.builders import days
+from tests.planner.shop import ALONE, FILES, NOW, applied, planned, rows, written
+
+BAD = FILES["models/daily.sql"].replace("SELECT id,", "SELECT nullif(id, 3) AS id,")
+DAILY = dict.fromkeys(("total", "shown", "apart"), "")  # leaves `items` and `daily`
+APART = dict.fromkeys(("items", "daily", "total", "shown"), "")  # leaves `apart`
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StateStore]:
+    opened = StateStore(f"sqlite:///{tmp_path}/state.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "shop"
+
+
+def batches(events: list[Event], model: str) -> list[str]:
+    return [str(event.interval) for event in events if isinstance(event, BatchDone) and event.model == model]
+
+
+def kinds(events: list[Event]) -> list[type]:
+    return [type(event) for event in events]
+
+
+def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_children(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    events: list[Event] = []
+
+    outcome = applied(written(root), engine, store, emit=events.append)
+
+    assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
+    assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[0] == (1, date(2026, 1, 1), 10)
+    assert batches(events, "shop.daily") == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(1, 6)]
+    assert outcome.promoted == Promoted("prod", 1, added=5, swapped=0, dropped=0, unchanged=0)
+    assert (outcome.promotion_jobs, outcome.failures, len(outcome.created)) == (0, (), 5)
+    assert (outcome.filled.batches, outcome.filled.rows) == (8, 8)
+    line = ["shop.items", "shop.daily", "shop.total", "shop.shown"]
+    created = [event.model for event in events if isinstance(event, TableCreated)]
+    filled = list(dict.fromkeys(event.model for event in events if isinstance(event, BatchDone)))
+    assert [name for name in created if name in line] == line
+    assert [name for name in filled if name in line] == line[:3]
+
+
+def test_what_prod_shows_already_is_not_done_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    project = written(root)
+    first = planned(project, store)
+    applied(project, engine, store, plan=first)
+    before, events = engine.jobs(), list[Event]()
+
+    outcome = applied(project, engine, store, emit=events.append)
+    assert set(kinds(events)) == {StageSkipped}
+    assert outcome.promoted is None
+    assert store.environment("prod").revision == 1
+    assert rows(engine, "SELECT 1") and engine.jobs() - before <= 1
+
+    shown, events = store.environment("prod").snapshots, []
+    view = store.physical_table(shown["shop.shown"].table)
+    assert view is not None and view.reads == (shown["shop.total"].table,)
+    with pytest.raises(PlanMoved, match="at revision 1"):
+        applied(project, engine, store, emit=events.append, plan=first)
+    assert events == []
+
+
+def test_a_merge_promotes_the_pull_requests_own_tables_and_computes_nothing(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    applied(written(root), engine, store)
+    project = written(root, total=FILES["models/total.sql"].replace("sum(price)", "max(price)"))
+    built = applied(project, engine, store, "pr_7")
+    assert rows(engine, "SELECT total FROM shop__pr_7.shown") == [(30,)]
+    assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
+
+    merged = applied(project, engine, store)
+
+    assert built.filled.batches == 1
+    assert (merged.created, merged.filled.batches, merged.promotion_jobs) == ((), 0, 0)
+    assert rows(engine, "SELECT total FROM shop.shown") == [(30,)]
+
+
+def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    events: list[Event] = []
+
+    outcome = applied(written(root, daily=BAD), engine, store, emit=events.append)
+
+    (failure,) = outcome.failures
+    assert failure.audit is not None
+    assert (failure.model, failure.audit.count, failure.audit.sample.rows) == (
+        "shop.daily",
+        1,
+        ((None, "##", "####-##-##"),),
+    )
+    assert batches(events, "shop.daily") == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(1, 4)]
+    assert batches(events, "shop.apart") == ["1970-01-01 - 2026-01-05"]
+    assert ModelSkipped("shop.total", "shop.daily") in events
+    assert outcome.filled.skipped == ("shop.total",)
+    assert outcome.promoted is None and not store.environment("prod").exists
+    with pytest.raises(AuditFailed, match=r"`not_null` of shop.daily found 1 row"):
+        outcome.raise_failure()
+
+
+def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    project = written(root, **DAILY, daily=BAD)
+    applied(project, engine, store)
+    events: list[Event] = []
+
+    outcome = applied(project, engine, store, emit=events.append)
+
+    assert [event.result.count for event in events if isinstance(event, AuditRan)] == [1]
+    assert ModelFailed in kinds(events)
+    assert outcome.promoted is None
+
+
+def test_a_warning_forbids_nothing(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    outcome = applied(written(root, **DAILY, daily=BAD.replace("not_null", "not_null_non_blocking")), engine, store)
+
+    assert [(result.name, result.count) for result in outcome.filled.warnings] == [("not_null_non_blocking", 1)]
+    assert outcome.promoted is not None
+
+
+def test_the_audit_of_a_new_view_runs_once(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    view = (
+        "MODEL (name shop.shown, kind VIEW, audits (forall(criteria := (total > {}))));\nSELECT total FROM shop.total"
+    )
+    others = ALONE | {"total": "MODEL (name shop.total, kind FULL);\nSELECT 60 AS total"}
+    failed = applied(written(root, **others | {"shown": view.format(100)}), engine, store)
+    passed, again = written(root, **others | {"shown": view.format(1)}), list[Event]()
+
+    assert [failure.model for failure in failed.failures] == ["shop.shown"]
+    assert applied(passed, engine, store).promoted is not None
+    applied(passed, engine, store, emit=again.append)
+    assert AuditRan not in kinds(again)
+
+
+def test_a_query_that_spark_refuses_is_told_at_its_file_before_anything_is_filled(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    project = written(
+        root, total="MODEL (name shop.total, kind FULL);\nSELECT sum(array(price)) AS total FROM shop.daily"
+    )
+    events: list[Event] = []
+
+    with pytest.raises(QueryError, match="array") as raised:
+        applied(project, engine, store, emit=events.append)
+
+    assert raised.value.place is not None and raised.value.place.path == "models/total.sql"
+    assert BatchDone not in kinds(events)
+
+
+def test_declared_columns_that_the_query_lacks_are_told(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    total = "MODEL (name shop.total, kind FULL, columns (total BIGINT, extra INT));\nSELECT 1 AS total"
+
+    with pytest.raises(ProjectError, match="declares the column `extra`, which its query does not return"):
+        applied(written(root, **ALONE | {"total": total}), engine, store)
+
+
+def test_declared_types_override_sparks(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    total = "MODEL (name shop.total, kind FULL, columns (total STRING));\nSELECT 60 AS total"
+
+    applied(written(root, **ALONE | {"total": total}), engine, store)
+
+    assert rows(engine, "SELECT total FROM shop.total") == [("60",)]
+
+
+def test_a_query_that_fails_while_it_runs_is_that_models_failure(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    total = "MODEL (name shop.total, kind FULL);\nSELECT cast(concat('x', id) AS INT) AS total FROM range(3)"
+
+    outcome = applied(written(root, **ALONE | {"total": total}), engine, store)
+
+    (failure,) = outcome.failures
+    assert (failure.model, failure.audit) == ("shop.total", None)
+    assert failure.error.place is not None and failure.error.place.path == "models/total.sql"
+
+
+def test_a_table_that_vanished_from_the_catalog_is_built_again(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    project = written(root, **APART)
+    plan = planned(project, store)
+    applied(project, engine, store, plan=replace(plan, changes=plan.changes))
+    store.forget_interval(plan.new.snapshots["shop.apart"].table, days(1, 5))
+    engine.drop_table(plan.new.snapshots["shop.apart"].table)
+    again = replace(plan, old=store.environment("prod"))
+
+    with pytest.raises(PlanMoved, match="no longer in the catalog"):
+        applied(project, engine, store, plan=again)
+
+    assert plan.new.snapshots["shop.apart"].table not in store.physical_tables()
+
+
+def test_a_plan_with_blockers_is_refused(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    project = written(root)
+    plan = replace(planned(project, store), blockers=(Blocker("shop.total reads a column that goes."),))
+
+    with pytest.raises(Refused, match="reads a column that goes"):
+        applied(project, engine, store, plan=plan)
+
+
+def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    project = written(root)
+    plan = planned(project, store, skip_backfill=True)
+
+    with pytest.raises(PlanMoved, match="lacks"):
+        applied(project, engine, store, plan=plan)
+    with store.lease("prod", "test") as lease:
+        apply(plan, project, engine, store, lease, now=NOW, emit=lambda event: None, complete=False)
+
+    assert rows(engine, "SELECT * FROM shop.daily") == []
+
+
+def test_days_that_an_earlier_run_recorded_are_not_computed_again(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    project, first, second = written(root), list[Event](), list[Event]()
+    plan = planned(project, store)
+
+    def cancel_after_two(event: Event) -> None:
+        first.append(event)
+        if len(batches(first, "shop.daily")) == 2:
+            raise Cancelled("the run was cancelled.")
+
+    with pytest.raises(Cancelled):
+        applied(project, engine, store, emit=cancel_after_two, plan=plan)
+    applied(project, engine, store, emit=second.append, plan=plan)
+
+    assert batches(second, "shop.daily") == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
+    assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
+
+
+def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
+    project, events = written(root, **DAILY, daily=daily), list[Event]()
+    table = planned(project, store).new.snapshots["shop.daily"].table
+    store.record_interval(table, days(1, 3))
+
+    applied(project, engine, store, emit=events.append)
+
+    assert sorted(batches(events, "shop.daily")) == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
+    assert store.loaded([table])[table] == (days(1, 5),)
+
+
+def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    project = written(root)
+    plans = [planned(project, store, name) for name in ("one", "two")]
+    begun, events = threading.Event(), {"one": list[Event](), "two": list[Event]()}
+
+    def emit(name: str) -> Callable[[Event], None]:
+        def hear(event: Event) -> None:
+            events[name].append(event)
+            if isinstance(event, BatchDone):
+                begun.set()
+
+        return hear
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(applied, project, engine, store, "one", emit("one"), plans[0])
+        assert begun.wait(60)
+        second = pool.submit(applied, project, engine, store, "two", emit("two"), plans[1])
+        outcomes = [first.result(timeout=120), second.result(timeout=120)]
+
+    assert sum(outcome.filled.batches for outcome in outcomes) == 8
+    assert ModelUpToDate in kinds(events["two"])
+    assert all(outcome.promoted for outcome in outcomes)
+    assert rows(engine, "SELECT total FROM shop__two.shown") == [(60,)]
+
+
+def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    project, events, awaited = written(root, **APART), list[Event](), threading.Event()
+    plan = planned(project, store)
+    table = plan.new.snapshots["shop.apart"].table
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, TableAwaited):
+            awaited.set()
+
+    def hold() -> None:
+        with store.lease(f"table:{table}", "plan 12"):
+            held.set()
+            awaited.wait(60)
+
+    held = threading.Event()
+    create_first = planned(project, store, skip_backfill=True)
+    with store.lease("prod", "test") as lease:
+        apply(create_first, project, engine, store, lease, now=NOW, emit=lambda e: None, complete=False)
+    plan = replace(plan, old=store.environment("prod"))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(hold)
+        assert held.wait(60)
+        outcome = applied(project, engine, store, emit=hear, plan=plan)
+
+    assert TableAwaited("shop.apart", table, "plan 12") in events
+    assert not outcome.failures
+
+
+def test_cancelling_the_engine_ends_the_run_and_keeps_what_was_recorded(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    slow = "MODEL (name shop.apart, kind FULL);\nSELECT count(*) AS seven FROM range(0, 100000000000, 1, 1)"
+    project, events = written(root, total="", shown="", apart=slow), list[Event]()
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        if len(batches(events, "shop.daily")) == 5:
+            engine.cancel()
+
+    with pytest.raises(Cancelled):
+        applied(project, engine, store, emit=hear)
+
+    table = planned(project, store).new.snapshots["shop.daily"].table
+    assert store.loaded([table])[table] == (days(1, 5),)
+    assert not store.environment("prod").exists
+    assert store.holder("prod") is None
+
+
+def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    engine.swap_view("ext.raw", "SELECT 1 AS a, 2 AS b")
+
+    applied(written(root, **APART, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store)
+
+    assert rows(engine, "SELECT * FROM shop.apart") == [(1, 2)]
+
+
+def test_views_bear_the_words_of_their_models_and_follow_them_without_being_computed(
+    tmp_path: Path, store: StateStore, engine: SparkEngine
+) -> None:
+    def said(name: str, **words: str) -> str:
+        given = "".join(f", {key} {text}" for key, text in words.items())
+        kind = "VIEW" if name == "shown" else "FULL"
+        return f"MODEL (name shop.{name}, kind {kind}{given});\nSELECT 7 AS seven, 8 AS eight"
+
+    def words(name: str) -> tuple[list[object], dict[object, object]]:
+        table = engine.fetch(f"DESCRIBE shop.{name}").rows
+        properties = engine.fetch(f"SHOW TBLPROPERTIES shop.{name} ").rows
+        ours = {key: value for key, value in properties if str(key) in ("team", "tier", "mergeplan.properties")}
+        return [row[2] for row in table], ours
+
+    first = {"column_descriptions": "(seven = 'odd', eight = 'even')", "virtual_properties": "(team = 'a', tier = 1)"}
+    then = {"column_descriptions": "(seven = 'prime')", "virtual_properties": "(tier = 2)", "description": "'x'"}
+    for given, comments, properties in (
+        (first, ["odd", "even"], {"team": "a", "tier": "1", "mergeplan.properties": "team,tier"}),
+        (then, ["prime", None], {"tier": "2", "mergeplan.properties": "tier"}),
+        ({}, [None, None], {}),
+    ):
+        files = {name: said(name, **given) for name in ("apart", "shown")}
+        done = applied(written(tmp_path, daily="", items="", total="", **files), engine, store)
+        shown = [[comment or None for comment in words(name)[0]] for name in ("apart", "shown")]
+
+        assert shown == [comments, comments]
+        assert [words(name)[1] for name in ("apart", "shown")] == [properties, properties]
+        assert done.filled.batches == (1 if given is first else 0)

@@ -1,0 +1,43 @@
+"""Audits newly asked of a table that is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.apply.events import AuditRan, Event
+from planner.engine.spark.engine import SparkEngine
+from planner.state.store import StateStore
+from tests.planner.shop import ALONE, applied, written
+
+TOTAL = "MODEL (name shop.total, kind FULL{});\nSELECT 7 AS total"
+
+
+def asked(events: list[Event]) -> list[str]:
+    return [event.result.name for event in events if isinstance(event, AuditRan)]
+
+
+def test_a_new_audit_runs_once_on_the_table_that_is_kept(tmp_path: Path, engine: SparkEngine) -> None:
+    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    project = written(tmp_path, **ALONE | {"total": TOTAL.format(", audits (not_null(columns := (total)))")})
+    in_dev: list[Event] = []
+    in_prod: list[Event] = []
+
+    dev = applied(project, engine, store, "dev", emit=in_dev.append)
+    prod = applied(project, engine, store, emit=in_prod.append)
+
+    assert dev.promoted and prod.promoted
+    assert asked(in_dev) == ["not_null"]
+    assert asked(in_prod) == []
+
+
+def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:
+    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    project = written(tmp_path, **ALONE | {"total": TOTAL.format(", audits (forall(criteria := (total > 7)))")})
+
+    outcome = applied(project, engine, store)
+
+    assert outcome.promoted is None
+    assert "`forall` of shop.total found 1 row" in str(outcome.failures[0].error)
+    assert store.environment("prod").revision == 1

@@ -1,0 +1,304 @@
+"""Promotion on a real Spark: all views or none, whatever happens on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.apply.events import (
+    Event,
+    Promoted,
+    PromotionFound,
+    PromotionRecovered,
+    PromotionUndone,
+    ViewSwapped,
+    silent,
+)
+from planner.apply.promotion import drop_environment, promote, recover, rollback
+from planner.engine.protocol import Table
+from planner.engine.spark.engine import SparkEngine
+from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
+from planner.model.model import Column
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
+from planner.state.environments import Action
+from planner.state.store import StateStore
+from tests.planner.builders import environment, snapshot
+
+ID = (Column("id", "int"),)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StateStore]:
+    opened = StateStore(f"sqlite:///{tmp_path}/state.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def built(store: StateStore, engine: SparkEngine) -> Callable[..., Snapshot]:
+    """Builds the table of a snapshot, with one row that tells its version."""
+
+    def build(name: str, number: int) -> Snapshot:
+        made = snapshot(name, f"v{number}")
+        table = Table(made.table, ID)
+        engine.create_table(table)
+        engine.replace_table(table, f"SELECT {number} AS id")
+        store.register_table(made.table, ID)
+        return made
+
+    return build
+
+
+def shown(engine: SparkEngine, view: str) -> list[object]:
+    return [row[0] for row in engine.fetch(f"SELECT * FROM {view}").rows]
+
+
+def ended(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
+    return {each.environment: str(each.ended) for each in recovered}
+
+
+def to(store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = silent) -> Promoted:
+    with store.lease(new.name, "test") as lease:
+        return promote(store, engine, lease, store.environment(new.name), new, emit=emit, plan_id="p1", who="ann")
+
+
+class Breaking:
+    """The engine, but for one view that cannot be pointed at version 2."""
+
+    def __init__(self, engine: SparkEngine, view: str, error: Exception) -> None:
+        self.engine, self.view, self.error = engine, view, error
+
+    def __getattr__(self, verb: str) -> object:
+        return getattr(self.engine, verb)
+
+    def swap_view(self, name: str, sql: str, *more: Any) -> bool:
+        if name == self.view and "v2" in sql:
+            raise self.error
+        return self.engine.swap_view(name, sql, *more)
+
+
+def test_views_come_are_repointed_and_go(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2, b1, c1 = built("s.a", 1), built("s.a", 2), built("s.b", 1), built("s.c", 1)
+    to(store, engine, environment("prod", a1, b1))
+
+    done = to(store, engine, environment("prod", a2, c1))
+
+    assert done == Promoted("prod", 2, added=1, swapped=1, dropped=1, unchanged=0)
+    assert (shown(engine, "s.a"), set(engine.objects("s"))) == ([2], {"a", "c"})
+    assert store.environment("prod").snapshots == {"s.a": a2, "s.c": c1}
+    assert store.pending_promotions() == ()
+
+
+def test_only_what_differs_is_touched(store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]) -> None:
+    a1, b1, b2 = built("s.a", 1), built("s.b", 1), built("s.b", 2)
+    to(store, engine, environment("prod", a1, b1))
+    events: list[Event] = []
+
+    to(store, engine, environment("prod", a1, b2), events.append)
+
+    assert [event.view for event in events if isinstance(event, ViewSwapped)] == ["s.b"]
+    assert events[-1] == Promoted("prod", 2, added=0, swapped=1, dropped=0, unchanged=1)
+
+
+def test_a_view_lists_its_columns_even_when_the_plan_could_not(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    built("s.a", 1)
+
+    to(store, engine, environment("dev", snapshot("s.a", "v1", columns=None)))
+
+    assert shown(engine, "s__dev.a") == [1]
+
+
+def test_a_promotion_starts_no_spark_job(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2 = built("s.a", 1), built("s.a", 2)
+    to(store, engine, environment("prod", a1))
+    before = engine.jobs()
+
+    to(store, engine, environment("prod", a2))
+
+    assert engine.jobs() == before
+
+
+@pytest.mark.parametrize("error", [QueryError("the catalog is away."), Cancelled("the run was cancelled.")])
+def test_when_one_view_fails_all_go_back(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot], error: Exception
+) -> None:
+    old = [built(f"s.{name}", 1) for name in "abcd"]
+    new = [built(f"s.{name}", 2) for name in "abd"]
+    to(store, engine, environment("prod", *old))
+    before, events = store.environment("prod"), list[Event]()
+
+    with pytest.raises(type(error)):
+        to(store, Breaking(engine, "s.d", error), environment("prod", *new), events.append)  # type: ignore[arg-type]
+
+    assert [shown(engine, f"s.{name}") for name in "abcd"] == [[1]] * 4
+    assert store.environment("prod") == before
+    assert store.pending_promotions() == ()
+    assert store.history("prod")[0].action is Action.UNDONE
+    assert events[-1] == PromotionUndone("prod", str(error))
+
+
+def test_a_table_in_the_place_of_a_new_view_forbids_the_promotion_and_stays(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, b1 = built("s.a", 1), built("s.b", 1)
+    engine.create_table(Table("s.b", ID))
+
+    with pytest.raises(QueryError, match=r"s\.b is a table"):
+        to(store, engine, environment("prod", a1, b1))
+
+    assert engine.objects("s") == {"b"}
+    assert not store.environments()
+    assert not store.pending_promotions()
+
+
+def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2, b1, b2 = built("s.a", 1), built("s.a", 2), built("s.b", 1), built("s.b", 2)
+    to(store, engine, environment("prod", a1, b1))
+
+    class Gone(Breaking):
+        """After the first failure the catalog is away for good."""
+
+        def swap_view(self, name: str, sql: str, *more: Any) -> bool:
+            if name == self.view:
+                self.view = ""
+                raise Cancelled("the run was cancelled.")
+            if not self.view:
+                raise self.error
+            return self.engine.swap_view(name, sql, *more)
+
+    gone = Gone(engine, "s.b", QueryError("the catalog is away."))
+    with pytest.raises(Cancelled):
+        to(store, gone, environment("prod", a2, b2))  # type: ignore[arg-type]
+    assert len(store.pending_promotions()) == 1
+
+    assert ended(recover(store, engine, silent)) == {"prod": "finished"}
+    assert (shown(engine, "s.a"), shown(engine, "s.b")) == ([2], [2])
+    assert store.pending_promotions() == ()
+
+
+def test_a_promotion_of_a_living_process_is_left_alone(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    new = environment("prod", built("s.a", 1))
+    with store.lease("prod", "a living process") as lease:
+        store.begin_promotion(lease, Environment("prod"), new)
+
+        assert recover(store, engine, silent) == ()
+        assert ended(recover(store, engine, silent, lease)) == {"prod": "finished"}
+
+    assert shown(engine, "s.a") == [1]
+
+
+def test_a_promotion_that_can_never_be_finished_is_undone(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2 = built("s.a", 1), built("s.a", 2)
+    to(store, engine, environment("prod", a1))
+    with store.lease("prod", "crashed") as lease:
+        store.begin_promotion(lease, store.environment("prod"), environment("prod", a2))
+    engine.drop_table(a2.table)
+    events: list[Event] = []
+
+    assert ended(recover(store, engine, events.append)) == {"prod": "undone"}
+
+    assert next(type(event) for event in events if not isinstance(event, ViewSwapped)) is PromotionFound
+    assert store.environment("prod").revision == 1
+    assert shown(engine, "s.a") == [1]
+
+
+def test_without_the_lease_nothing_is_swapped(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    new = environment("prod", built("s.a", 1))
+    with store.lease("prod", "ann") as lease:
+        pass
+
+    with pytest.raises(LeaseHeld):
+        promote(store, engine, lease, Environment("prod"), new, emit=silent)
+
+    assert engine.objects("s") == frozenset()
+
+
+def test_rollback_goes_to_what_was_shown_before(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2, b1 = built("s.a", 1), built("s.a", 2), built("s.b", 1)
+    to(store, engine, environment("prod", a1))
+    to(store, engine, environment("prod", a2, b1))
+
+    with store.lease("prod", "ann") as lease:
+        done = rollback(store, engine, lease, emit=silent, who="ann")
+
+    assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
+    assert (shown(engine, "s.a"), set(engine.objects("s"))) == ([1], {"a"})
+    newest = store.history("prod")[0]
+    assert (newest.action, newest.note) == (Action.ROLLED_BACK, "back to revision 1")
+
+
+@pytest.mark.parametrize(
+    ("revision", "error", "told"),
+    [
+        (9, RequestError, "no revision 9 to go back to"),
+        (1, Refused, "at revision 1 already"),
+        (None, RequestError, "no earlier revision"),
+    ],
+)
+def test_rollback_to_nowhere_is_told(
+    store: StateStore,
+    engine: SparkEngine,
+    built: Callable[..., Snapshot],
+    revision: int | None,
+    error: type[Exception],
+    told: str,
+) -> None:
+    to(store, engine, environment("prod", built("s.a", 1)))
+
+    with store.lease("prod", "ann") as lease, pytest.raises(error, match=told):
+        rollback(store, engine, lease, revision, emit=silent)
+
+
+def test_rollback_names_a_table_that_is_gone(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2 = built("s.a", 1), built("s.a", 2)
+    to(store, engine, environment("prod", a1))
+    to(store, engine, environment("prod", a2))
+    store.forget_tables([a1.table])
+
+    with store.lease("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
+        rollback(store, engine, lease, emit=silent)
+
+    assert shown(engine, "s.a") == [2]
+
+
+def test_a_dropped_environment_leaves_no_schema_and_keeps_its_tables(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1 = built("s.a", 1)
+    to(store, engine, environment("pr_7", a1))
+
+    with store.lease("pr_7", "ann") as lease:
+        drop_environment(store, engine, lease, emit=silent)
+
+    schemas = {row[0] for row in engine.fetch("SHOW SCHEMAS").rows}
+    assert "s__pr_7" not in schemas
+    assert not store.environment("pr_7").exists
+    assert shown(engine, a1.table) == [1]
+
+
+def test_prod_and_what_is_not_there_cannot_be_dropped(store: StateStore, engine: SparkEngine) -> None:
+    for name, told in (("prod", "prod cannot be dropped"), ("dev", "There is no environment `dev`")):
+        with store.lease(name, "ann") as lease, pytest.raises(RequestError, match=told):
+            drop_environment(store, engine, lease, emit=silent)

@@ -1,0 +1,134 @@
+"""Standalone audits: asked after the tables are filled, not asked again at a merge, and in a run when they are due."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from planner.apply.events import AuditRan, Event
+from planner.checks.standalone import due, stretch
+from planner.engine.spark.engine import SparkEngine
+from planner.errors import ProjectErrors
+from planner.intervals import Cron, Interval
+from planner.model.model import Audit
+from planner.state.store import StateStore
+from tests.planner.shop import ALONE, applied, written
+
+TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT {} AS total"
+SHOWN = "MODEL (name shop.shown, kind VIEW);\nSELECT total FROM shop.total"
+AUDIT = "AUDIT (name few, standalone true{});\nSELECT * FROM shop.shown WHERE total > @most"
+FILES = ALONE | {"total": TOTAL.format(7), "shown": SHOWN}
+
+
+def told(events: list[Event]) -> list[tuple[str, int]]:
+    return [(each.result.name, each.result.count) for each in events if isinstance(each, AuditRan)]
+
+
+def with_audit(root: Path, header: str, **files: str) -> Path:
+    (root / "audits").mkdir(exist_ok=True)
+    (root / "audits" / "few.sql").write_text(AUDIT.format(header))
+    written(root, **FILES | files)
+    return root
+
+
+def test_it_is_asked_once_of_a_set_of_tables_and_again_when_one_is_written(tmp_path: Path, engine: SparkEngine) -> None:
+    store, events = StateStore(f"sqlite:///{tmp_path / 'state.db'}"), []  # type: ignore[var-annotated]
+    with_audit(tmp_path, ", defaults (most = 6)")
+
+    for environment, total in (("prod", 7), ("dev", 8), ("prod", 8)):
+        events.append([])
+        project = written(tmp_path, **FILES | {"total": TOTAL.format(total)})
+        assert applied(project, engine, store, environment, emit=events[-1].append).promoted
+
+    assert [told(each) for each in events] == [[("few", 1)], [("few", 1)], []]
+
+
+def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:
+    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    with_audit(tmp_path, ", blocking true, defaults (most = 6)")
+    project = written(tmp_path, **FILES)
+
+    first, second = (applied(project, engine, store) for _ in range(2))
+
+    assert first.promoted is second.promoted is None
+    assert str(first.failures[0].error) == "audits/few.sql:1: The standalone audit `few` found 1 row."
+    assert str(second.failures[0].error) == str(first.failures[0].error)
+
+
+def test_one_that_spark_refuses_is_told_at_its_file(tmp_path: Path, engine: SparkEngine) -> None:
+    with_audit(tmp_path, ", defaults (most = nothing)")
+
+    outcome = applied(written(tmp_path, **FILES), engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"))
+
+    assert outcome.promoted is None
+    assert str(outcome.failures[0].error).startswith("audits/few.sql:1: The audit `few` cannot run: ")
+
+
+def test_in_a_run_it_waits_for_its_own_beat() -> None:
+    at = lambda hour: datetime(2026, 1, 5 + hour // 24, hour % 24, tzinfo=UTC)  # noqa: E731
+    daily = Audit("a", "SELECT 1", standalone=True, cron=Cron("@daily"))
+    late = replace(daily, start=at(40))
+
+    assert not due(daily, (Interval(at(12), at(13)),))
+    assert due(daily, (Interval(at(23), at(24)),))
+    assert not due(late, (Interval(at(23), at(24)),))
+    assert stretch(late, (Interval(at(0), at(48)),)) == Interval(at(40), at(48))
+
+
+@pytest.mark.parametrize(
+    ("audit", "told"),
+    [
+        (
+            "AUDIT (name a, standalone true);\nSELECT *\nFROM @this_model",
+            "3: A standalone audit has no `@this_model`. Name the tables that it reads.",
+        ),
+        (
+            "AUDIT (name a, standalone true);\nSELECT * FROM shop.total WHERE total > @most",
+            "2: Nothing gives `@most` a value here. Add it to `defaults (...)`.",
+        ),
+        (
+            "AUDIT (name a,\n  cron '@daily');\nSELECT 1",
+            "2: `cron` is for standalone audits. Add `standalone true`, or take it out.",
+        ),
+        (
+            "AUDIT (name a, standalone true,\n  cron 'often');\nSELECT 1",
+            "2: `often` is not a cron expression",
+        ),
+        (
+            "AUDIT (name a, standalone true,\n  interval_unit day);\nSELECT 1",
+            "2: `interval_unit` in AUDIT is not supported yet.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_it_cannot_be_is_told_with_its_line(tmp_path: Path, audit: str, told: str) -> None:
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "a.sql").write_text(audit)
+
+    with pytest.raises(ProjectErrors) as error:
+        written(tmp_path, **FILES)
+
+    assert str(error.value).startswith(f"audits/a.sql:{told}")
+
+
+def test_a_model_cannot_call_it(tmp_path: Path) -> None:
+    calling = TOTAL.replace("FULL", "FULL, audits (few)").format(7)
+    with pytest.raises(ProjectErrors) as error:
+        with_audit(tmp_path, ", defaults (most = 6)", total=calling)
+
+    assert str(error.value) == (
+        "models/total.sql:1: The audit `few` is a standalone one. Take it out of `audits`: it runs by itself."
+    )
+
+
+def test_an_audit_that_is_skipped_is_never_asked(tmp_path: Path, engine: SparkEngine) -> None:
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "own.sql").write_text("AUDIT (name own, skip true);\nSELECT * FROM @this_model")
+    with_audit(tmp_path, ", skip true, defaults (most = 6)")
+    project = written(tmp_path, **FILES | {"total": TOTAL.replace("FULL", "FULL, audits (own)").format(7)})
+    events: list[Event] = []
+
+    assert applied(project, engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"), emit=events.append).promoted
+    assert told(events) == []

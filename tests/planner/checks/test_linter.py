@@ -1,0 +1,148 @@
+"""The linter's rules, case by case: what breaks which rule, at which line and column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from planner.checks.linter import CHECKS, Linted, Violation, lint
+from planner.parsing.files.lint_config import BUILT_IN
+from planner.project.loader import load_project
+from tests.planner.casebook import cases
+from tests.planner.project.test_loader import CONFIG, NOW, project_of
+
+LINTER = CONFIG + "linter:\n  enabled: true\n  rules: {rules}\n"
+SURE = ("ambiguousorinvalidcolumn", "invalidselectstarexpansion", "noambiguousprojections")
+BASE = {
+    "models/a.sql": "MODEL (name shop.a, kind FULL);\nSELECT 1 AS id, 2 AS n",
+    "models/b.sql": "MODEL (name shop.b, kind FULL);\nSELECT 1 AS id, 3 AS m",
+}
+
+
+PAST = "MODEL (name shop.past, kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns *));\nSELECT id, n FROM shop.a"
+
+
+def linted(root: Path, rules: str, sql: str, head: str = "kind FULL", **more: str) -> tuple[Violation, ...]:
+    """What `shop.x` breaks of these rules."""
+    files = {**BASE, "config.yaml": LINTER.format(rules=rules), "models/x.sql": f"MODEL (name shop.x, {head});\n{sql}"}
+    project = load_project(project_of(root, {**files, **more}), NOW)
+    return lint(project, ["shop.x"])
+
+
+CASES = [
+    ("noselectstar", "SELECT *\nFROM shop.a", "2:8 the outermost SELECT says `*`: name its columns."),
+    ("NoSelectStar", "WITH c AS (SELECT * FROM shop.a) SELECT id, c.* FROM c", "2:45 the outermost"),
+    ("no_select_star", "WITH c AS (SELECT * FROM shop.a) SELECT id FROM c", ""),
+    ("noselectstar", "SELECT count(*) AS n FROM shop.a", ""),
+    ("invalidselectstarexpansion", "SELECT * FROM shop.a", ""),
+    (
+        "invalidselectstarexpansion",
+        "SELECT * FROM raw.t",
+        "2:8 `*` cannot be told column by column: the columns of `raw.t` are not known.",
+    ),
+    (
+        "ambiguousorinvalidcolumn",
+        "SELECT n,\n id FROM shop.a JOIN shop.b ON a.id = b.id",
+        "3:2 `id` is ambiguous: `a` and `b` have it. Write which one is meant.",
+    ),
+    ("ambiguousorinvalidcolumn", "SELECT id FROM shop.a JOIN shop.b USING (id)", ""),
+    (
+        "ambiguousorinvalidcolumn",
+        "WITH c AS (SELECT id FROM shop.b), d AS (SELECT id FROM c) SELECT id FROM shop.a",
+        "",
+    ),
+    ("ambiguousorinvalidcolumn", "SELECT id FROM shop.a LEFT SEMI JOIN shop.b ON a.id = b.id", ""),
+    ("ambiguousorinvalidcolumn", "SELECT a.id FROM shop.a JOIN shop.b ON a.id = b.id ORDER BY id", ""),
+    ("ambiguousorinvalidcolumn", "SELECT n FROM shop.a WHERE EXISTS (SELECT 1 FROM shop.b WHERE id = n)", ""),
+    ("ambiguousorinvalidcolumn", "SELECT id FROM raw.s JOIN raw.t ON s.id = t.id", ""),
+    (
+        "ambiguousorinvalidcolumn",
+        "SELECT zz FROM shop.a",
+        "2:8 nothing that `shop.x` reads has a column `zz`.",
+    ),
+    ("noambiguousprojections", "SELECT 1 + 1, id FROM shop.a", "2:8 the output `1 + 1` has no name: add `AS ...`."),
+    ("noambiguousprojections", "SELECT id, n AS id FROM shop.a", "2:12 two outputs are called `id`."),
+    ("noambiguousprojections", "SELECT CAST(id AS STRING), * FROM shop.a", ""),
+    (
+        "nomissingexternalmodels",
+        "SELECT id FROM raw.t",
+        "2:16 `raw.t` is no model and not declared in external_models.yaml.",
+    ),
+    ("nomissingaudits", "SELECT 1 AS id", "1:13 `shop.x` has no audits."),
+    ("nomissingunittest", "SELECT 1 AS id", "1:13 `shop.x` has no unit test in tests/."),
+    ("nomissingowner", "SELECT 1 AS id", "1:13 `shop.x` has no owner."),
+    ("nomissingdescription", "SELECT 1 AS id", "1:13 `shop.x` has no description."),
+    (
+        "nojoinwithoutcondition",
+        "SELECT a.id FROM shop.a JOIN shop.b",
+        "2:35 the join with `b` has no condition: add ON or USING, or say CROSS JOIN.",
+    ),
+    ("nojoinwithoutcondition", "SELECT a.id FROM shop.a CROSS JOIN shop.b, shop.a AS c NATURAL JOIN shop.a AS d", ""),
+]
+
+
+@pytest.mark.parametrize(("rule", "sql", "told"), CASES)
+def test_a_broken_rule_is_told_at_its_line_and_column(rule: str, sql: str, told: str, tmp_path: Path) -> None:
+    found = linted(tmp_path, f"[{rule}]", sql)
+
+    assert len(found) == bool(told)
+    for each in found:
+        assert f"{each.place.line}:{each.place.column} {each.message}".startswith(told)
+        assert (each.rule, each.model, each.place.path) == (rule.lower().replace("_", ""), "shop.x", "models/x.sql")
+
+
+def test_a_model_due_more_often_than_what_it_reads_is_told_at_its_cron(tmp_path: Path) -> None:
+    found = linted(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
+
+    assert [each.message for each in found] == [
+        "`shop.a`, which it reads, is due less often (`@daily`) than it (`@hourly`)."
+    ]
+    assert found[0].place.line == 2
+
+
+def test_every_rule_has_its_check_and_each_check_is_a_rule() -> None:
+    assert CHECKS.keys() == BUILT_IN.keys()
+
+
+def test_all_are_those_that_sqlmesh_has_and_a_model_may_ignore_some_or_all(tmp_path: Path) -> None:
+    every = {each.rule for each in linted(tmp_path, "ALL", "SELECT * FROM raw.t")}
+    some = linted(tmp_path, "ALL", "SELECT * FROM raw.t", "kind FULL, ignored_rules ['NoSelectStar', nomissingaudits]")
+    none = linted(tmp_path, "ALL", "SELECT * FROM raw.t", 'kind FULL, ignored_rules "ALL"')
+
+    assert every >= {"noselectstar", "invalidselectstarexpansion", "nomissingaudits", "nomissingexternalmodels"}
+    assert "nomissingowner" not in every
+    assert every - {each.rule for each in some} == {"noselectstar", "nomissingaudits"}
+    assert none == ()
+
+
+def test_nothing_is_looked_at_unless_the_linter_is_enabled(tmp_path: Path) -> None:
+    config = LINTER.format(rules="ALL").replace("true", "false")
+
+    assert linted(tmp_path, "ALL", "SELECT * FROM raw.t", **{"config.yaml": config}) == ()
+
+
+def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() -> None:
+    told, seen = [], set[str]()
+    for case in cases()[::8]:
+        linted = Linted(SimpleNamespace(models=case.after, tests=()))  # type: ignore[arg-type]  # no more is looked at
+        fresh = [each for each in case.after.values() if each.sql not in seen]
+        told += [found for each in fresh for rule in SURE for found in CHECKS[rule](linted, each)]
+        seen |= {each.sql for each in fresh}
+
+    assert len(seen) > 100
+    assert told == []
+
+
+def test_the_columns_that_a_history_adds_are_columns(tmp_path: Path) -> None:
+    sql = "SELECT id, valid_from FROM shop.past WHERE valid_to IS NULL"
+
+    assert not linted(tmp_path, "ambiguousorinvalidcolumn", sql, **{"models/past.sql": PAST})
+
+
+def test_an_outer_tables_owner_is_the_defaults_one(tmp_path: Path) -> None:
+    config = CONFIG + "model_defaults: {owner: ann}\n"
+    files = {"config.yaml": config, "external_models.yaml": "- name: raw.t\n"}
+
+    assert load_project(project_of(tmp_path, files), NOW).models["raw.t"].owner == "ann"

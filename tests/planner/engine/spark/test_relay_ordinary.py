@@ -1,0 +1,19 @@
+"""What ordinary models do on Spark, all of it through the door: one child, some fifty pieces of code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.engine.spark.engine import SparkEngine
+from tests.planner.asking import fill, said
+from tests.planner.engine.spark.attacks import IN_PYTHON, ORDINARY
+
+
+def test_an_ordinary_model_misses_nothing(engine: SparkEngine, tmp_path: Path) -> None:
+    fill(engine)
+
+    found = said(engine, tmp_path, {**ORDINARY, **IN_PYTHON})
+
+    del found["environment"]
+    assert {name: text for name, text in found.items() if text != "done"} == {}
+    assert len(found) == len(ORDINARY) + len(IN_PYTHON)

@@ -1,0 +1,127 @@
+"""Several gateways: each table is computed where its model says, everything else on the project's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.cli.main import VERBS, run
+from planner.engine.protocol import Connection, Door, Engine, Table, Written
+from planner.engine.spark.engine import SparkEngine
+from planner.project.loader import load_project, with_variables
+from planner.state.store import StateStore
+from tests.planner.cli.conftest import Lent
+from tests.planner.shop import NOW, rows, written
+
+CONFIG = """
+gateways:
+  local:
+    connection: {type: spark, shared_catalog: lake}
+  big:
+    connection: {type: spark, remote: 'sc://big:15002', shared_catalog: lake}
+    variables: {least: 2}
+  alias:
+    connection: {type: spark, shared_catalog: lake}
+variables: {least: 1}
+model_defaults: {dialect: spark, start: 2026-01-01}
+"""
+BIG = "MODEL (name shop.big, kind FULL, gateway big, audits (not_null(columns := least)));"
+CODED = """
+from sqlmesh import model
+
+@model("shop.coded", kind="FULL", gateway="big", columns={"least": "int", "at": "string"})
+def execute(context, **kwargs):
+    rows = context.fetchdf(f"SELECT least FROM {context.table('shop.last')}")
+    return rows.assign(at=context.gateway)
+"""
+FILES = {
+    "config": CONFIG,
+    "apart": "MODEL (name shop.apart, kind FULL);\nSELECT @least AS least, @gateway AS at",
+    "big": BIG + "\nSELECT max(least) + @least AS least, @gateway AS at FROM shop.apart",
+    "last": "MODEL (name shop.last, kind FULL, gateway alias);\nSELECT least FROM shop.big",
+    "items": "", "daily": "", "total": "", "shown": "",
+}  # fmt: skip
+
+
+class Watched(Lent):
+    """A gateway's Spark; it says what it wrote, asked and forgot."""
+
+    def __init__(self, engine: Engine, name: str, seen: list[tuple[str, str, str]]) -> None:
+        super().__init__(engine)
+        self.name, self.seen = name, seen
+
+    def replace_table(self, table: Table, sql: str) -> Written:
+        self.seen.append((self.name, "wrote", table.name.split("__")[2]))
+        written: Written = self._engine.replace_table(table, sql)
+        return written
+
+    def fetch(self, sql: str, limit: int | None = None) -> object:
+        self.seen.append((self.name, "asked", ""))
+        return self._engine.fetch(sql, limit)
+
+    def door(self, path: Path, *, python: bool) -> Door:
+        self.seen.append((self.name, "let in", ""))
+        return self._engine.door(path, python=python)  # type: ignore[no-any-return]
+
+    def refresh(self, name: str) -> None:
+        self.seen.append((self.name, "forgot", name.split("__")[2]))
+        self._engine.refresh(name)
+
+
+def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engine: SparkEngine) -> None:
+    written(tmp_path, **FILES)
+    (tmp_path / "models/coded.py").write_text(CODED)
+    seen: list[tuple[str, str, str]] = []
+
+    def opened(connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Watched(engine, connection.remote or "own", seen)  # type: ignore[return-value]
+
+    code = run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], opened)
+
+    assert code == 0
+    assert seen == [
+        ("own", "wrote", "apart"),
+        ("sc://big:15002", "forgot", "apart"),
+        ("sc://big:15002", "wrote", "big"),
+        ("own", "forgot", "big"),
+        ("sc://big:15002", "asked", ""),
+        ("own", "wrote", "last"),
+        ("sc://big:15002", "forgot", "last"),
+        ("sc://big:15002", "let in", ""),
+        ("sc://big:15002", "wrote", "coded"),
+        ("own", "forgot", "coded"),
+    ]
+    assert rows(engine, "SELECT * FROM shop.coded") == [(3, "big")]
+    assert rows(engine, "SELECT * FROM shop.big") == [(3, "big")]
+    assert rows(engine, "SELECT * FROM shop.last") == [(3,)]
+
+
+def test_a_gateways_variables_are_its_models_and_a_tests_own_hide_them(tmp_path: Path) -> None:
+    project = written(tmp_path, **FILES)
+    big = project.models["shop.big"]
+
+    assert "+ 2 AS least, 'big' AS at" in big.sql
+    assert "1 AS least, 'local' AS at" in project.models["shop.apart"].sql
+    assert "+ 9 AS least, 'big' AS at" in with_variables(project, big, {"Least": 9}).sql
+    assert load_project(tmp_path, NOW, "big").models["shop.apart"].sql == "SELECT 2 AS least, 'big' AS at"
+
+
+def test_a_run_on_a_gateway_that_went_is_told(
+    tmp_path: Path, engine: SparkEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, **FILES)
+
+    def opened(_connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Lent(engine)  # type: ignore[return-value]
+
+    assert run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], opened) == 0
+    store = StateStore(f"sqlite:///{tmp_path}/.mergeplan/state.db")
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("  big:", "  bigger:"))
+    (tmp_path / "models/big.sql").unlink()
+    (tmp_path / "models/last.sql").unlink()
+    capsys.readouterr()
+
+    assert run(VERBS, ["run", "-p", str(tmp_path), "--execution-time", "2026-01-08"], opened) == 1
+    assert "is computed on the gateway `big`: it is not in config.yaml." in capsys.readouterr().err
+    assert store.environment("prod").revision == 1

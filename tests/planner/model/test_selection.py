@@ -1,0 +1,70 @@
+import pytest
+
+from planner.errors import RequestError
+from planner.model.graph import graph_of
+from planner.model.selection import select
+from tests.planner.building import model, project
+
+CHAIN = graph_of(
+    project(
+        model("s.a", "SELECT 1 AS x"),
+        model("s.b", "SELECT x FROM s.a", tags=("Daily",)),
+        model("s.c", "SELECT x FROM s.b"),
+        model("t.d", "SELECT x FROM s.a", tags=("daily", "hot")),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("s.b", "s.b"),
+        (" S.B ", "s.b"),
+        ("+s.b", "s.a s.b"),
+        ("s.b+", "s.b s.c"),
+        ("+s.b+", "s.a s.b s.c"),
+        ("tag:daily", "s.b t.d"),
+        ("+tag:hot", "s.a t.d"),
+        ("tag:+hot", "s.a t.d"),
+        ("tag:d*+", "s.b s.c t.d"),
+        ("s.*", "s.a s.b s.c"),
+        ("s.* & tag:daily", "s.b"),
+        ("tag:daily&^tag:hot", "s.b"),
+        ("^s.*", "t.d"),
+        ("s.a | s.c & s.b | t.d", "s.a t.d"),
+        ("(s.a | s.b) & ^s.a", "s.b"),
+        ("+(s.c | t.d)", "s.a s.b s.c t.d"),
+        ("(s.b)+ & ^s.b", "s.c"),
+    ],
+)
+def test_a_selector_names_models_and_puts_them_together(selector: str, names: str) -> None:
+    assert select(CHAIN, [selector]) == frozenset(names.split())
+
+
+@pytest.mark.parametrize(
+    ("selector", "told"),
+    [
+        ("s.z", "`s.z` selects no model."),
+        ("s.a | s.z", "`s.z` selects no model."),
+        ("^s.z", "`s.z` selects no model."),
+        ("s.a & s.b", "`s.a & s.b` selects no model."),
+        ("tag:cold", "`tag:cold` selects no model."),
+        ("", "`` cannot be read: a name is missing."),
+        ("s.a |", "`s.a |` cannot be read: a name is missing."),
+        ("| s.a", "`| s.a` cannot be read: a name is missing before `|`."),
+        ("(s.a", "`(s.a` cannot be read: a bracket is not closed."),
+        ("s.a)", "`s.a)` cannot be read: `)` is not expected there."),
+        ("s.a s.b", "`s.a s.b` cannot be read: `s.b` is not expected there."),
+        ("owner:me", "`owner:me` cannot be read: `owner:` is not known."),
+        ("git:main", "`git:main` cannot be read: `git:` cannot be used here."),
+    ],
+)
+def test_a_selector_that_names_nothing_or_cannot_be_read_is_refused(selector: str, told: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        select(CHAIN, [selector])
+
+    assert caught.value.message == told
+
+
+def test_git_selects_what_somebody_says_has_changed() -> None:
+    assert select(CHAIN, ["git:main+"], lambda ref: frozenset({"s.b", f"gone.{ref}"})) == {"s.b", "s.c"}

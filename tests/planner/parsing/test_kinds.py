@@ -1,0 +1,218 @@
+"""Kinds that are filled in order, in the pure part: what they are, when they are filled, what they may not lose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.errors import ProjectError
+from planner.intervals import Cron, between
+from planner.model.model import History, Kind, Model
+from planner.parsing.files.model_file import Defaults, parse_model
+from planner.plan.schedule import Loaded, Window
+from planner.semantics.columns import Parent, model_shape
+from planner.semantics.digests import Seen
+from planner.snapshot.environment import Environment
+from planner.snapshot.meaning import meaning_of
+from planner.snapshot.snapshot import Meaning
+from tests.planner.building import NOW, change_of, day, external, model, planned, project, promoted
+
+RAW = external("s.raw", "id name at")
+START = {"start": day("2026-01-01")}
+
+
+def keyed(sql: str = "SELECT id, name FROM s.raw", **fields: Any) -> Model:
+    return model("s.t", sql, Kind.INCREMENTAL_BY_UNIQUE_KEY, **({"unique_key": ("id",)} | START | fields))
+
+
+def historic(sql: str = "SELECT id, name FROM s.raw", **fields: Any) -> Model:
+    given = {"unique_key": ("id",), "history": History(columns=("name",)), "forward_only": True} | START
+    return model("s.t", sql, Kind.SCD_TYPE_2_BY_COLUMN, **(given | fields))
+
+
+def kind(text: str, more: str = "") -> Model:
+    text = f"MODEL (name s.t, kind {text}{more});\nSELECT 1 AS id, 2 AS n"
+    found, _ = parse_model(text, "models/t.sql", Defaults(NOW))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "forward_only", "disable_restatement"),
+    [
+        ("INCREMENTAL_BY_TIME_RANGE (time_column id)", False, False),
+        ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", False, False),
+        ("INCREMENTAL_BY_PARTITION", True, False),
+        ("INCREMENTAL_UNMANAGED", True, True),
+        ("SCD_TYPE_2 (unique_key id)", True, True),
+        ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns *)", True, True),
+        ("SCD_TYPE_2_BY_TIME (unique_key id, forward_only false, disable_restatement false)", False, False),
+    ],
+)
+def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disable_restatement: bool) -> None:
+    found = kind(text, ", partitioned_by (id)")
+
+    assert (found.forward_only, found.disable_restatement) == (forward_only, disable_restatement)
+    assert found.partitioned_by == ("id",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(WHEN MATCHED AND source.n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET target.n = source.n)",
+        "WHEN MATCHED AND __MERGE_SOURCE__.n IS NULL THEN DELETE, WHEN MATCHED THEN UPDATE SET n = source.n",
+        "(WHEN MATCHED AND DBT_INTERNAL_SOURCE.n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET N = source.N)",
+    ],
+)
+def test_every_spelling_of_when_matched_is_the_same_merge(text: str) -> None:
+    found = kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, COALESCE(n, 0)), when_matched {text})")
+
+    assert found.unique_key == ("id", "COALESCE(n, 0)")
+    assert found.when_matched == (
+        "WHEN MATCHED AND source.n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET target.n = source.n"
+    )
+
+
+def test_partitions_are_columns_and_expressions() -> None:
+    found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
+
+    assert found.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
+
+
+def test_readers_of_a_table_that_goes_in_order_are_computed_when_it_is_built_anew() -> None:
+    child = model("s.child", "SELECT id FROM s.t")
+    changes = change_of(project(RAW, keyed(), child), project(RAW, keyed("SELECT id, name, at FROM s.raw"), child))
+
+    assert changes["s.child"].recomputed
+    assert changes["s.t"].recomputed
+
+
+def test_the_columns_of_a_history_can_be_read() -> None:
+    child = model("s.child", "SELECT id, valid_from FROM s.t WHERE valid_to IS NULL")
+
+    prod, _ = promoted(project(RAW, historic(), child))
+
+    assert prod.snapshots["s.t"].columns == ("id", "name", "valid_from", "valid_to")
+    assert prod.snapshots["s.child"].columns == ("id", "valid_from")
+
+
+def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() -> None:
+    def meaning(history: History) -> Meaning:
+        given = {"s.raw": Seen("rows", {"id": "i", "name": "n", "at": "a"})}
+        kept = historic(history=history)
+        return meaning_of(kept, model_shape(kept, {"s.raw": Parent(("id", "name", "at"))}), given, "")
+
+    plain, dated, renamed = meaning(History()), meaning(History(type="DATE")), meaning(History("since", "until"))
+
+    assert list(plain.seen.columns) == ["id", "name", "valid_from", "valid_to"]
+    assert list(renamed.seen.columns) == ["id", "name", "since", "until"]
+    assert (plain.types[-2:], dated.types[-2:]) == (
+        (("valid_from", "timestamp"), ("valid_to", "timestamp")),
+        (("valid_from", "date"), ("valid_to", "date")),
+    )
+    assert not set(plain.seen.columns.values()) & {dated.seen.columns[each] for each in ("valid_from", "valid_to")}
+    assert plain.seen.columns["valid_from"] != plain.seen.columns["valid_to"]
+
+
+def test_days_before_those_that_are_held_ask_for_everything() -> None:
+    models = project(RAW, keyed(batch_size=1))
+    prod, _ = promoted(models)
+    table = prod.snapshots["s.t"].table
+    late = Loaded({table: between(day("2026-01-05"), day("2026-01-10"))})
+
+    (change,) = (c for c in planned(models, Environment("dev"), Environment("prod"), late).changes if c.name == "s.t")
+
+    assert change.missing == change.needed == between(day("2026-01-01"), day("2026-01-10"))
+
+
+def test_a_plan_for_some_days_fills_a_table_of_its_own() -> None:
+    models = project(RAW, keyed())
+    whole = planned(models, Environment("dev"), Environment("prod")).new.snapshots["s.t"]
+    window = Window(NOW, start=day("2026-01-05"))
+
+    plan = planned(models, Environment("dev"), Environment("prod"), window=window)
+
+    (change,) = (c for c in plan.changes if c.name == "s.t")
+    assert change.preview
+    assert plan.new.snapshots["s.t"].version != whole.version
+
+
+@pytest.mark.parametrize(
+    "changed", [{"partitioned_by": ("name",)}, {"clustered_by": ("id",)}, {"storage_format": "orc"}]
+)
+def test_another_layout_copies_the_table_with_its_history(changed: dict[str, Any]) -> None:
+    models = project(RAW, historic())
+    prod, loaded = promoted(models)
+
+    plan = planned(project(RAW, historic(**changed)), Environment("dev"), prod, loaded)
+
+    (change,) = plan.changes
+    assert (change.rule, change.copies == change.missing, plan.blockers) == ("layout-changed", True, ())
+    old = prod.snapshots["s.t"]
+    assert plan.relies[old.table] == loaded.of(old)  # a restatement of what is copied from would be lost
+
+
+def test_partitions_say_which_rows_stay_where_batches_replace_them() -> None:
+    by = {"partitioned_by": ("id",)} | START
+    sql = "SELECT id, name FROM s.raw"
+    before = project(RAW, model("s.t", sql, Kind.INCREMENTAL_BY_PARTITION, **by))
+    after = project(RAW, model("s.t", sql, Kind.INCREMENTAL_BY_PARTITION, **(by | {"partitioned_by": ("name",)})))
+
+    assert change_of(before, after)["s.t"].rule == "settings-changed"
+
+
+def test_history_is_not_lost_without_a_word() -> None:
+    prod, loaded = promoted(project(RAW, historic()))
+    edited = historic("SELECT id, upper(name) AS name FROM s.raw")
+    other = historic(history=History(updated_at="name"))
+    other = replace(other, kind=Kind.SCD_TYPE_2_BY_TIME)
+
+    kept = planned(project(RAW, edited), Environment("dev"), prod, loaded)
+    lost = planned(project(RAW, other), Environment("dev"), prod, loaded)
+    told = planned(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
+
+    assert [change.category for change in kept.changes] == ["forward_only"]
+    assert [blocker.message for blocker in lost.blockers] == [
+        "`s.t` would lose its history: a new table begins with what its sources tell now. "
+        "Write `forward_only false` in its kind to let it begin anew."
+    ]
+    assert kept.blockers == told.blockers == ()
+
+
+def test_settings_that_no_other_test_names_are_read() -> None:
+    found = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
+
+    assert (found.on_additive_change, found.auto_restatement_cron) == ("ignore", Cron("@weekly"))
+    with pytest.raises(ProjectError, match=r"models/t\.sql:1: `weekly` is not a cron expression"):
+        kind("SCD_TYPE_2 (unique_key id, auto_restatement_cron 'weekly')")
+
+
+def test_a_preview_of_more_days_is_another_table() -> None:
+    ranged = model("s.t", "SELECT id, at FROM s.raw", Kind.INCREMENTAL_BY_TIME_RANGE, time_column="at", **START)
+    models = project(RAW, ranged, model("s.child", "SELECT COUNT(*) AS n FROM s.t"))
+
+    few, more = (
+        planned(models, Environment("dev"), Environment("prod"), window=Window(NOW, day("2026-01-09"), min_intervals=n))
+        for n in (0, 5)
+    )
+
+    tables = [[plan.new.snapshots[name].table for plan in (few, more)] for name in ("s.t", "s.child")]
+    assert tables[0][0] == tables[0][1]
+    assert tables[1][0] != tables[1][1]
+
+
+def test_a_first_day_that_comes_from_afar_is_another_one_when_it_moves_there() -> None:
+    def shop(start: str) -> dict[str, Model]:
+        return project(
+            RAW,
+            model("s.far", "SELECT id, at FROM s.raw", start=day(start)),
+            model("s.near", "SELECT id, at FROM s.far", Kind.VIEW),
+            model("s.t", "SELECT id, at FROM s.near", Kind.INCREMENTAL_BY_TIME_RANGE, time_column="at"),
+        )
+
+    changes = change_of(shop("2026-01-05"), shop("2026-01-03"))
+
+    assert changes["s.t"].recomputed
+    assert changes["s.t"].rule == "starts-elsewhere"

@@ -1,0 +1,233 @@
+"""MODEL and AUDIT blocks: what is read, in which dialect, and where things stand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from planner.errors import Place, ProjectError
+from planner.model.model import AuditCall, Column, Kind, Model
+from planner.parsing.definitions.audits import parse_audits
+from planner.parsing.files.model_file import Defaults, line_of, parse_model
+
+NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
+QUERY = "SELECT 1 AS x"
+
+
+def model_of(header: str, query: str = QUERY, dialect: str = "spark") -> Model:
+    """The model of a block and a query."""
+    model, _ = parse_model(f"MODEL (name shop.a, {header});\n{query}", "models/a.sql", Defaults(NOW, dialect))
+    assert model is not None
+    return model
+
+
+def query_of(query: str, dialect: str = "spark") -> str:
+    """The query as Spark SQL."""
+    return model_of("kind FULL", query, dialect).sql
+
+
+def test_a_whole_block_is_read() -> None:
+    model = model_of(
+        """-- a comment
+        kind INCREMENTAL_BY_TIME_RANGE (time_column (ds, '%d/%m/%Y'), batch_size 7, lookback 2, batch_concurrency 3),
+        columns (Ds STRING, price DECIMAL(10, 2), parts ARRAY<STRUCT<Name: STRING, n: INT>>, m MAP<STRING, INT>),
+        cron '0 6 * * *', start 2024-01-01, end '2024-02-01', grain (ds, price), tags (a, 'B c'), owner jen,
+        description 'it''s', column_descriptions (ds = 'the day'), stamp 'v1', depends_on (shop.c),
+        audits (not_null(columns := (ds, price), blocking := false), twice)"""
+    )
+
+    assert (model.time_column, model.time_format) == ("ds", "dd/MM/yyyy")
+    assert (model.batch_size, model.lookback, model.batch_concurrency) == (7, 2, 3)
+    assert [column.type for column in model.columns] == [
+        "string", "decimal(10,2)", "array<struct<Name:string,n:int>>", "map<string,int>",
+    ]  # fmt: skip
+    assert (model.start, model.end) == (datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 2, tzinfo=UTC))
+    assert (model.grain, model.tags, model.owner) == (("ds", "price"), ("a", "B c"), "jen")
+    assert (model.description, model.column_descriptions) == ("it's", (("ds", "the day"),))
+    assert (model.stamp, model.depends_on) == ("v1", ("shop.c",))
+    assert model.audits == (AuditCall("not_null", (("columns", "(ds, price)"),), False), AuditCall("twice"))
+
+
+def test_a_model_without_a_kind_is_a_view() -> None:
+    assert model_of("owner jen").kind is Kind.VIEW
+
+
+def test_sparks_own_catalog_is_dropped_from_names() -> None:
+    model, _ = parse_model("MODEL (name Spark_Catalog.Shop.A);\nSELECT 1 AS x", "a.sql", Defaults(NOW))
+
+    assert model is not None
+    assert model.name == "shop.a"
+    assert query_of("SELECT x FROM spark_catalog.Shop.B AS b") == "SELECT x FROM shop.b AS b"
+
+
+def test_ctes_are_not_parents() -> None:
+    model = model_of(
+        "kind FULL",
+        """WITH b AS (SELECT * FROM Shop.B), c AS (SELECT * FROM b WHERE x IN (SELECT x FROM raw.d))
+        SELECT * FROM c JOIN (WITH e AS (SELECT * FROM shop.f) SELECT * FROM e) AS g USING (x), RANGE(3)""",
+    )
+
+    assert model.depends_on == ("raw.d", "shop.b", "shop.f")
+
+
+def test_a_cte_is_not_visible_before_it_is_defined() -> None:
+    with pytest.raises(ProjectError, match=r"^models/a.sql:2: `c` must have the form `schema.table`."):
+        query_of("WITH b AS (SELECT * FROM c), c AS (SELECT 1 AS x) SELECT * FROM b")
+
+
+def test_a_recursive_cte_may_read_itself() -> None:
+    sql = "WITH RECURSIVE n AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM n WHERE x < 3) SELECT x FROM n"
+
+    assert model_of("kind FULL", sql).depends_on == ()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "query", "spark"),
+    [
+        ("duckdb", "SELECT strftime(d, '%Y') AS y FROM a.b", "SELECT DATE_FORMAT(d, 'yyyy') AS y FROM a.b"),
+        (
+            "postgres",
+            "SELECT x::text FROM a.b WHERE d > @start_ds",
+            "SELECT CAST(x AS STRING) AS `x` FROM a.b WHERE d > @start_ds",
+        ),
+        ("bigquery", "SELECT `x` FROM `a.b`", "SELECT `x` FROM a.b"),
+        ("snowflake", "SELECT IFF(x, 1, 2) AS y FROM a.b", "SELECT IF(x, 1, 2) AS y FROM a.b"),
+        ("spark", "SELECT /*+ BROADCAST(b) */ x, -- c\n FROM a.b", "SELECT /*+ BROADCAST(b) */ x FROM a.b"),
+        ("spark", "FROM a.b SELECT x", "SELECT x FROM a.b"),
+    ],
+)
+def test_any_dialect_becomes_spark_sql(dialect: str, query: str, spark: str) -> None:
+    assert query_of(query, dialect) == spark
+
+
+def test_a_block_may_name_its_own_dialect() -> None:
+    sql = "SELECT 'a\\' AS x FROM a.b"  # in Spark the backslash would hide the quote
+
+    assert model_of("kind FULL, dialect duckdb", sql).sql == "SELECT 'a\\\\' AS x FROM a.b"
+
+
+def test_macros_in_comments_and_strings_are_left_alone() -> None:
+    assert query_of("SELECT '@nope' AS x -- @nope\nFROM a.b /* {{ x }} */") == "SELECT '@nope' AS x FROM a.b"
+
+
+def test_comments_beside_columns_describe_them() -> None:
+    text = "-- about orders\nMODEL (name shop.a);\nSELECT id, -- the key\n  n AS m /* how many */ FROM a.b"
+    model, _ = parse_model(text, "a.sql", Defaults(NOW))
+
+    assert model is not None
+    assert model.description == "about orders"
+    assert model.column_descriptions == (("id", "the key"), ("m", "how many"))
+
+
+def test_audits_may_stand_below_a_query() -> None:
+    header = "AUDIT (name low, blocking false, defaults (least = 3));"
+    text = f"MODEL (name shop.a);\nSELECT 1 AS x;\n{header}\nSELECT * FROM @this_model WHERE x < @least"
+    _, audits = parse_model(text, "a.sql", Defaults(NOW))
+
+    assert [(audit.name, audit.blocking, audit.defaults, audit.line) for audit in audits] == [
+        ("low", False, (("least", "3"),), 3)
+    ]
+    assert audits[0].sql == "SELECT * FROM @this_model WHERE x < @least"
+
+
+def test_a_file_holds_many_audits() -> None:
+    text = "AUDIT (name a);\nSELECT 1 AS x;\n\nAUDIT (name b, dialect duckdb);\nSELECT x::int FROM @this_model;"
+
+    assert [audit.sql for audit in parse_audits(text, "a.sql", Defaults(NOW))] == [
+        "SELECT 1 AS x", "SELECT CAST(x AS INT) FROM @this_model",
+    ]  # fmt: skip
+
+
+def test_an_identifier_is_found_in_the_query_before_the_block() -> None:
+    model = model_of("\ngrain total", "-- total\nSELECT\n  'total' AS x,\n  Total,\nFROM\n  shop.orders")
+
+    assert line_of(model, "total") == Place("models/a.sql", 6, 3)
+    assert line_of(model, "total", header=True).line == 2
+    assert line_of(model, "shop.orders") == Place("models/a.sql", 8, 3)
+    assert line_of(model, "nowhere") == model.place
+
+
+def test_a_wrong_column_has_line_and_column() -> None:
+    with pytest.raises(ProjectError) as error:
+        model_of("columns (\n  x INT,\n  y NUMBR\n)")
+
+    assert error.value.place == Place("models/a.sql", 3, 5)
+
+
+def test_a_type_of_another_dialect_is_sparks_type() -> None:
+    model = model_of("columns (t TIMESTAMP, l INTEGER[])", dialect="duckdb")
+
+    assert model.columns == (Column("t", "timestamp_ntz"), Column("l", "array<int>"))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT x\nFROM IDENTIFIER('a.b')", "m.sql:3: `IDENTIFIER(...)` hides which table is read: name the table."),
+        ("SELECT\n  d AS @start_ds", "m.sql:3: `@start_ds` cannot stand here: a macro is a value."),
+        ("SELECT @@x", "m.sql:2: `@@x` cannot stand here: a macro is a value."),
+        ("SELECT * FROM @start_ds", "m.sql:2: `@start_ds` cannot stand here: a macro is a value."),
+    ],
+)
+def test_nothing_is_read_that_would_hide_something(query: str, message: str) -> None:
+    with pytest.raises(ProjectError) as error:
+        parse_model(f"MODEL (name shop.a);\n{query}", "m.sql", Defaults(NOW))
+
+    assert str(error.value) == message
+
+
+def test_a_syntax_error_has_the_column_where_the_word_begins() -> None:
+    with pytest.raises(ProjectError) as error:
+        query_of("SELECT a b strange FROM shop.b")
+
+    assert error.value.place == Place("models/a.sql", 2, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("(id)", ("id",)),
+        ("(id, day)", ("id", "day")),
+        ("((id, day), key)", ("id", "day", "key")),
+        ("(id AS a)", ("id",)),
+    ],
+)
+def test_grains_are_the_columns_that_tell_rows_apart(text: str, columns: tuple[str, ...]) -> None:
+    assert model_of(f"grains {text}").grain == columns
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC)",
+        "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x)",
+        "TO_CHAR(x, '999')",
+        "PARSE_JSON(x)",
+    ],
+)
+def test_a_call_that_the_parser_would_write_otherwise_stays_as_it_stands(call: str) -> None:
+    assert query_of(f"SELECT {call} AS y FROM raw.t") == f"SELECT {call} AS y FROM raw.t"
+
+
+def test_a_percentile_of_another_dialect_stays_one() -> None:
+    sql = query_of("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS y FROM raw.t", "postgres")
+
+    assert sql.startswith("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x")
+
+
+def test_a_percentile_with_a_frequency_is_refused_at_its_line() -> None:
+    with pytest.raises(ProjectError, match="`percentile` with a frequency") as caught:
+        query_of("SELECT\n  percentile(x, 0.5, n) AS y FROM raw.t")
+
+    assert caught.value.place == Place("models/a.sql", 3, 3)
+
+
+def test_a_doubled_quote_inside_a_text_is_one_quote() -> None:
+    assert query_of("SELECT 'it''s' AS x, 'a' 'b' AS y") == r"SELECT 'it\'s' AS x, CONCAT('a', 'b') AS y"
+
+
+def test_each_with_stays_where_it_stands() -> None:
+    query = "WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH a AS (SELECT 2 AS x) SELECT x FROM a)"
+
+    assert query_of(query) == query

@@ -1,0 +1,196 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from planner.errors import RequestError
+from planner.intervals import Interval
+from planner.model.model import Kind, Model, Seed
+from planner.plan.build import Change, Plan, build_run
+from planner.plan.change import Category
+from planner.plan.schedule import Loaded, Window
+from planner.snapshot.environment import Environment
+from tests.planner.building import NOW, day, external, model, planned, project, promoted
+
+RAW = external("s.raw", "id x d")
+DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+
+
+def daily(extra: str = "") -> dict[str, Model]:
+    return project(
+        RAW,
+        model("s.days", f"SELECT id, x, d{extra} FROM s.raw", **DAILY),
+        model("s.total", "SELECT COUNT(*) AS n FROM s.days"),
+    )
+
+
+def of(plan: Plan, name: str) -> Change:
+    return next(change for change in plan.changes if change.name == name)
+
+
+def test_a_first_plan_needs_everything_up_to_the_last_beat() -> None:
+    plan = planned(daily())
+
+    assert of(plan, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-10")),)
+    assert [view.name for view in plan.views.added] == ["s.days", "s.total"]
+
+
+def test_a_plan_of_what_prod_already_shows_is_empty() -> None:
+    prod, loaded = promoted(daily())
+
+    assert planned(daily(), base=prod, loaded=loaded).is_empty
+
+
+def test_a_new_column_rebuilds_its_model_and_shares_the_child() -> None:
+    prod, loaded = promoted(daily())
+
+    plan = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+
+    assert [change.name for change in plan.backfills] == ["s.days"]
+    assert of(plan, "s.total").shares == "prod"
+    assert sorted(view.name for view in plan.views.added) == ["s__dev.days", "s__dev.total"]
+
+
+def test_what_was_built_in_dev_is_promoted_to_prod_without_computing_even_days_later() -> None:
+    prod, loaded = promoted(daily())
+    dev = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    built = Loaded(dict(loaded.timelines) | {c.new.table: c.needed for c in dev.backfills if c.new}, loaded.complete)
+
+    plan = planned(daily(", 1 AS e"), base=prod, loaded=built, window=Window(NOW + timedelta(days=3)))
+
+    assert plan.is_virtual
+    assert plan.promise == dev.promise
+    assert [view.name for view in plan.views.swapped] == ["s.days"]
+
+
+def test_the_promise_differs_once_prod_has_moved() -> None:
+    prod, loaded = promoted(daily())
+    moved, _ = promoted(daily(", 2 AS other"))
+
+    ours = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    later = planned(daily(", 1 AS e"), base=moved, loaded=loaded)
+
+    assert ours.promise != later.promise
+
+
+def test_a_table_is_not_filled_past_what_its_parent_holds() -> None:
+    prod, loaded = promoted(daily())
+    days = prod.snapshots["s.days"].table
+    short = Loaded(dict(loaded.timelines) | {days: (Interval(day("2026-01-01"), day("2026-01-05")),)})
+    added = daily() | project(model("s.copy", "SELECT id, d FROM s.days", **DAILY))
+
+    plan = planned(added, Environment("dev"), prod, short)
+
+    assert of(plan, "s.copy").missing == (Interval(day("2026-01-01"), day("2026-01-05")),)
+
+
+def test_batches_already_loaded_are_not_missing() -> None:
+    first = planned(daily())
+    table = of(first, "s.days").new
+    assert table is not None
+
+    plan = planned(daily(), loaded=Loaded({table.table: (Interval(day("2026-01-01"), day("2026-01-04")),)}))
+
+    assert of(plan, "s.days").missing == (Interval(day("2026-01-04"), day("2026-01-10")),)
+
+
+def test_a_seed_is_loaded_once() -> None:
+
+    seeds = project(model("s.seed", kind=Kind.SEED, columns="id", seed=Seed("seeds/s.csv", "d1", ("id",))))
+    prod, loaded = promoted(seeds)
+
+    assert planned(seeds, base=prod, loaded=loaded, window=Window(NOW + timedelta(days=9))).is_virtual
+
+
+def test_a_model_that_left_the_project_loses_its_view() -> None:
+    prod, loaded = promoted(daily())
+    fewer = {name: m for name, m in daily().items() if name != "s.total"}
+
+    assert [view.name for view in planned(fewer, base=prod, loaded=loaded).views.dropped] == ["s.total"]
+
+
+def test_a_reader_of_a_model_that_left_is_a_blocker() -> None:
+    prod, loaded = promoted(daily())
+    fewer = {name: m for name, m in daily().items() if name != "s.days"}
+
+    plan = planned(fewer, base=prod, loaded=loaded)
+
+    assert [blocker.message for blocker in plan.blockers] == [
+        "`s.total` still reads `s.days`, which this change removes."
+    ]
+
+
+def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
+
+    prod, loaded = promoted(daily())
+    first = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
+
+    same = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, words=first.words)
+    other = planned(daily(", 2 AS e"), Environment("dev"), prod, loaded, words=first.words)
+
+    assert same.words == first.words
+    assert (other.words, other.unused_words) == ((), first.words)
+
+
+def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:
+    plan = planned(project(RAW, model("s.v", "SELECT id FROM s.raw", kind=Kind.VIEW)))
+
+    assert of(plan, "s.v").missing == ()
+    assert plan.is_virtual
+
+
+def test_prod_cannot_be_planned_from_a_later_day_on() -> None:
+    with pytest.raises(RequestError, match="prod must hold all its days"):
+        planned(daily(), window=Window(NOW, start=day("2026-01-08")))
+
+
+def test_a_window_narrows_the_days() -> None:
+    plan = planned(daily(), Environment("dev"), window=Window(NOW, start=day("2026-01-08")))
+
+    assert of(plan, "s.days").missing == (Interval(day("2026-01-08"), day("2026-01-10")),)
+
+
+def test_a_table_made_of_some_days_only_is_a_preview_and_never_taken_for_the_whole_one() -> None:
+    prod, loaded = promoted(daily())
+    edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
+    short = planned(edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")))
+    built = Loaded(dict(loaded.timelines) | {c.new.table: c.missing for c in short.backfills if c.new})
+
+    whole = planned(edited, base=prod, loaded=built)
+
+    assert of(short, "s.total").preview
+    assert not of(short, "s.days").preview
+    assert of(whole, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-08")),)
+    assert of(whole, "s.total").missing
+
+
+def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:
+    later = Window(NOW + timedelta(hours=3))
+
+    assert planned(daily()).id == planned(daily(), window=later).id
+    assert planned(daily()).id != planned(daily(), target=replace(Environment("prod"), name="dev")).id
+
+
+def test_a_run_leaves_prods_table_alone_where_it_would_read_other_tables() -> None:
+    prod, loaded = promoted(daily())
+    plan = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    filled = {c.new.table: c.needed for c in plan.changes if c.new and c.needed}
+    both = Loaded({**loaded.timelines, **filled})
+
+    run = build_run(plan.new, both, Window(day("2026-01-15")), prod)
+
+    assert [change.name for change in run.changes] == ["s.days"]
+    assert {change.name for change in build_run(prod, both, Window(day("2026-01-15")), prod).changes} >= {"s.total"}
+
+
+def test_a_plan_that_only_shows_more_views_promotes() -> None:
+    models = project(model("s.a", "SELECT 1 AS id"), model("s.b", "SELECT 2 AS id"))
+    prod, loaded = promoted(models)
+    some = planned(models, Environment("dev"), prod, loaded).new
+    dev = Environment("dev", some.snapshots, some.views, 1, "p1", NOW)
+
+    again = planned(models, dev, prod, loaded)
+    every = planned(models, dev, prod, loaded, include_unmodified=True)
+
+    assert (again.promotes, again.is_empty) == (False, True)
+    assert (every.promotes, every.is_empty, every.is_virtual) == (True, False, True)

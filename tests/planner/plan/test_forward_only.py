@@ -1,0 +1,218 @@
+"""Forward-only changes on Spark: the rows that are there stay, and only new days come of the new query."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from planner.apply.events import silent
+from planner.apply.promotion import rollback
+from planner.engine.protocol import Engine
+from planner.errors import ProjectError
+from planner.plan.build import build_run
+from planner.plan.change import Category
+from planner.plan.forward_only import ForwardOnly
+from planner.plan.schedule import Loaded, Window
+from planner.project.loader import Project
+from planner.state.store import StateStore
+from tests.planner.shop import NOW, applied, planned, rows, written
+
+LATER = datetime(2026, 1, 8, 5, tzinfo=UTC)
+FORWARD = ForwardOnly(every=True)
+HEAD = "MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day%s));\nSELECT id, day"
+WHERE = " FROM shop.items WHERE day BETWEEN @start_date AND @end_date"
+ITEMS = "MODEL (name shop.items, kind SEED (path '../seeds/more.csv'), columns (id INT, day DATE, price INT));"
+MORE = "id,day,price\n1,2026-01-01,10\n2,2026-01-02,20\n3,2026-01-04,30\n4,2026-01-07,40\n"
+BEFORE = HEAD % "" + ", price" + WHERE
+TAXED = HEAD % "" + ", price, price * 2 AS taxed" + WHERE
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StateStore:
+    return StateStore(f"sqlite:///{tmp_path}/state.db")
+
+
+def shop(root: Path, daily: str = BEFORE, *, readers: bool = False) -> Project:
+    (root / "seeds").mkdir(exist_ok=True)
+    (root / "seeds/more.csv").write_text(MORE)
+    read = {} if readers else {"total": "", "shown": ""}
+    return written(root, daily=daily, apart="", items=ITEMS, **read)
+
+
+def built(root: Path, engine: Engine, store: StateStore, *, readers: bool = False) -> None:
+    applied(shop(root, readers=readers), engine, store)
+
+
+def forward(
+    project: Project, engine: Engine, store: StateStore, environment: str = "prod", asked: ForwardOnly = FORWARD
+) -> int:
+    """Apply a forward-only plan; how many batches it computed."""
+    return applied(
+        project, engine, store, environment, plan=planned(project, store, environment, forward=asked)
+    ).filled.batches
+
+
+def ran(project: Project, engine: Engine, store: StateStore, now: datetime = LATER) -> None:
+    """What a run of prod does at a later moment."""
+    tables = store.physical_tables().keys()
+    loaded = Loaded(store.loaded(tables), drifted=store.drifted_tables())
+    applied(project, engine, store, plan=build_run(store.environment("prod"), loaded, Window(now)))
+
+
+def test_a_merge_computes_nothing_keeps_the_rows_and_the_next_run_fills_the_column(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    project = shop(tmp_path, TAXED)
+
+    assert forward(project, engine, store) == 0
+    assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, None)]
+
+    ran(project, engine, store)
+    assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id")[3:] == [(4, 80)]
+
+
+def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_gets(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    project = shop(tmp_path, TAXED)
+    there = planned(project, store, "dev", forward=FORWARD)
+    daily = next(change for change in there.changes if change.name == "shop.daily")
+
+    assert daily.preview and daily.category is Category.FORWARD_ONLY and daily.new and daily.new.is_preview
+    assert [str(each) for each in daily.missing] == ["2026-01-05 - 2026-01-05"]
+    assert there.promise == planned(project, store, forward=FORWARD).promise
+    applied(project, engine, store, "dev", plan=there)
+    assert rows(engine, "SELECT * FROM shop__dev.daily") == []
+    assert rows(engine, "SELECT count(*) FROM shop.daily") == [(3,)]
+    assert there.promise == planned(project, store, forward=FORWARD).promise
+
+    since = Window(NOW, start=datetime(2026, 1, 2, tzinfo=UTC))
+    longer = planned(project, store, "dev", since, forward=FORWARD)
+    applied(project, engine, store, "dev", plan=longer)
+    assert rows(engine, "SELECT id, taxed FROM shop__dev.daily ORDER BY id") == [(2, 40), (3, 60)]
+    assert longer.promise == there.promise
+
+
+def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    project = shop(tmp_path, TAXED)
+    forward(project, engine, store)
+    ran(project, engine, store)
+    with store.lease("prod", "test") as lease:
+        rollback(store, engine, lease, emit=silent)
+    assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
+
+    assert forward(project, engine, store) == 0
+    assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, None)]
+
+
+def test_what_reads_a_forward_only_model_keeps_its_rows_too(tmp_path: Path, engine: Engine, store: StateStore) -> None:
+    built(tmp_path, engine, store, readers=True)
+    project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
+    plan = planned(project, store, forward=FORWARD)
+    total = next(change for change in plan.changes if change.name == "shop.total")
+
+    assert (total.category, total.rule, total.missing) == (Category.FORWARD_ONLY, "reads-forward-only", ())
+    applied(project, engine, store, plan=plan)
+    assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
+    ran(project, engine, store)
+    assert rows(engine, "SELECT total FROM shop.shown") == [(460,)]
+
+
+def test_the_days_from_an_effective_date_on_are_computed_where_they_are_reviewed(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    project = shop(tmp_path, TAXED)
+    asked = ForwardOnly(every=True, since=datetime(2026, 1, 2, tzinfo=UTC))
+
+    assert forward(project, engine, store, "dev", asked) > 0
+    assert rows(engine, "SELECT id, taxed FROM shop__dev.daily ORDER BY id") == [(1, None), (2, 40), (3, 60)]
+    assert rows(engine, "SELECT count(*) FROM shop.daily") == [(3,)]
+    assert forward(project, engine, store, "prod", asked) == 0
+    assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, 40), (3, 60)]
+
+
+def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine: Engine, store: StateStore) -> None:
+    built(tmp_path, engine, store, readers=True)
+    before = store.environment("prod").snapshots
+    project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
+    forward(project, engine, store)
+    after = store.environment("prod").snapshots
+    with store.lease("prod", "test") as lease:
+        rollback(store, engine, lease, emit=silent)
+    for name in ("shop.daily", "shop.total"):
+        assert before[name].table != after[name].table
+        assert store.physical_tables()[after[name].table].reads == (before[name].table,)
+        engine.drop_table(after[name].table)
+
+    assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
+    assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
+
+
+def test_a_wider_type_reads_the_old_rows_and_a_narrower_one_is_refused(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    wider = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS BIGINT) AS price FROM"))
+    assert forward(wider, engine, store) == 0
+    assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(60,)]
+
+    text = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS STRING) AS price FROM"))
+    with pytest.raises(ProjectError) as error:
+        forward(text, engine, store)
+    assert str(error.value.place) == "models/daily.sql:1"
+    assert error.value.message == (
+        "shop.daily: the rows that a forward-only change keeps hold `price` as bigint, and Spark cannot read that as "
+        "string."
+    )
+
+
+def test_a_column_that_goes_is_allowed_by_the_model_or_the_request_and_comes_back_with_its_old_values(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    dropped = shop(tmp_path, HEAD % "" + WHERE)
+    blocked = planned(dropped, store, forward=FORWARD).blockers
+    assert [f"{each.place} {each.message}" for each in blocked] == [
+        "models/daily.sql:1 `shop.daily` drops the column `price`, and its change is forward-only. Allow it with "
+        "`--allow-destructive-model shop.daily` or `on_destructive_change allow`, or rebuild the table."
+    ]
+
+    forward(dropped, engine, store, asked=ForwardOnly(every=True, destructive=("shop.daily",)))
+    assert rows(engine, "SELECT * FROM shop.daily WHERE id = 1") == [(1, rows(engine, "SELECT DATE'2026-01-01'")[0][0])]
+    forward(shop(tmp_path), engine, store)
+    assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(60,)]
+
+
+def test_a_model_that_ignores_what_goes_keeps_the_column(tmp_path: Path, engine: Engine, store: StateStore) -> None:
+    built(tmp_path, engine, store)
+    dropped = shop(tmp_path, HEAD % ", forward_only true, on_destructive_change ignore" + WHERE)
+    plan = planned(dropped, store)
+    assert [(c.name, c.rule) for c in plan.changes if c.category is Category.FORWARD_ONLY] == [
+        ("shop.daily", "forward-only-model")
+    ]
+
+    applied(dropped, engine, store, plan=plan)
+    ran(dropped, engine, store)
+    assert rows(engine, "SELECT id, price FROM shop.daily ORDER BY id") == [(1, 10), (2, 20), (3, 30), (4, None)]
+
+
+def test_a_crash_while_the_files_are_taken_over_loses_nothing(
+    tmp_path: Path, engine: Engine, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(tmp_path, engine, store)
+    project = shop(tmp_path, TAXED)
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(store, "register_table", lambda *_args, **_fields: 1 / 0)
+        forward(project, engine, store)
+    assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
+
+    assert forward(project, engine, store) == 0
+    assert rows(engine, "SELECT count(*), sum(price), count(taxed) FROM shop.daily") == [(3, 60, 0)]

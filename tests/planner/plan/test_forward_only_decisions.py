@@ -1,0 +1,224 @@
+"""Which changes are forward-only, what that does to those that read them, and what a plan promises of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from planner.errors import RequestError
+from planner.model.model import Kind, Model
+from planner.plan.build import Plan, build_run
+from planner.plan.change import Category, Change
+from planner.plan.forward_only import ForwardOnly, is_wider
+from planner.plan.schedule import Window
+from planner.snapshot.environment import Environment
+from tests.planner.building import NOW, external, model, planned, project, promoted
+
+RANGED = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "day", "start": datetime(2026, 1, 1, tzinfo=UTC)}
+RAW = external("raw.t", "id day price")
+FORWARD = ForwardOnly(every=True)
+
+
+def daily(columns: str = "id, day, price", **fields: object) -> Model:
+    sql = f"SELECT {columns} FROM raw.t WHERE day BETWEEN @start_ds AND @end_ds"
+    return model("s.daily", sql, **{**RANGED, **fields})  # type: ignore[arg-type]
+
+
+def plan_of(
+    before: tuple[Model, ...],
+    after: tuple[Model, ...],
+    forward: ForwardOnly = FORWARD,
+    name: str = "prod",
+    **asked: object,
+) -> Plan:
+    prod, loaded = promoted(project(RAW, *before))
+    target = prod if name == "prod" else Environment(name)
+    return planned(project(RAW, *after), target, prod, loaded, forward=forward, **asked)
+
+
+def changes(plan: Plan) -> dict[str, Change]:
+    return {change.name: change for change in plan.changes}
+
+
+TOTAL = model("s.total", "SELECT SUM(price) AS total FROM s.daily")
+COUNT = model("s.count", "SELECT COUNT(*) AS n FROM s.daily")
+DOUBLED = daily("id, day, price * 2 AS price")
+
+
+def test_a_forward_only_plan_keeps_the_rows_of_what_was_edited_and_of_what_reads_it() -> None:
+    found = changes(plan_of((daily(), TOTAL, COUNT), (DOUBLED, TOTAL, COUNT)))
+
+    assert {name: (str(c.category), c.rule) for name, c in found.items()} == {
+        "s.daily": ("forward_only", "forward-only-plan"),
+        "s.total": ("forward_only", "reads-forward-only"),
+        "s.count": ("indirect_non_breaking", "reads-nothing-changed"),
+    }
+    assert not any(change.missing or change.recomputed for change in found.values())
+    assert found["s.daily"].reason == (
+        "The plan is forward-only: the rows that are there stay. Alters `price`; the rows stay the same ones."
+    )
+
+
+def test_what_another_change_touches_too_is_computed() -> None:
+    other = model("s.other", "SELECT 1 AS one")
+    reader = model("s.reader", "SELECT SUM(price) + MAX(one) AS x FROM s.daily CROSS JOIN s.other")
+    kept = daily(forward_only=True)
+    found = changes(
+        plan_of(
+            (kept, other, reader),
+            (daily("id, day, price * 2 AS price", forward_only=True), model("s.other", "SELECT 2 AS one"), reader),
+            ForwardOnly(),
+        )
+    )
+
+    assert found["s.daily"].rule == "forward-only-model"
+    assert found["s.reader"].category is Category.INDIRECT_BREAKING
+    assert found["s.reader"].missing
+
+
+@pytest.mark.parametrize("edit", [{"kind": Kind.FULL}, {"time_column": "id"}, {"storage_format": "orc"}], ids=str)
+def test_a_change_that_cannot_go_on_with_the_rows_is_planned_as_usual(edit: dict[str, object]) -> None:
+    change = changes(plan_of((daily(),), (daily("id, day, price * 2 AS price", **edit),)))["s.daily"]
+
+    assert change.category is Category.BREAKING
+    assert change.missing
+
+
+def test_a_person_says_so_of_one_model_and_outweighs_the_plan() -> None:
+    said = {"s.daily": Category.FORWARD_ONLY}
+    change = changes(plan_of((daily(),), (DOUBLED,), ForwardOnly(), categories=said))["s.daily"]
+    assert (change.category, change.rule, change.missing) == (Category.FORWARD_ONLY, "categorized", ())
+
+    said = {"s.daily": Category.BREAKING}
+    change = changes(plan_of((daily(),), (DOUBLED,), categories=said))["s.daily"]
+    assert change.category is Category.BREAKING
+    assert change.missing
+
+
+def test_a_person_cannot_say_it_of_a_change_of_kind() -> None:
+    with pytest.raises(RequestError) as error:
+        plan_of((daily(),), (daily(kind=Kind.FULL),), ForwardOnly(), categories={"s.daily": Category.FORWARD_ONLY})
+
+    assert error.value.message == (
+        "`s.daily` cannot be forward-only: its kind changed from INCREMENTAL_BY_TIME_RANGE to FULL."
+    )
+
+
+@pytest.mark.parametrize(
+    ("forward", "told"),
+    [
+        (ForwardOnly(since=NOW), "A forward-only plan alone has an effective date."),
+        (
+            ForwardOnly(every=True, since=datetime(2030, 1, 1, tzinfo=UTC)),
+            "The effective date 2030-01-01 lies in the future.",
+        ),
+        (ForwardOnly(every=True, destructive=("s.none",)), "`s.none` selects no model."),
+    ],
+    ids=["not forward-only", "future", "no such model"],
+)
+def test_a_request_that_makes_no_sense_is_refused(forward: ForwardOnly, told: str) -> None:
+    with pytest.raises(RequestError) as error:
+        plan_of((daily(),), (DOUBLED,), forward)
+
+    assert error.value.message == told
+
+
+def test_a_rebuild_later_computes_whoever_read_the_kept_rows() -> None:
+    prod, loaded = promoted(project(RAW, daily(), TOTAL))
+    first = planned(project(RAW, DOUBLED, TOTAL), prod, prod, loaded, forward=FORWARD)
+    more = daily("id, day, price * 2 AS price, id AS again")
+    then = planned(project(RAW, more, TOTAL), first.new, first.new, loaded)
+
+    assert {name: (str(c.category), bool(c.missing)) for name, c in changes(then).items()} == {
+        "s.daily": ("breaking", True),
+        "s.total": ("indirect_breaking", True),
+    }
+
+
+def test_taking_the_change_back_never_finds_the_table_that_drifted() -> None:
+    prod, loaded = promoted(project(RAW, daily()))
+    kept = planned(project(RAW, DOUBLED), prod, prod, loaded, forward=FORWARD).new.snapshots["s.daily"]
+    built = planned(project(RAW, DOUBLED), prod, prod, loaded).new.snapshots["s.daily"]
+
+    assert len({prod.snapshots["s.daily"].table, kept.table, built.table}) == 3
+    assert kept.forced
+    assert kept.seen.columns["price"] != built.seen.columns["price"]
+    assert kept.seen.columns["id"] == built.seen.columns["id"]
+
+
+def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_computes() -> None:
+    after = (DOUBLED, TOTAL, model("s.new", "SELECT MAX(price) AS most FROM s.daily"))
+    here, there = plan_of((daily(), TOTAL), after, name="dev"), plan_of((daily(), TOTAL), after)
+
+    assert {name for name, change in changes(here).items() if change.preview} == {"s.daily", "s.total", "s.new"}
+    assert [c.name for c in there.changes if c.missing] == ["s.new"]
+    assert here.promise == there.promise
+    assert not {c.new.table for c in here.changes if c.new} & {c.new.table for c in there.changes if c.new}
+
+
+def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
+    prod, loaded = promoted(project(RAW, daily()))
+    plan = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD)
+    (change,) = plan.changes
+    assert change.new
+    held = replace(loaded, timelines={**loaded.timelines, change.new.table: change.missing})
+    (due,) = build_run(plan.new, held, Window(NOW + timedelta(days=1)), prod).changes
+
+    assert (len(change.missing), [str(each) for each in due.missing]) == (1, ["2026-01-10 - 2026-01-10"])
+
+
+def test_previews_may_stay_empty() -> None:
+    plan = plan_of((daily(),), (DOUBLED,), ForwardOnly(every=True, preview=False), "dev")
+
+    assert changes(plan)["s.daily"].preview
+    assert plan.backfills == ()
+
+
+@pytest.mark.parametrize(
+    ("destructive", "blocked", "warned"), [("error", 1, 0), ("warn", 0, 1), ("allow", 0, 0), ("ignore", 0, 0)]
+)
+def test_a_column_that_goes_is_blocked_told_or_left(destructive: str, blocked: int, warned: int) -> None:
+    fields = {"forward_only": True, "on_destructive_change": destructive}
+    plan = plan_of((daily(**fields),), (daily("id, day", **fields),), ForwardOnly())
+
+    assert (len(plan.blockers), len(plan.warnings)) == (blocked, warned)
+
+
+def test_a_column_that_comes_can_be_forbidden_and_allowed_for_once() -> None:
+    before, after = daily(on_additive_change="error"), daily("id, day, price, id AS again", on_additive_change="error")
+    (blocker,) = plan_of((before,), (after,)).blockers
+
+    assert blocker.message == (
+        "`s.daily` adds the column `again`, and its change is forward-only. Allow it with `--allow-additive-model "
+        "s.daily` or `on_additive_change allow`, or rebuild the table."
+    )
+    assert plan_of((before,), (after,), ForwardOnly(every=True, additive=("s.daily",))).blockers == ()
+
+
+@pytest.mark.parametrize(
+    "wider", ["int bigint", "smallint decimal(7,2)", "float double", "decimal(10,2) decimal(12,4)"]
+)
+def test_files_are_read_as_a_wider_type_and_as_no_other(wider: str) -> None:
+    old, new = wider.split()
+
+    assert is_wider(old, new)
+    assert not is_wider(new, old)
+    assert not is_wider(old, "string")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("decimal(10,2)", "decimal(10,4)"),  # two whole digits fewer
+        ("decimal(10,2)", "decimal(12,5)"),
+        ("decimal(10,2)", "decimal(12,1)"),
+        ("int", "decimal(10,1)"),
+        ("bigint", "decimal(19,0)"),
+        ("bigint", "double"),
+        ("decimal(10,2)", "double"),
+    ],
+)
+def test_a_type_with_fewer_digits_on_either_side_is_not_wider(old: str, new: str) -> None:
+    assert not is_wider(old, new)

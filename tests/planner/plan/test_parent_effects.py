@@ -1,0 +1,95 @@
+"""What tables are known to hold spares a reader only where all that it hears of comes out as it was."""
+
+from typing import Any
+
+from planner.intervals import Cron, Interval
+from planner.model.model import Kind, Model
+from planner.plan.change import Category, Change
+from planner.plan.schedule import Loaded
+from planner.snapshot.content_hash import WHOLE, Content, Contents
+from planner.snapshot.environment import Environment
+from tests.planner.building import day, external, model, planned, project, promoted
+
+RAW = external("s.raw", "id x d")
+Held = dict[str, dict[str, str]]  # model -> period -> what its new table holds there; "same": as the old one
+
+
+def shop(a: str = "x", b: str = "x", reads: str = "a.x, b.x AS y") -> dict[str, Model]:
+    return project(
+        RAW,
+        model("s.a", f"SELECT id, {a} AS x FROM s.raw"),
+        model("s.b", f"SELECT id, {b} AS x FROM s.raw"),
+        model("s.r", f"SELECT a.id, {reads} FROM s.a AS a JOIN s.b AS b ON a.id = b.id"),
+        model("s.top", "SELECT MAX(x) AS x FROM s.r"),
+    )
+
+
+def judged(before: dict[str, Model], after: dict[str, Model], found: Held) -> dict[str, Change]:
+    """Name -> change of a plan for `dev`, after its `s.a` and `s.b` were filled and compared with those of prod."""
+    prod, loaded = promoted(before)
+    first = planned(after, Environment("dev"), prod, loaded)
+    timelines, contents = dict(loaded.timelines), dict[str, Contents]()
+    for change in (each for each in first.backfills if each.name in ("s.a", "s.b")):
+        assert change.old is not None
+        assert change.new is not None
+        timelines[change.new.table] = change.needed
+        for snapshot in (change.old, change.new):
+            told = found.get(change.name, {})
+            here = {at: Content(1, "same" if snapshot is change.old else said) for at, said in told.items()}
+            columns = tuple(sorted(snapshot.columns or ()))
+            contents[snapshot.table] = Contents().plus({columns: here, ("d", "x"): here})
+    plan = planned(after, Environment("dev"), prod, Loaded(timelines, loaded.complete, contents=contents))
+    return {change.name: change for change in plan.changes}
+
+
+def test_a_reader_of_a_table_that_came_out_the_same_is_spared() -> None:
+    changes = judged(shop(), shop("x + id - id"), {"s.a": {WHOLE: "same"}})
+
+    assert (changes["s.r"].rule, changes["s.r"].shares) == ("same-data", "prod")
+    assert not changes["s.top"].recomputed
+
+
+def test_one_table_that_came_out_the_same_spares_no_reader_of_another_that_did_not() -> None:
+    found = {"s.a": {WHOLE: "same"}, "s.b": {WHOLE: "other"}}
+
+    changes = judged(shop(), shop("x + id - id", "x + 1"), found)
+
+    assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.INDIRECT_BREAKING, True)
+    assert changes["s.r"].columns.altered == {"x", "y"}  # it hears both parents as they are now
+    assert changes["s.top"].recomputed
+
+
+def test_a_table_that_came_out_the_same_spares_no_reader_that_was_edited_itself() -> None:
+    changes = judged(shop(), shop("x + id - id", reads="a.x, b.x + 1 AS y"), {"s.a": {WHOLE: "same"}})
+
+    assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.BREAKING, True)
+    assert changes["s.top"].recomputed
+
+
+def test_a_comparison_that_nobody_made_spares_nobody() -> None:
+    changes = judged(shop(), shop("x + id - id"), {})
+
+    assert (changes["s.r"].rule, changes["s.r"].recomputed) == ("reads-changed-column", True)
+
+
+HOURLY: dict[str, Any] = {"time_column": "d", "cron": Cron("@hourly"), "start": day("2026-01-09")}
+STRETCH = "BETWEEN @start_dt AND @end_dt"
+
+
+def by_hour(x: str = "x") -> dict[str, Model]:
+    ranged = Kind.INCREMENTAL_BY_TIME_RANGE
+    return project(
+        RAW,
+        model("s.a", f"SELECT {x} AS x, d FROM s.raw WHERE d {STRETCH}", ranged, **HOURLY),
+        model("s.r", f"SELECT x, d FROM s.a WHERE d {STRETCH}", ranged, **HOURLY),
+    )
+
+
+def test_of_an_hour_that_came_out_the_same_no_more_than_that_hour_is_copied() -> None:
+    hours = {f"2026-01-09 {hour:02}:00:00": "other" for hour in range(24)}
+    hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
+
+    changes = judged(by_hour(), by_hour("x + id"), {"s.a": hours | {"2026-01-09 05:00:00": "same"}})
+
+    five, six = (day("2026-01-09").replace(hour=hour) for hour in (5, 6))
+    assert changes["s.r"].copies == (Interval(five, six),)

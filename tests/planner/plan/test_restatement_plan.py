@@ -1,0 +1,216 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import RequestError
+from planner.fingerprint import Fingerprint
+from planner.intervals import Cron, Interval, Timeline, subtract
+from planner.model.model import Kind, Model, Seed
+from planner.plan.build import Plan
+from planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched
+from planner.plan.restatement_plan import build_restatement
+from planner.plan.schedule import Loaded, Window
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
+from tests.planner.building import NOW, day, external, model, planned, project, promoted
+
+DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+SHOP = project(
+    external("s.raw", "id d"),
+    model("s.seed", kind=Kind.SEED, columns="id d", seed=Seed("seeds/s.csv", "d1", ("id", "d"))),
+    model("s.days", "SELECT id, d FROM s.raw JOIN other.raw USING (id)", **DAILY),
+    model("s.hours", "SELECT id, d FROM s.days", **DAILY | {"cron": Cron("@hourly")}),
+    model("s.view", "SELECT id FROM s.days", kind=Kind.VIEW),
+    model("s.total", "SELECT COUNT(*) AS n FROM s.view"),
+    model("s.apart", "SELECT COUNT(*) AS n FROM s.seed"),
+)
+
+
+def between(start: str, end: str) -> Timeline:
+    return (Interval(day(start), day(end)),)
+
+
+def restated(
+    *selectors: str,
+    models: dict[str, Model] = SHOP,
+    others: tuple[Environment, ...] = (),
+    where: Environment | None = None,
+    lacking: dict[str, Timeline] | None = None,
+    **window: str,
+) -> Plan:
+    """A restatement in prod, or where it is said, of these models; `lacking` is time that tables do not hold."""
+    prod, loaded = promoted(models)
+    here = where or prod
+    gone = {prod.snapshots[name].table: time for name, time in (lacking or {}).items()}
+    timelines = {table: subtract(held, gone.get(table, ())) for table, held in loaded.timelines.items()}
+    past = Past(tuple((each.name, True, each.snapshots) for each in (prod, *others)))
+    asked = Window(NOW, **{name: day(text) for name, text in window.items()})
+    return build_restatement(here, prod, Loaded(timelines), asked, selectors, past)
+
+
+def times(plan: Plan) -> dict[str, Timeline]:
+    return {change.name: change.missing for change in plan.changes}
+
+
+def dev(edited: dict[str, Model]) -> Environment:
+    prod, loaded = promoted(SHOP)
+    plan = planned(edited, Environment("dev"), prod, loaded)
+    return replace(plan.new, revision=1)
+
+
+def edited() -> dict[str, Model]:
+    return SHOP | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.view"))
+
+
+def test_what_reads_a_restated_table_is_restated_with_it_through_views() -> None:
+    plan = restated("s.days", start="2026-01-03", end="2026-01-05")
+
+    assert times(plan)["s.days"] == times(plan)["s.hours"] == between("2026-01-03", "2026-01-05")
+    assert [change.name for change in plan.changes] == ["s.days", "s.hours", "s.total"]
+    assert not plan.promotes
+
+
+@pytest.mark.parametrize("selector", ["s.raw", "other.raw"])
+def test_tables_of_others_are_named_for_those_that_read_them(selector: str) -> None:
+    assert times(restated(selector)).keys() == {"s.days", "s.hours", "s.total"}
+
+
+def test_a_reader_by_longer_units_is_restated_by_whole_ones() -> None:
+    models = SHOP | project(model("s.hours", "SELECT id, d FROM s.days", **DAILY | {"cron": Cron("@monthly")}))
+    plan = restated("s.days", models=models, start="2026-01-03", end="2026-01-05")
+
+    assert "s.hours" not in times(plan)  # its first month is not over
+    assert times(plan)["s.days"] == between("2026-01-03", "2026-01-05")
+
+
+def test_a_table_that_is_filled_in_order_is_restated_whole_and_so_is_what_reads_it() -> None:
+    models = SHOP | project(
+        model("s.hours", "SELECT id, d FROM s.days", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",)),
+        model("s.later", "SELECT id, d FROM s.hours", **DAILY),
+    )
+
+    plan = restated("s.days", models=models, start="2026-01-03", end="2026-01-05")
+
+    assert times(plan)["s.days"] == between("2026-01-03", "2026-01-05")
+    assert times(plan)["s.hours"][0].end == day("2026-01-10")
+    assert times(plan)["s.later"] == between("2026-01-01", "2026-01-10")
+
+
+def test_a_seed_is_left_out_and_its_readers_are_not() -> None:
+    plan = restated("s.seed")
+
+    assert times(plan).keys() == {"s.apart"}
+    assert plan.restatement is not None
+    assert plan.restatement.left_out == (LeftOut("s.seed", "its rows are those of its file"),)
+
+
+def test_what_forbids_restatement_keeps_its_rows_and_so_does_what_reads_only_that() -> None:
+    models = {**SHOP, "s.days": replace(SHOP["s.days"], disable_restatement=True)}
+
+    with pytest.raises(RequestError, match=r"Nothing can be restated: `s\.days`: its `disable_restatement` is true"):
+        restated("s.raw", models=models)
+
+
+def test_time_that_nobody_holds_cannot_be_restated() -> None:
+    with pytest.raises(RequestError, match="Nothing is to be restated from 2027-01-01: no table of these models"):
+        restated("s.hours", start="2027-01-01")
+
+
+@pytest.mark.parametrize("selector", ["s.days", "other.raw"])
+def test_every_version_that_any_environment_made_of_it_is_forgotten(selector: str) -> None:
+    here = dev(edited())
+
+    plan = restated(selector, others=(here,), start="2026-01-03", end="2026-01-05")
+
+    assert plan.restatement is not None
+    forgets = plan.restatement.forgets
+    assert forgets[here.snapshots["s.total"].table] == ALL_TIME
+    assert forgets[here.snapshots["s.days"].table] == between("2026-01-03", "2026-01-05")
+    assert plan.restatement.touched == (Touched("dev", ("s.days", "s.hours"), ("s.total",)),)
+
+
+def test_another_environment_restates_its_own_tables_and_forgets_nothing_of_prods() -> None:
+    prod, _ = promoted(SHOP)
+    here = dev(edited())
+
+    plan = restated("+s.total", where=here, others=(here,))
+
+    assert times(plan).keys() == {"s.total"}
+    assert plan.restatement is not None
+    assert plan.restatement.forgets.keys() == {here.snapshots["s.total"].table}
+    assert plan.restatement.touched == ()
+    assert {each.model for each in plan.restatement.left_out} == {"s.days"}
+    assert not plan.restatement.forgets.keys() & {each.table for each in prod.snapshots.values()}
+
+
+def test_a_table_that_was_built_for_a_plan_is_forgotten_where_it_may_come_of_restated_rows() -> None:
+    prod, loaded = promoted(SHOP)
+    built = dev(edited()).snapshots["s.total"]
+    unknown, apart = "mergeplan__s.s__what__1", replace(prod.snapshots["s.apart"], version="old")
+    past = Past((("prod", True, prod.snapshots),), {built.table: built, unknown: None, apart.table: apart})
+
+    plan = build_restatement(prod, prod, loaded, Window(NOW), ["s.days"], past)
+
+    assert plan.restatement is not None
+    assert {built.table, unknown} <= plan.restatement.forgets.keys()
+    assert apart.table not in plan.restatement.forgets
+
+
+def test_nothing_is_planned_from_a_table_past_a_hole() -> None:
+    prod, loaded = promoted(SHOP)
+    days = prod.snapshots["s.days"].table
+    holed = Loaded({**loaded.timelines, days: subtract(loaded.timelines[days], between("2026-01-03", "2026-01-04"))})
+
+    plan = planned(edited(), Environment("dev"), prod, holed)
+
+    assert next(c for c in plan.changes if c.name == "s.total").missing == (
+        Interval(day("1970-01-01"), day("2026-01-03")),
+    )
+    assert plan.relies[days] == holed.timelines[days]
+
+
+def test_a_restatement_after_a_failed_one_covers_what_that_one_left() -> None:
+    lacking = {"s.days": between("2026-01-03", "2026-01-05"), "s.total": ALL_TIME}
+
+    plan = restated("s.days", lacking=lacking, start="2026-01-03", end="2026-01-05")
+
+    assert times(plan) == times(restated("s.days", start="2026-01-03", end="2026-01-05"))
+
+
+@st.composite
+def pasts(draw: st.DrawFn) -> tuple[Environment, Environment]:
+    """Prod and another environment over five full models each, some of them with the same tables."""
+    shown: list[dict[str, Snapshot]] = [{}, {}]
+    for number in range(5):
+        for where in range(2):
+            read = draw(st.sets(st.sampled_from([f"s.m{each}" for each in range(number)] or ["o.raw"])))
+            each = Model(f"s.m{number}", Kind.FULL, "", 1, "", depends_on=tuple(sorted(read)))
+            version = draw(st.sampled_from(["same", f"own{where}"])) if where else "same"
+            version = version if not where or each == shown[0][each.name].model else "own"
+            shown[where][each.name] = Snapshot(each, Fingerprint(version, "", ""), version, None)
+    return Environment("prod", shown[0], revision=1), Environment("dev", shown[1], revision=1)
+
+
+@settings(deadline=None)
+@given(pasts(), st.sampled_from(["s.m0", "s.m1", "s.m2", "s.m3"]))
+def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
+    both: tuple[Environment, Environment], name: str
+) -> None:
+    prod, other = both
+    held = {
+        each.table: between("1970-01-01", "2026-01-10")
+        for each in (*prod.snapshots.values(), *other.snapshots.values())
+    }
+    past = Past(tuple((each.name, True, each.snapshots) for each in both))
+
+    plan = build_restatement(prod, prod, Loaded(held), Window(NOW), [name], past)
+
+    assert plan.restatement is not None
+    for environment in both:
+        made = {name}
+        for reader, each in environment.snapshots.items():  # parents come first
+            made |= {reader} if made & set(each.model.depends_on) else set()
+        stale = {environment.snapshots[each].table for each in made} - plan.restatement.forgets.keys()
+        assert stale <= {prod.snapshots[each].table for each in prod.snapshots.keys() - {c.name for c in plan.changes}}

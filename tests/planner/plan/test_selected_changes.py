@@ -1,0 +1,155 @@
+"""What a request asks for besides the project: only some changes, only some tables, nothing computed, no gaps."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from planner.errors import RequestError
+from planner.intervals import Interval
+from planner.model.model import Kind, Model
+from planner.plan.build import Change, Plan
+from planner.plan.schedule import Loaded, Window
+from planner.plan.selected_changes import chosen_models
+from planner.snapshot.environment import Environment
+from tests.planner.building import NOW, day, external, model, planned, project, promoted
+
+DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+SHOP = project(
+    external("s.raw", "id x d"),
+    model("s.days", "SELECT id, x, d FROM s.raw", **DAILY),
+    model("s.total", "SELECT COUNT(x) AS n FROM s.days"),
+    model("s.apart", "SELECT 1 AS one"),
+)
+EDITED = SHOP | project(
+    model("s.days", "SELECT id, x || '!' AS x, d FROM s.raw", **DAILY),
+    model("s.apart", "SELECT 2 AS one"),
+    model("s.new", "SELECT one FROM s.apart"),
+)
+
+
+def of(plan: Plan) -> dict[str, Change]:
+    return {change.name: change for change in plan.changes}
+
+
+def chosen(*selectors: str, edited: dict[str, Model] = EDITED) -> Plan:
+    prod, loaded = promoted(SHOP)
+    return planned(chosen_models(edited, prod, selectors), Environment("dev"), prod, loaded)
+
+
+def test_only_the_chosen_changes_count() -> None:
+    assert of(chosen("s.days")).keys() == {"s.days", "s.total"}
+    assert of(chosen("s.apart+")).keys() == {"s.apart", "s.new"}
+    assert of(chosen("^s.days")).keys() == {"s.apart", "s.new"}
+
+
+def test_a_model_that_is_gone_goes_only_when_it_is_chosen() -> None:
+    fewer = {name: each for name, each in SHOP.items() if name != "s.apart"}
+
+    assert [view.name for view in chosen("s.days", edited=fewer).views.dropped] == []
+    assert of(chosen("s.apart", edited=fewer))["s.apart"].rule == "removed"
+
+
+def test_a_chosen_model_that_reads_one_that_is_nowhere_is_refused() -> None:
+    more = EDITED | project(model("s.newer", "SELECT one FROM s.new"))
+
+    with pytest.raises(RequestError, match=r"`s\.newer` reads `s\.new`, which is neither selected nor in `prod`"):
+        chosen("s.newer", edited=more)
+
+
+def test_only_the_asked_for_tables_and_what_they_read_are_computed() -> None:
+    prod, loaded = promoted(SHOP)
+
+    plan = planned(EDITED, Environment("dev"), prod, loaded, backfill=frozenset({"s.new"}))
+
+    assert {change.name for change in plan.backfills} == {"s.apart", "s.new"}
+    assert of(plan)["s.days"].needed == ()
+    with pytest.raises(RequestError, match="prod must hold all its rows"):
+        planned(EDITED, base=prod, loaded=loaded, backfill=frozenset({"s.new"}))
+
+
+def test_a_table_that_is_left_empty_is_never_taken_for_the_whole_one() -> None:
+    prod, loaded = promoted(SHOP)
+    plan = planned(EDITED, Environment("dev"), prod, loaded, empty_backfill=True)
+    recorded = {each.new.table: each.recorded for each in plan.changes if each.new and each.recorded}
+    there = Loaded({**loaded.timelines, **recorded}, loaded.complete | recorded.keys())
+
+    whole = planned(EDITED, base=prod, loaded=there)
+    again = planned(EDITED, Environment("dev"), prod, there, empty_backfill=True)
+
+    assert plan.is_virtual
+    assert {name for name, each in of(plan).items() if each.recorded} == {"s.days", "s.total", "s.apart", "s.new"}
+    assert {change.name for change in whole.backfills} == {"s.days", "s.total", "s.apart", "s.new"}
+    assert again.new.snapshots == plan.new.snapshots
+
+
+def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left_empty() -> None:
+    prod, loaded = promoted(SHOP)
+    more = SHOP | project(model("s.days", "SELECT id, x, d, 1 AS y FROM s.raw", **DAILY))
+
+    plan = planned(more, prod, prod, loaded, empty_backfill=True)
+
+    assert {name for name, each in of(plan).items() if each.recorded} == {"s.days"}
+    assert of(plan)["s.total"].shares == "prod"
+    assert plan.new.snapshots["s.total"].forced
+
+
+def test_a_table_that_was_left_empty_stays_what_it_is_until_its_query_changes() -> None:
+    prod, loaded = promoted(SHOP)
+    plan = planned(EDITED, prod, prod, loaded, empty_backfill=True)
+    recorded = {each.new.table: each.recorded for each in plan.changes if each.new and each.recorded}
+    shown = Environment("prod", plan.new.snapshots, plan.new.views, 2, plan.id, NOW)
+    there = Loaded({**loaded.timelines, **recorded}, frozenset(recorded))
+    described = EDITED | project(replace(EDITED["s.apart"], description="one"))
+
+    assert planned(EDITED, base=shown, loaded=there).is_empty
+    assert planned(described, base=shown, loaded=there).is_virtual
+    assert {change.name for change in planned(SHOP, base=shown, loaded=there).backfills} == set()
+
+
+def test_a_gap_is_refused_when_none_is_wanted() -> None:
+    prod, loaded = promoted(SHOP)
+    window = Window(NOW, end=day("2026-01-05"))
+
+    plan = planned(EDITED, base=prod, loaded=loaded, window=window, no_gaps=True)
+
+    assert [blocker.message for blocker in plan.blockers] == [
+        "`s.days` would lack 2026-01-05 - 2026-01-09, which `prod` shows now."
+    ]
+    assert planned(EDITED, base=prod, loaded=loaded, no_gaps=True).blockers == ()
+
+
+def test_so_many_units_are_computed_at_least() -> None:
+    prod, loaded = promoted(SHOP)
+    window = Window(NOW, start=day("2026-01-09"), min_intervals=3)
+
+    plan = planned(EDITED, Environment("dev"), prod, loaded, window=window)
+
+    assert of(plan)["s.days"].missing == (Interval(day("2026-01-07"), day("2026-01-10")),)
+
+
+def test_unmodified_models_are_shown_too_when_asked_for() -> None:
+    prod, loaded = promoted(SHOP)
+
+    plan = planned(EDITED, Environment("dev"), prod, loaded, include_unmodified=True)
+
+    assert plan.new.views == {"s.days", "s.total", "s.apart", "s.new"}
+    assert planned(SHOP, Environment("dev"), prod, loaded).new.views == frozenset()
+
+
+def test_the_difference_can_be_told_of_the_queries_that_run() -> None:
+    prod, loaded = promoted(SHOP)
+
+    plan = planned(EDITED, Environment("dev"), prod, loaded, diff_rendered=True)
+
+    assert "-  1 AS one\n+  2 AS one" in of(plan)["s.apart"].diff
+    assert of(plan)["s.total"].diff == ""
+
+
+def test_without_the_crons_all_whole_units_are_due() -> None:
+    weekly = project(replace(SHOP["s.apart"], cron=replace(SHOP["s.apart"].cron, text="@weekly")))
+    window = Window(NOW + timedelta(days=2))
+
+    assert planned(weekly, window=window).changes[0].missing[0].end == day("2026-01-11")
+    late = replace(window, ignore_cron=True)
+    assert planned(weekly, window=late).changes[0].missing[0].end == day("2026-01-12")

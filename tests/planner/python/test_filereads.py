@@ -1,0 +1,160 @@
+"""A file of the project that a Python model may read is a part of the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.project.loader import load_project
+from planner.python.datafiles import DataFiles
+from planner.python.reached import reached
+from tests.planner.project.test_loader import NOW, project_of
+
+HEAD = """
+import os
+import sqlite3
+import subprocess
+from glob import glob
+from os import listdir
+from pathlib import Path
+from pathlib import Path as P
+
+import numpy as np
+import pandas as pd
+from lib.loading import rates, read_any
+from mergeplan import model
+
+HERE = Path(__file__).parent
+RATES = HERE.parent / "data" / "rates.csv"
+TABLE = {"data": 1}
+
+
+@model("s.p", kind="FULL", columns={{"x": "int"}})
+def execute(context, start, end, execution_time, **kwargs):
+    {body}
+"""
+LIB = """
+from pathlib import Path
+
+
+def rates():
+    return (Path(__file__).parents[1] / "data" / "rates.csv").read_text()
+
+
+def read_any(path):
+    with open(path) as file:
+        return file.read()
+"""
+FILES = {
+    "data/rates.csv": "a,1\n",
+    "data/other.csv": "b,2\n",
+    "data/deep/list.json": "[1]",
+    "notes.md": "hello\n",
+    "models/t.sql": "MODEL (name s.t, kind FULL);\nSELECT 1 AS x\n",
+    "lib/loading.py": LIB,
+}
+
+
+def digest_of(root: Path, body: str, **changed: str) -> str:
+    """What `DataFiles` says of the model with this body in a project with these files."""
+    files = project_files(body) | changed
+    code = reached({name: text for name, text in files.items() if name.endswith(".py")}, "models/p.py", "execute")
+    return DataFiles(project_of(root, files)).digest(code.reads, ())
+
+
+def project_files(body: str) -> dict[str, str]:
+    return FILES | {"models/p.py": HEAD.replace("{{", "{").replace("}}", "}").replace("{body}", body)}
+
+
+def felt(tmp_path: Path, body: str) -> set[str]:
+    """The files of which an edit changes the model."""
+    before = digest_of(tmp_path, body)
+    names = ("data/rates.csv", "data/other.csv", "notes.md", "models/t.sql")
+    return {name for name in names if digest_of(tmp_path, body, **{name: FILES[name] + " "}) != before}
+
+
+ONLY_RATES = {"data/rates.csv"}
+DATA = {"data/rates.csv", "data/other.csv"}
+ANY = DATA | {"notes.md"}
+
+
+@pytest.mark.parametrize(
+    ("body", "files"),
+    [
+        ("return 1", set()),
+        ("return TABLE['data']", set()),
+        ("return context.table('s.raw')", set()),
+        ("return open('data/rates.csv').read()", ONLY_RATES),
+        ("return open('./data/rates.csv').read()", ONLY_RATES),
+        ("return open('../data/rates.csv').read()", ONLY_RATES),
+        ("with open('data/rates.csv') as f: return pd.read_csv(f)", ONLY_RATES),
+        ("return pd.read_csv('rates.csv').copy()", ONLY_RATES),
+        ("return pd.read_csv(filepath_or_buffer='data/rates.csv')", ANY),
+        ("path = 'data/rates.csv'; return pd.read_csv(path)", ONLY_RATES),
+        ("return RATES.read_text()", DATA),
+        ("return P(os.path.join(os.path.dirname(__file__), '..', 'data', 'rates.csv')).read_bytes()", DATA),
+        ("return rates()", DATA),
+        ("return np.loadtxt('data/rates.csv')", ONLY_RATES),
+        ("return context.spark.read.csv('data/rates.csv')", ONLY_RATES),
+        ("return context.spark.read.format('csv').load(kwargs['path'])", ANY),
+        ("return __import__('polars').scan('data/rates.csv')", ANY),
+        ("return kwargs['lib'].scan('data/rates.csv')", ONLY_RATES),
+        ("return kwargs['lib'].scan(f'data/{start}.csv')", DATA),
+        ("return kwargs['lib'].scan('data/*.csv')", DATA),
+        ("return open('data/' + kwargs['name']).read()", ANY),
+        ("return read_any('data/rates.csv')", ANY),
+        ("return [open(each) for each in kwargs['names']]", ANY),
+        ("return map(open, ['data/rates.csv'])", ANY),
+        ("return list(HERE.iterdir())", ANY),
+        ("return listdir('.')", ANY),
+        ("return glob('*')", ANY | {"models/t.sql"}),
+        ("return sqlite3.connect('data/some.db')", ANY),
+        ("return subprocess.run(['cat', kwargs['name']])", ANY),
+        ("return os.popen('cat data/rates.csv').read()", ANY),
+        ("return Path('models/t.sql').read_text()", {"models/t.sql"}),
+        ("return open('/etc/hostname').read()", set()),
+        ("return pd.read_csv('https://example.com/rates.csv')", set()),
+        ("return pd.read_sql('SELECT 1', kwargs['c'])", set()),
+    ],
+)
+def test_an_edit_of_a_file_that_code_may_read_is_an_edit_of_the_model(
+    body: str, files: set[str], tmp_path: Path
+) -> None:
+    assert felt(tmp_path, body) == files
+
+
+def test_a_file_that_comes_is_an_edit_too(tmp_path: Path) -> None:
+    before = digest_of(tmp_path, "return open('data/new.csv').read()")
+
+    assert digest_of(tmp_path, "return open('data/new.csv').read()", **{"data/new.csv": "1"}) != before
+
+
+def test_what_is_hidden_or_our_own_is_no_file_of_the_project(tmp_path: Path) -> None:
+    before = digest_of(tmp_path, "return list(HERE.iterdir())")
+    new = {".mergeplan/x.db": "1", "venv/pyvenv.cfg": "", "venv/lib/a.txt": "1", "a/__pycache__/b.pyc": "1"}
+
+    assert digest_of(tmp_path, "return list(HERE.iterdir())", **new) == before
+
+
+SMALL = """
+from mergeplan import model
+@model("s.p", kind="FULL", columns={"x": "int"})
+def execute(context, **kwargs):
+    return kwargs["lib"].scan(context.var("which"))
+"""
+
+
+def test_a_file_that_a_variable_names_is_a_part_of_the_model(tmp_path: Path) -> None:
+    config = (
+        "gateways: {spark: {connection: {type: spark}}}\nvariables: {which: data/rates.csv, more: data/other.csv}\n"
+    )
+
+    def code(**changed: str) -> str:
+        files = {"config.yaml": config, "models/p.py": SMALL, "data/rates.csv": "1", "data/other.csv": "2"} | changed
+        python = load_project(project_of(tmp_path, files), NOW).models["s.p"].python
+        return python.digest if python else ""
+
+    before = code()
+    assert code(**{"data/rates.csv": "9"}) != before
+    assert code(**{"data/other.csv": "9"}) == before

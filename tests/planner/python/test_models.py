@@ -1,0 +1,271 @@
+"""Python models as people write them: read from their decorator, computed over Spark, told where they are wrong."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.checks.unit_tests import run_unit_tests
+from planner.engine.protocol import Door, Server
+from planner.engine.spark.engine import SparkEngine
+from planner.engine.spark.relay import Relay
+from planner.errors import Cancelled, MergeplanError, PlanMoved
+from planner.intervals import Interval
+from planner.model.model import Column, Kind
+from planner.project.loader import Project, load_project, with_variables
+from planner.python.running import running
+from planner.state.store import StateStore
+from tests.planner.building import change_of
+from tests.planner.project.test_loader import project_of
+from tests.planner.shop import FILES, NOW, applied, rows
+
+DAY = Interval(NOW - timedelta(hours=NOW.hour, days=1), NOW - timedelta(hours=NOW.hour))
+TOTALS = """
+import typing as t
+import pandas as pd
+from sqlmesh import ExecutionContext, model
+from sqlmesh.core.model import ModelKindName
+from helpers import doubled
+
+@model(
+    "shop.totals",
+    kind=dict(name=ModelKindName.FULL),
+    columns={"id": "int", "price": "bigint", "note": "text"},
+    description="Twice the price",
+    owner="ann",
+    tags=["a", "b c"],
+    audits=[("not_null", {"columns": ["id"]})],
+    column_descriptions={"id": "the key"},
+)
+def execute(context: ExecutionContext, **kwargs: t.Any) -> pd.DataFrame:
+    frame = context.fetchdf(f"SELECT id, price, NULL AS note FROM {context.table('shop.items')}")
+    frame["PRICE"] = doubled(frame.pop("price"))
+    return frame
+"""
+DAILY = '''
+from mergeplan import model
+from pyspark.sql import functions as F
+
+@model(
+    "shop.daily",
+    kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "day"},
+    columns={"day": "date", "price": "int", "loud": "string"},
+)
+def execute(context, start, end, execution_time, **kwargs):
+    """All but the second day, in two parts."""
+    loud = F.udf(lambda price: f"{price}!")
+    table = context.spark.table(context.resolve_table("shop.items"))
+    for part in ("day < '2026-01-02'", "day > '2026-01-02'"):
+        rows = table.where(F.col("day").between(start.date(), end.date())).where(part)
+        yield rows.withColumn("loud", loud("price")).drop("id")
+'''
+HELPERS = "def doubled(x):\n    return x * 2\n"
+ITEMS = {name: FILES[name] for name in ("config.yaml", "seeds/items.csv", "models/items.sql")}
+PYTHON = {
+    "models/totals.py": TOTALS,
+    "models/daily.py": DAILY,
+    "helpers.py": HELPERS,
+    "models/sum.sql": "MODEL (name shop.sum, kind FULL);\nSELECT sum(price) AS total FROM shop.totals",
+    "tests/totals.yaml": """
+test_totals:
+  model: shop.totals
+  inputs: {shop.items: [{id: 1, price: 4}]}
+  outputs: {query: [{id: 1, price: 8, note: null}]}
+""",
+}
+COLUMNS = 'columns={"id": "int"}'
+
+
+def project_with(root: Path, files: dict[str, str]) -> Project:
+    return load_project(project_of(root, {**ITEMS, **files}), NOW)
+
+
+def model_file(body: str, arguments: str = COLUMNS, name: str = "a") -> dict[str, str]:
+    """A Python model shop.NAME, whose function's body begins in line 5."""
+    head = f'from sqlmesh import model\n\n@model("shop.{name}", {arguments})\n'
+    return {f"models/{name}.py": f"{head}def execute(context, **kwargs):\n    {body}\n"}
+
+
+def test_a_decorator_says_what_a_model_block_says(tmp_path: Path) -> None:
+    model = project_with(tmp_path, PYTHON).models["shop.totals"]
+
+    assert (model.kind, model.description, model.owner, model.tags) == (
+        Kind.FULL,
+        "Twice the price",
+        "ann",
+        ("a", "b c"),
+    )
+    assert model.columns == (Column("id", "int"), Column("price", "bigint"), Column("note", "string"))
+    assert model.depends_on == ("shop.items",)
+    assert [(call.name, call.arguments) for call in model.audits] == [("not_null", (("columns", "(id)"),))]
+    assert model.column_descriptions == (("id", "the key"),)
+    assert (str(model.place), model.sql) == ("models/totals.py:8", "")
+
+
+def test_blueprints_make_a_model_each_and_sql_may_come_of_a_function(tmp_path: Path) -> None:
+    text = """
+from sqlmesh import model
+
+BELOW = [{"which": "cheap", "below": 5}, {"which": "dear", "below": 99}]
+
+@model("shop.@{which}_items", is_sql=True, kind="FULL", blueprints=BELOW)
+def entrypoint(evaluator):
+    return f"SELECT id FROM shop.items WHERE price < {evaluator.blueprint_var('below')}"
+"""
+
+    project = project_with(tmp_path, {"models/a.py": text})
+    models = project.models
+
+    assert models["shop.cheap_items"].sql == "SELECT id FROM shop.items WHERE price < 5"
+    assert models["shop.dear_items"].sql == "SELECT id FROM shop.items WHERE price < 99"
+    assert models["shop.dear_items"].python is None
+    again = with_variables(project, models["shop.dear_items"], {"below": 7})
+    assert again.sql == "SELECT id FROM shop.items WHERE price < 99"  # a blueprint's own hides the project's
+
+
+def test_an_edit_of_code_is_undecided_and_one_of_a_comment_is_none(tmp_path: Path) -> None:
+    before = project_with(tmp_path / "a", PYTHON).models
+    edited = project_with(tmp_path / "b", {**PYTHON, "helpers.py": HELPERS.replace("2", "3")}).models
+    comment = project_with(tmp_path / "c", {**PYTHON, "helpers.py": f"# twice\n{HELPERS}"}).models
+    described = {**PYTHON, "models/totals.py": TOTALS.replace("Twice", "Double")}
+
+    changes = change_of(before, edited)
+
+    assert {name: str(change.category) for name, change in changes.items()} == {
+        "shop.totals": "undecided",
+        "shop.sum": "indirect_breaking",
+    }
+    assert changes["shop.totals"].reason.startswith("What an edit of Python code does to the rows cannot be told")
+    assert change_of(before, comment) == {}
+    assert str(change_of(before, project_with(tmp_path / "d", described).models)["shop.totals"].category) == "metadata"
+
+
+def test_a_variable_counts_where_the_code_names_it(tmp_path: Path) -> None:
+    def digests(**variables: int) -> list[str]:
+        files = {**model_file("return context.var('Low')"), **model_file("return 1", name="b")}
+        config = f"{FILES['config.yaml']}variables: {json.dumps(variables)}\n"
+        models = project_with(tmp_path, {**files, "config.yaml": config}).models
+        return [python.digest for name in ("shop.a", "shop.b") if (python := models[name].python)]
+
+    before, low, other = digests(low=1, other=1), digests(low=2, other=1), digests(low=1, other=2)
+
+    assert before[0] != low[0]
+    assert before[1] == low[1]
+    assert before == other
+
+
+def test_python_models_are_computed_and_tested_like_others(tmp_path: Path, engine: SparkEngine) -> None:
+    project = project_with(tmp_path, PYTHON)
+
+    with closing(StateStore(f"sqlite:///{tmp_path}/state.db", "shop")) as store:
+        applied(project, engine, store).raise_failure()
+
+    assert rows(engine, "SELECT id, price, note FROM shop.totals ORDER BY id") == [
+        (1, 20, None),
+        (2, 40, None),
+        (3, 60, None),
+    ]
+    assert rows(engine, "SELECT total FROM shop.sum") == [(120,)]
+    assert rows(engine, "SELECT CAST(day AS STRING), price, loud FROM shop.daily ORDER BY day") == [
+        ("2026-01-01", 10, "10!"),
+        ("2026-01-04", 30, "30!"),
+    ]
+    assert [result.message for result in run_unit_tests(engine, project, project.tests)] == [""]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("raise ValueError('no luck\\nat all')", "models/a.py:5: `shop.a` failed: ValueError: no luck."),
+        (
+            "return None",
+            "models/a.py:3: `shop.a` failed: TypeError: it returned nothing: return a Spark or pandas frame",
+        ),
+        (
+            "return [1]",
+            "models/a.py:3: `shop.a` failed: TypeError: it returned a list: return a Spark or pandas frame.",
+        ),
+        (
+            "import os; print('bye'); os._exit(7)",
+            "models/a.py:3: `shop.a` failed: Python ended with exit code 7, and wi",
+        ),
+        ("raise SystemExit(2)", "models/a.py:5: `shop.a` failed: It ended Python: SystemExit: 2."),
+        (
+            "context.table('shop.' + 'b')",
+            "models/a.py:5: `shop.a` failed: ValueError: `shop.b` is not among what this m",
+        ),
+        (
+            "context.var('thresh' + 'old')",
+            "models/a.py:5: `shop.a` failed: ValueError: the name of the variable `thresh",
+        ),
+        ("context.magic", "models/a.py:5: `shop.a` failed: AttributeError: `context.magic` is not supported."),
+    ],
+)
+def test_code_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: Path) -> None:
+    config = f"{FILES['config.yaml']}variables: {{threshold: 1}}\n"
+    given = {**model_file(body, f"{COLUMNS}, depends_on=['shop.items']"), "config.yaml": config}
+    project = project_with(tmp_path, given)
+
+    with pytest.raises(MergeplanError) as error:
+        run(project)
+
+    assert str(error.value).startswith(told)
+
+
+def test_a_generator_that_yields_nothing_gives_no_rows(tmp_path: Path) -> None:
+    project = project_with(tmp_path, model_file("yield from ()"))
+
+    with running(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW) as sql:
+        assert sql == "SELECT CAST(NULL AS int) AS `id` WHERE FALSE"
+
+
+def test_a_column_that_is_not_returned_is_told(tmp_path: Path) -> None:
+    body = "import pandas; return pandas.DataFrame({'Key': [1]})"
+    project = project_with(tmp_path, model_file(body))
+
+    with pytest.raises(MergeplanError) as error:
+        run(project)
+
+    assert str(error.value) == (
+        "models/a.py:3: `shop.a` failed: ValueError: it returned no column `id`, which the model declares; it returned "
+        "`key`."
+    )
+
+
+def test_code_that_is_not_what_was_planned_is_not_run(tmp_path: Path) -> None:
+    planned = project_with(tmp_path, model_file("return 1")).models["shop.a"]
+    project = project_with(tmp_path, model_file("return 2"))
+
+    with pytest.raises(PlanMoved, match="was planned with other Python code"):
+        run(replace(project, models={"shop.a": planned}))
+
+
+def test_a_run_that_is_stopped_is_cancelled(tmp_path: Path) -> None:
+    project = project_with(tmp_path, model_file("import time; time.sleep(60)"))
+
+    with pytest.raises(Cancelled), running(project.code, NoSpark()) as python:
+        threading.Timer(1.5, python.stop).start()
+        with python.rows(project.models["shop.a"], DAY, {}, NOW):
+            pass
+
+
+def run(project: Project) -> None:
+    with running(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW):
+        pass
+
+
+class NoSpark:
+    """An engine that nothing is asked of but its door."""
+
+    def door(self, path: Path, *, python: bool) -> Door:
+        return Relay(Server("sc://localhost:1"), path, python=python)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)

@@ -1,0 +1,230 @@
+import json
+from pathlib import Path
+
+import pytest
+import sqlglot
+
+from planner.semantics.columns import Parent, shape_of
+from planner.semantics.spark_functions import folds_rows, is_stranger
+
+PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}
+
+
+def test_a_query_reads_columns_for_its_rows_and_for_its_outputs() -> None:
+    reads = shape_of("SELECT id, x + 1 AS more FROM s.a WHERE d > '2020-01-01'", PARENTS).reads["s.a"]
+
+    assert reads.rows == {"d"}
+    assert reads.outputs == {"id": {"id"}, "more": {"x"}}
+    assert not reads.every
+
+
+def test_counting_rows_reads_no_column() -> None:
+    reads = shape_of("SELECT COUNT(*) AS n FROM s.a", PARENTS).reads["s.a"]
+
+    assert (reads.rows, reads.outputs, reads.every) == (frozenset(), {}, False)
+
+
+@pytest.mark.parametrize("call", ["HASH(*)", "STRUCT(*)", "COUNT(DISTINCT *)"])
+def test_a_star_inside_a_function_reads_every_column(call: str) -> None:
+    assert shape_of(f"SELECT {call} AS h FROM s.a", PARENTS).reads["s.a"].outputs["h"] == {"id", "x", "d"}
+
+
+def test_columns_are_followed_through_ctes_and_subqueries() -> None:
+    sql = "WITH c AS (SELECT id, x + 1 AS more, d FROM s.a WHERE x > 0) SELECT q.more FROM (SELECT * FROM c) AS q"
+
+    reads = shape_of(sql, PARENTS).reads["s.a"]
+
+    assert (reads.rows, reads.outputs) == ({"x"}, {"more": {"x"}})
+
+
+def test_the_order_of_and_and_the_parentheses_do_not_change_the_shape() -> None:
+    one = shape_of("SELECT id FROM s.a WHERE (x = 1) AND d = 'q' AND (id = 2 OR x = 3)", PARENTS)
+    two = shape_of("SELECT a.id FROM s.a AS a WHERE ((x = 3 OR id = 2) AND d = 'q') AND x = 1", PARENTS)
+
+    assert one.text == two.text
+
+
+def test_parentheses_that_matter_do_change_the_shape() -> None:
+    assert (
+        shape_of("SELECT (id + x) * 2 AS n FROM s.a", PARENTS).text
+        != shape_of("SELECT id + x * 2 AS n FROM s.a", PARENTS).text
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT DISTINCT id, x FROM s.a", {"id", "x"}),
+        ("SELECT id FROM s.a EXCEPT SELECT id FROM s.b", {"id"}),
+        ("SELECT id FROM s.a ORDER BY x LIMIT 3", {"x"}),
+        ("SELECT id, COUNT(*) AS n FROM s.a GROUP BY ALL", {"id"}),
+    ],
+)
+def test_outputs_that_decide_rows_are_read_for_the_rows(sql: str, rows: set[str]) -> None:
+    assert shape_of(sql, PARENTS).reads["s.a"].rows == rows
+
+
+def test_a_bare_name_that_could_be_a_column_or_an_alias_is_not_decided() -> None:
+    assert not shape_of("SELECT x + 1 AS x, COUNT(*) AS n FROM s.a GROUP BY x HAVING x > 1", PARENTS).known
+
+
+def test_a_parent_whose_columns_are_not_known_leaves_the_query_unknown() -> None:
+    shape = shape_of("SELECT k FROM s.unknown", {})
+
+    assert not shape.known
+    assert shape.reads["s.unknown"].every
+
+
+def test_a_column_that_no_parent_has_is_named() -> None:
+    assert shape_of("SELECT id, nope FROM s.a", PARENTS).unresolved == "nope"
+
+
+def test_chance_and_the_clock_make_an_output_volatile() -> None:
+    sql = "SELECT id, RAND() AS r, CURRENT_DATE() AS t, my_udf(x) AS u, DATE 'today' AS v FROM s.a"
+
+    shape = shape_of(sql, PARENTS)
+
+    assert shape.volatile == {"r", "t", "u", "v"}
+    assert not shape.volatile_rows
+
+
+def test_every_aggregate_of_spark_is_known_to_fold_rows_or_is_a_stranger() -> None:
+    names = json.loads((Path(__file__).parent / "spark_aggregates.json").read_text())
+    for name in names:
+        call = sqlglot.parse_one(_call(name), dialect="spark").selects[0]
+
+        assert any(folds_rows(node) or is_stranger(node) for node in call.walk()), name
+
+
+def _call(name: str) -> str:
+    for arguments in ("x", "x, y", "x, y, z"):
+        sql = f"SELECT {name}({arguments}) FROM t"
+        try:
+            sqlglot.parse_one(sql, dialect="spark")
+        except sqlglot.errors.SqlglotError:
+            continue
+        return sql
+    raise AssertionError(name)
+
+
+def test_the_dates_that_a_run_fills_in_are_no_columns() -> None:
+    shape = shape_of("SELECT id FROM s.a WHERE d BETWEEN `@start_date` AND `@end_date`", PARENTS)
+
+    assert shape.known
+    assert shape.reads["s.a"].rows == {"d"}
+
+
+def test_what_an_unnamed_generator_returns_is_named_by_spark_and_so_not_known() -> None:
+    assert shape_of("SELECT id, EXPLODE(ARRAY(x)) FROM s.a", PARENTS).columns is None
+    assert shape_of("SELECT id, EXPLODE(ARRAY(x)) AS e FROM s.a", PARENTS).columns == ("id", "e")
+
+
+@pytest.mark.parametrize(
+    ("output", "folds"),
+    [
+        ("SUM(x) OVER (PARTITION BY d)", False),
+        ("LAST_VALUE(x) IGNORE NULLS OVER (ORDER BY d)", False),
+        ("SUM(SUM(x)) OVER ()", True),
+        ("RANK() OVER (ORDER BY COUNT(*))", True),
+    ],
+)
+def test_an_aggregate_inside_a_window_makes_one_row_of_all(output: str, folds: bool) -> None:
+    frame = shape_of(f"SELECT 'z' AS z, {output} AS o FROM s.a", PARENTS).frame
+
+    assert ("GROUP BY" in frame) is folds
+
+
+@pytest.mark.parametrize("group", ["CUBE(1)", "ROLLUP(1, 2)", "GROUPING SETS ((1), ())"])
+def test_a_query_with_numbers_inside_a_grouping_is_like_itself_alone(group: str) -> None:
+    shape = shape_of(f"SELECT id, x, COUNT(*) AS n FROM s.a GROUP BY {group}", PARENTS)
+
+    assert shape.relation is None
+    assert shape.reads["s.a"].every
+
+
+@pytest.mark.parametrize(
+    ("output", "volatile"),
+    [
+        ("(SELECT y FROM s.b LIMIT 1)", True),
+        ("SUM(x) OVER (ORDER BY d ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)", True),
+        ("SUM(x) OVER (ORDER BY d)", False),
+        ("SUM(x) OVER (ORDER BY d ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)", False),
+    ],
+)
+def test_what_depends_on_which_of_equal_rows_comes_first_may_come_out_otherwise(output: str, volatile: bool) -> None:
+    assert ("o" in shape_of(f"SELECT id, {output} AS o FROM s.a", PARENTS).volatile) is volatile
+
+
+@pytest.mark.parametrize(
+    ("sql", "volatile", "rows"),
+    [
+        ("SELECT d, id, x FROM s.a WHERE {}", (), False),
+        ("SELECT CAST(d AS DATE) AS d, id, SUM(x) AS x FROM s.a WHERE {} GROUP BY 1, 2", (), False),
+        ("SELECT d, SUM(x) OVER (PARTITION BY d, id) AS t FROM s.a WHERE {}", (), False),
+        (
+            "SELECT d, b.m FROM s.a JOIN (SELECT id, MAX(y) AS m FROM s.b GROUP BY id) AS b ON b.id = a.id WHERE {}",
+            (),
+            False,
+        ),
+        ("SELECT id, MAX(d) AS d FROM s.a GROUP BY id", (), False),
+        ("SELECT d, SUM(x) OVER (PARTITION BY id) AS t FROM s.a WHERE {}", ("t",), False),
+        ("SELECT d, @start_ds AS t FROM s.a WHERE {}", ("t",), False),
+        ("SELECT d, (SELECT MAX(x) FROM s.a WHERE {}) AS t FROM s.a WHERE {}", ("t",), False),
+        ("SELECT id, MAX(d) AS d FROM s.a WHERE {} GROUP BY id", (), True),
+        ("WITH a AS (SELECT * FROM s.a WHERE {}), n AS (SELECT COUNT(*) AS n FROM a) SELECT d, n FROM a, n", (), True),
+        ("SELECT d FROM s.a WHERE {} AND id IN (SELECT id FROM s.a WHERE {})", (), True),
+        ("SELECT a.d FROM s.a JOIN s.e ON a.id = e.id WHERE a.{} AND e.{}", (), True),
+        ("SELECT d FROM s.a WHERE {} AND x <= @end_ds", (), True),
+        ("SELECT MAKE_DATE(2026, 1, d) AS d, SUM(x) OVER (PARTITION BY x) AS t FROM s.a WHERE {}", (), True),
+        ("SELECT COALESCE(x, d) AS d, SUM(x) OVER (PARTITION BY x) AS t FROM s.a WHERE {}", (), True),
+        ("SELECT DATE_ADD(d, 1) AS d, x FROM s.a WHERE {}", (), True),
+        ("SELECT a.d, SUM(x) OVER (PARTITION BY e.d) AS t FROM s.a JOIN s.e ON a.id = e.id WHERE a.{}", ("t",), False),
+        ("SELECT d, x FROM s.a WHERE {} UNION ALL SELECT d, id FROM s.e WHERE {}", (), False),
+    ],
+)
+def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(
+    sql: str, volatile: tuple[str, ...], rows: bool
+) -> None:
+    shape = shape_of(sql.replace("{}", "d BETWEEN @start_ds AND @end_ds"), PARENTS, "d")
+
+    assert (tuple(shape.volatile), shape.volatile_rows) == (volatile, rows)
+
+
+@pytest.mark.parametrize(
+    ("output", "parent", "volatile"),
+    [
+        ("SUM(x) + d", Parent(("id", "x", "d")), False),
+        ("SUM(x) + d + RAND()", Parent(("id", "x", "d")), True),
+        ("SUM(x) + d", Parent(("id", "x", "d"), volatile=frozenset({"x"})), True),
+        ("SUM(x) + d", Parent(("id", "x", "d"), volatile_rows=True), True),
+    ],
+)
+def test_a_query_that_cannot_be_followed_is_as_sure_as_what_it_reads(
+    output: str, parent: Parent, volatile: bool
+) -> None:
+    shape = shape_of(f"SELECT id, {output} AS s FROM s.a GROUP BY ALL", {"s.a": parent})
+
+    assert (shape.relation, shape.columns, shape.volatile_rows) == (None, ("id", "s"), volatile)
+    assert shape.reads["s.a"].every
+
+
+def test_the_columns_of_a_query_over_what_is_not_known_are_those_that_it_names() -> None:
+    assert shape_of("SELECT k, COUNT(*) AS N FROM s.unknown GROUP BY k", {}).columns == ("k", "n")
+    assert shape_of("SELECT * FROM s.unknown", {}).columns is None
+    assert shape_of("SELECT k, EXPLODE(a) FROM s.unknown", {}).columns is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "followed"),
+    [
+        ("id, d, SUM(x) + 1 AS s", True),
+        ("id, d, SUM(x) / COUNT(d) AS s", True),
+        ("id, d, SUM(x) + d AS s", False),
+        ("id, d, SUM(x) + ABS(d) AS s", False),
+        ("id, SUM(x) + d AS s", False),
+    ],
+)
+def test_under_group_by_all_a_column_beside_an_aggregate_is_not_followed(outputs: str, followed: bool) -> None:
+    shape = shape_of(f"SELECT {outputs} FROM s.a GROUP BY ALL", PARENTS)
+
+    assert (shape.relation is not None) == followed

@@ -1,0 +1,123 @@
+"""The state as one document: what goes out comes in again, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.errors import LeaseHeld, Refused, RequestError
+from planner.model.model import Column
+from planner.naming import Naming, Suffix
+from planner.snapshot.snapshot import Snapshot
+from planner.state.store import StateStore
+from tests.planner.builders import days, environment, snapshot
+
+ID = (Column("id", "int"),)
+A1, A2, B1 = snapshot("s.a", "v1"), snapshot("s.a", "v2"), replace(snapshot("s.b"), stored="other.b__v1")
+
+
+def promoted(store: StateStore, name: str, *snapshots: Snapshot) -> None:
+    for each in snapshots:
+        store.register_table(each.table, ID)
+        store.record_interval(each.table, days(1, 3))
+    new = replace(environment(name, *snapshots), naming=Naming(suffix=Suffix.TABLE), expires_at=days(9, 9).start)
+    with store.lease(name, "ann") as lease:
+        promotion = store.begin_promotion(lease, store.environment(name), new, plan_id="p")
+        store.finish_promotion(lease, promotion)
+
+
+@pytest.fixture
+def other(state_url: str) -> Iterator[StateStore]:
+    """Another project, empty."""
+    opened = StateStore(state_url, uuid.uuid4().hex)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def document(store: StateStore) -> Any:
+    """A state with two environments, as it is read from a file."""
+    promoted(store, "prod", A1, B1)
+    promoted(store, "dev", A2, B1)
+    return json.loads(json.dumps(store.exported()))
+
+
+def test_a_state_that_is_imported_is_the_one_that_was_exported(
+    store: StateStore, other: StateStore, document: Any
+) -> None:
+    assert other.imported(document) == ("dev", "prod")
+
+    assert other.environments() == store.environments()
+    assert other.history() == store.history()
+    assert other.loaded([A1.table, B1.table]) == store.loaded([A1.table, B1.table])
+    assert other.exported()["tables"] == document["tables"]
+
+
+def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other: StateStore, document: Any) -> None:
+    only = store.exported(["dev"])
+
+    other.imported(json.loads(json.dumps(only)))
+
+    assert [each.name for each in other.environments()] == ["dev"]
+    assert set(other.physical_tables()) == {A2.table, "other.b__v1"}
+    assert other.loaded([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
+    with pytest.raises(RequestError, match="There is no environment `qa`"):
+        store.exported(["qa"])
+
+
+def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
+    promoted(store, "prod", A2)
+
+    with pytest.raises(Refused, match="The state knows `dev` already"):
+        store.imported(document)
+    store.imported(document, replace=True)
+
+    assert store.environment("prod").snapshots["s.a"] == A1
+    assert store.environment("prod").revision == 1
+
+
+def test_nothing_is_imported_while_somebody_works(store: StateStore, document: Any) -> None:
+    with store.lease("prod", "ann"), pytest.raises(LeaseHeld, match="`prod` is being changed by ann"):
+        store.imported(document, replace=True)
+
+    assert len(store.environments()) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"mergeplan_state": 2}, "The document is of a newer form (2). Install the newer mergeplan."),
+        ({"schema": "r9999"}, "The document is of a newer version (r9999) than this mergeplan. Install"),
+        ({"project": 1}, "This is no state that was exported: `project`: Input should be a valid string."),
+        ({"tables": {"leases": []}}, "This is no state that was exported: nothing is called `leases`."),
+        ({"tables": {"intervals": [{"x": 1}]}}, "`intervals`, row 1: there is no column `x`."),
+        ({"tables": {"intervals": [{"start_at": "?"}]}}, "`intervals`, row 1: `table_name` is missing."),
+        ({"tables": {"environments": [{"name": 1}]}}, "`environments`, row 1: `name` cannot be '1'."),
+    ],
+)
+def test_a_document_that_is_none_is_refused_and_changes_nothing(
+    other: StateStore, document: Any, change: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(RequestError) as error:
+        other.imported(document | change)
+
+    assert str(error.value).startswith(told)
+    assert other.environments() == ()
+
+
+def test_an_older_document_lacks_what_came_later(other: StateStore, document: Any) -> None:
+    old = json.loads(json.dumps(document))
+    old["schema"] = "r0001"
+    for name, column in (("snapshots", "stored"), ("environments", "expires_at"), ("environment_history", "naming")):
+        for row in old["tables"][name]:
+            del row[column]
+
+    other.imported(old)
+
+    assert other.environment("prod").expires_at is None
+    assert other.environment("prod").naming == Naming()

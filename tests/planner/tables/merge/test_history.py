@@ -1,0 +1,90 @@
+"""SCD type 2, run as SELECTs on a real Spark: the versions of rows after each run, as SQLMesh's documents show them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from planner.engine.spark.engine import SparkEngine
+from planner.model.model import Column, History
+from planner.tables.merge.relations import Batch
+from planner.tables.merge.scd_type_2 import versions
+
+COLUMNS = (Column("id", "int"), Column("name", "string"), Column("at", "timestamp"))
+MENU = (
+    "(1, 'Sandwich', '2020-01-01'), (2, 'Burger', '2020-01-01'), (3, 'Fries', '2020-01-01')",
+    "(1, 'Club', '2020-01-02'), (3, 'Fries', '2020-01-01'), (4, 'Milkshake', '2020-01-02')",
+    "(1, 'Club', '2020-01-02'), (2, 'Burger', '{back}'), (3, 'Chips', '2020-01-01'), (4, 'Milkshake', '2020-01-02')",
+)
+BY_TIME = History(updated_at="at", invalidates_deleted=True)
+BY_COLUMN = History(columns=("name",), invalidates_deleted=True)
+
+
+def after(engine: SparkEngine, history: History, *menus: str) -> dict[str, list[tuple[str, str]]]:
+    """Name -> the times in which it was in force, when these menus were seen on the days from 2020-01-01 on."""
+    held = ""
+    for day, menu in enumerate(menus, start=1):
+        query = f"SELECT id, name, CAST(at AS timestamp) AS at FROM VALUES {menu} AS t(id, name, at)"
+        sql = versions(Batch("s.menu", query, held, COLUMNS, ("id",)), history, datetime(2020, 1, day, 11, tzinfo=UTC))
+        held = f"menu_{day}"
+        engine.fetch(f"CREATE OR REPLACE TEMP VIEW {held} AS {sql}")
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, start, end in engine.fetch(f"SELECT name, valid_from, valid_to FROM {held} ORDER BY id, 2").rows:
+        found.setdefault(str(name), []).append((said(start), said(end)))
+    return found
+
+
+def said(moment: object) -> str:
+    """`2 11h`: a day of January 2020 and an hour."""
+    if not isinstance(moment, datetime):
+        return "-"
+    return "ever" if moment.year == 1970 else f"{moment.day} {moment.hour}h"
+
+
+@pytest.mark.parametrize(("back", "begins"), [("2020-01-03", "3 0h"), ("2020-01-01", "2 11h")])
+def test_by_time_a_version_lasts_from_update_to_update(back: str, begins: str, shared_engine: SparkEngine) -> None:
+    found = after(shared_engine, BY_TIME, *(menu.format(back=back) for menu in MENU))
+
+    assert found == {
+        "Sandwich": [("ever", "2 0h")],
+        "Club": [("2 0h", "-")],
+        "Burger": [("ever", "2 11h"), (begins, "-")],
+        "Fries": [("ever", "-")],  # changed without a new time: it is not looked at
+        "Milkshake": [("ever", "-")],
+    }
+
+
+def test_by_column_a_version_lasts_from_run_to_run(shared_engine: SparkEngine) -> None:
+    found = after(shared_engine, BY_COLUMN, *(menu.format(back="2020-01-01") for menu in MENU))
+
+    assert found == {
+        "Sandwich": [("ever", "2 11h")],
+        "Club": [("2 11h", "-")],
+        "Burger": [("ever", "2 11h"), ("3 11h", "-")],
+        "Fries": [("ever", "3 11h")],
+        "Chips": [("3 11h", "-")],
+        "Milkshake": [("2 11h", "-")],
+    }
+
+
+def test_a_deleted_row_stays_in_force_unless_deletes_count(shared_engine: SparkEngine) -> None:
+    found = after(shared_engine, History(updated_at="at"), *(menu.format(back="2020-01-03") for menu in MENU))
+
+    assert found["Burger"] == [("ever", "3 0h"), ("3 0h", "-")]
+
+
+def test_new_rows_may_be_valid_since_they_were_seen(shared_engine: SparkEngine) -> None:
+    by_time = after(shared_engine, History(updated_at="at", begins_when_seen=True), *MENU[:2])
+    by_column = after(shared_engine, History(begins_when_seen=True), *MENU[:2])
+
+    assert (by_time["Burger"], by_time["Milkshake"]) == ([("1 0h", "-")], [("2 0h", "-")])
+    assert (by_column["Burger"], by_column["Milkshake"]) == ([("1 11h", "-")], [("2 11h", "-")])
+
+
+def test_every_column_may_be_compared_and_null_is_a_value(shared_engine: SparkEngine) -> None:
+    found = after(
+        shared_engine, History(), "(1, 'a', NULL), (2, NULL, NULL)", "(1, 'a', '2020-01-01'), (2, NULL, NULL)"
+    )
+
+    assert found == {"a": [("ever", "2 11h"), ("2 11h", "-")], "None": [("ever", "-")]}

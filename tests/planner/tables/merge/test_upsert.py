@@ -1,0 +1,69 @@
+"""Merges by unique key, run as SELECTs on a real Spark: what a MERGE would leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.engine.spark.engine import SparkEngine
+from planner.errors import QueryError
+from planner.model.model import Column
+from planner.parsing.macros.expand import dates
+from planner.tables.merge.relations import Batch
+from planner.tables.merge.unique_key import upsert
+from tests.planner.builders import days
+from tests.planner.shop import NOW
+
+COLUMNS = (Column("id", "int"), Column("name", "string"), Column("n", "int"))
+OLD = "(1, 'a', 10), (2, 'b', 20), (CAST(NULL AS INT), 'x', 1)"
+NEW = "(1, 'A', 5), (3, 'C', 7), (CAST(NULL AS INT), 'y', 2)"
+
+
+def merged(
+    engine: SparkEngine, when: str = "", only: str = "", keys: tuple[str, ...] = ("id",), new: str = NEW
+) -> list[tuple[object, ...]]:
+    """The merged rows, sorted."""
+    engine.fetch(f"CREATE OR REPLACE TEMP VIEW held AS SELECT * FROM VALUES {OLD} AS t(id, name, n)")
+    batch = Batch("shop.t", f"SELECT * FROM VALUES {new} AS t(id, name, n)", "held", COLUMNS, keys)
+    sql = upsert(batch, when, only, dates(days(1, 1), NOW))
+    return list(engine.fetch(f"SELECT * FROM ({sql}) ORDER BY ALL").rows)
+
+
+X, Y = (None, "x", 1), (None, "y", 2)
+
+
+@pytest.mark.parametrize(
+    ("when", "only", "rows"),
+    [
+        ("", "", [X, Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]),
+        ("WHEN MATCHED THEN UPDATE SET *", "", [X, Y, (1, "A", 5), (2, "b", 20), (3, "C", 7)]),
+        ("WHEN MATCHED THEN UPDATE SET target.n = target.n + source.n", "",
+         [X, Y, (1, "a", 15), (2, "b", 20), (3, "C", 7)]),
+        ("WHEN MATCHED AND source.n > 100 THEN DELETE WHEN MATCHED AND source.n < 9 THEN UPDATE SET target.n = 0 "
+         "WHEN MATCHED THEN DELETE", "", [X, Y, (1, "a", 0), (2, "b", 20), (3, "C", 7)]),
+        ("WHEN MATCHED AND source.n = 5 THEN DELETE", "", [X, Y, (2, "b", 20), (3, "C", 7)]),
+        ("WHEN MATCHED AND source.n > 100 THEN UPDATE SET *", "", [X, Y, (1, "a", 10), (2, "b", 20), (3, "C", 7)]),
+        ("", "target.n > 10 AND @start_ds = '2026-01-01'",
+         [X, Y, (1, "A", 5), (1, "a", 10), (2, "b", 20), (3, "C", 7)]),
+    ],
+    ids=["all", "star", "set", "first when decides", "delete", "no when holds", "filter"],
+)  # fmt: skip
+def test_a_merge_by_key_leaves_what_merge_would(
+    when: str, only: str, rows: list[tuple[object, ...]], shared_engine: SparkEngine
+) -> None:
+    assert merged(shared_engine, when, only) == rows
+
+
+def test_a_key_may_be_an_expression_that_knows_null(shared_engine: SparkEngine) -> None:
+    found = merged(shared_engine, keys=("COALESCE(id, -1)",))
+
+    assert found == [(None, "y", 2), (1, "A", 5), (2, "b", 20), (3, "C", 7)]
+
+
+def test_two_rows_of_one_key_are_refused_and_not_chosen_from(shared_engine: SparkEngine) -> None:
+    with pytest.raises(QueryError) as error:
+        merged(shared_engine, new="(1, 'A', 5), (1, 'B', 6)")
+
+    assert str(error.value) == (
+        "The query of shop.t returns more than one row for the key (id = 1) in one batch. Keep one of them, for "
+        "example with QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ...) = 1."
+    )
