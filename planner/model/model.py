@@ -1,4 +1,4 @@
-"""A model: what one table is made of, as data. How its text is read is in `parse.py`."""
+"""A model: what one table is made of, as data. How its text is read is in `parsing/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From SQL expressions to values: names become what they stand for, and each spelling becomes the form of `rules`."""
+"""From SQL expressions to values: names become what they stand for, spellings become the one form of `rewrites`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SPELLED = frozenset((
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
-CHANCE, NAMES = "chance", "names"  # what `prepare` says of a node
+CHANCE, NAMES = "chance", "names"  # what `normalize` says of a node
 ROWS = "the rows of this query"  # stands in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
