@@ -32,7 +32,7 @@ types: $(READY)
 	@$(BIN)/mypy
 
 # Minutes with Sparks of their own: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
-LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
+LONG := tests/bot/test_kills.py tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
 	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kinds_by_format.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_content.py \
 	tests/planner/engine/spark/test_warm.py tests/planner/engine/spark/test_settings.py tests/planner/test_written_and_run.py \
