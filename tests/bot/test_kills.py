@@ -1,6 +1,6 @@
 """`kill -9` of the service at random moments of a pull request's life: each time the next start brings it to its end.
 
-A quarter of MERGEPLAN_KILLS are the service's (`make prove`: 55 of 220), MERGEPLAN_SEED is where the random choices begin.
+A quarter of MERGEPLAN_KILLS are the service's (`make prove`: 55), MERGEPLAN_SEED is where the random choices begin.
 """
 
 from __future__ import annotations
