@@ -11,9 +11,13 @@ import random
 import sys
 import time
 
+import pytest
+
 from bot.records import Prod, State
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene, _scene  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.prove
 
 KILLS = max(6, int(os.environ.get("MERGEPLAN_KILLS", "6")) // 4)
 SEED = int(os.environ.get("MERGEPLAN_SEED", "9"))

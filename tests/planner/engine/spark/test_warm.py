@@ -22,6 +22,8 @@ from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.intervals import Interval
 from planner.model.model import Column
 
+pytestmark = pytest.mark.prove
+
 ROOT = Path(__file__).parents[4]
 SERVER = """
 import sys
