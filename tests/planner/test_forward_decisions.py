@@ -11,6 +11,7 @@ from planner.change import Category, Change
 from planner.environment import Environment
 from planner.errors import RequestError
 from planner.forward import ForwardOnly, is_wider
+from planner.intervals import Interval
 from planner.model import Kind, Model
 from planner.plan import Plan, build_run
 from planner.schedule import Window
@@ -45,6 +46,7 @@ def changes(plan: Plan) -> dict[str, Change]:
 
 TOTAL = model("s.total", "SELECT SUM(price) AS total FROM s.daily")
 COUNT = model("s.count", "SELECT COUNT(*) AS n FROM s.daily")
+LOADED = (Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 10, tzinfo=UTC)),)
 DOUBLED = daily("id, day, price * 2 AS price")
 
 
@@ -157,6 +159,19 @@ def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_co
     assert [c.name for c in there.changes if c.missing] == ["s.new"]
     assert here.promise == there.promise
     assert not {c.new.table for c in here.changes if c.new} & {c.new.table for c in there.changes if c.new}
+
+
+def test_a_preview_is_held_to_the_rows_and_columns_that_prod_will_go_on_with() -> None:
+    before, after = daily(on_destructive_change="warn"), daily("id, day", on_destructive_change="warn")
+    forward = ForwardOnly(every=True, additive=("s.daily",))
+    here = changes(plan_of((before,), (after,), forward, "dev"))["s.daily"]
+    there = changes(plan_of((before,), (after,), forward))["s.daily"]
+
+    assert here.preview
+    assert there.keeps_rows
+    assert there.forward
+    assert here.forward == replace(there.forward, lands=there.new)
+    assert (there.forward.rows, there.forward.destructive) == (LOADED, "warn")
 
 
 def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
