@@ -45,6 +45,24 @@ def test_only_the_chosen_changes_count() -> None:
     assert of(chosen("^s.days")).keys() == {"s.apart", "s.new"}
 
 
+def test_an_external_table_that_was_not_chosen_is_declared_as_before() -> None:
+    wider = EDITED | project(external("s.raw", "id x d more"), model("s.star", "SELECT * FROM s.raw"))
+    prod, loaded = promoted(SHOP | project(model("s.star", "SELECT * FROM s.raw")))
+
+    def computed(*selectors: str) -> set[str]:
+        plan = planned(chosen_models(wider, prod, selectors), Environment("dev"), prod, loaded)
+        return {change.name for change in plan.backfills}
+
+    assert computed("s.apart") == {"s.apart"}
+    assert computed("s.apart", "s.raw") == {"s.apart", "s.star"}
+
+
+def test_a_chosen_model_may_read_a_table_that_no_model_makes() -> None:
+    more = EDITED | project(model("s.newer", "SELECT 1 AS one FROM other.undeclared"))
+
+    assert of(chosen("s.newer", edited=more)).keys() == {"s.newer"}
+
+
 def test_a_model_that_is_gone_goes_only_when_it_is_chosen() -> None:
     fewer = {name: each for name, each in SHOP.items() if name != "s.apart"}
 

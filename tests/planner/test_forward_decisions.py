@@ -10,9 +10,9 @@ import pytest
 from planner.change import Category, Change
 from planner.environment import Environment
 from planner.errors import RequestError
-from planner.forward import ForwardOnly, is_wider
+from planner.forward import ForwardOnly, is_wider, settled
 from planner.intervals import Interval
-from planner.model import Kind, Model
+from planner.model import Column, Kind, Model
 from planner.plan import Plan, build_run
 from planner.schedule import Window
 
@@ -174,6 +174,42 @@ def test_a_preview_is_held_to_the_rows_and_columns_that_prod_will_go_on_with() -
     assert (there.forward.rows, there.forward.destructive) == (LOADED, "warn")
 
 
+def test_a_preview_ends_where_the_table_ends_whose_place_it_takes() -> None:
+    late = Window(NOW + timedelta(days=9), end=NOW + timedelta(days=8))
+    prod, loaded = promoted(project(RAW, daily()))
+    (change,) = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD, window=late).changes
+
+    assert change.preview
+    assert change.needed[-1].end == LOADED[0].end
+
+
+def test_a_preview_of_a_whole_table_is_computed_whole_however_much_of_it_there_is() -> None:
+    plan = plan_of((daily(), TOTAL), (DOUBLED, TOTAL), name="dev")
+    total = changes(plan)["s.total"]
+    assert total.new and total.needed
+    prod, loaded = promoted(project(RAW, daily(), TOTAL))
+    part = (Interval(total.needed[0].start, total.needed[0].end - timedelta(days=1)),)
+    there = replace(loaded, timelines={**loaded.timelines, total.new.table: part})
+    again = planned(project(RAW, DOUBLED, TOTAL), Environment("dev"), prod, there, forward=FORWARD)
+
+    assert changes(again)["s.total"].missing == total.needed
+
+
+def test_a_view_over_a_preview_is_another_one_when_anything_that_it_reads_moves() -> None:
+    shown = model("s.shown", "SELECT price, one FROM s.daily CROSS JOIN s.other", Kind.VIEW)
+    other = model("s.other", "SELECT 1 AS one")
+
+    def view(there: Model) -> str:
+        change = changes(
+            plan_of((daily(forward_only=True), other, shown), (edited, there, shown), ForwardOnly(), "dev")
+        )
+        assert change["s.daily"].preview and change["s.shown"].new
+        return change["s.shown"].new.table
+
+    edited = daily("id, day, price * 2 AS price", forward_only=True)
+    assert view(other) != view(replace(other, storage_format="orc"))
+
+
 def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
     prod, loaded = promoted(project(RAW, daily()))
     plan = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD)
@@ -211,6 +247,19 @@ def test_a_column_that_comes_can_be_forbidden_and_allowed_for_once() -> None:
         "s.daily` or `on_additive_change allow`, or rebuild the table."
     )
     assert plan_of((before,), (after,), ForwardOnly(every=True, additive=("s.daily",))).blockers == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "types"),
+    [("ignore", {"id": "bigint", "price": "double", "gone": "int"}), ("warn", {"id": "int", "price": "double"})],
+)
+def test_what_goes_or_narrows_stays_as_it_was_where_that_is_ignored(policy: str, types: dict[str, str]) -> None:
+    before = (Column("id", "bigint"), Column("price", "float"), Column("gone", "int"))
+    after = (Column("id", "int"), Column("price", "double"), Column("new", "int"))
+
+    found = {column.name: column.type for column in settled(before, after, policy, "ignore")}
+
+    assert found == types
 
 
 @pytest.mark.parametrize(
