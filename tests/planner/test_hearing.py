@@ -33,7 +33,7 @@ def judged(
 ) -> dict[str, Change]:
     """Name -> change of a plan for `dev`, after its `s.a` and `s.b` were filled and compared with those of prod."""
     prod, loaded = promoted(before)
-    first = planned(after, Environment("dev"), prod, loaded)
+    first = planned(after, Environment("dev"), prod, loaded, categories=said or {})
     timelines, contents = dict(loaded.timelines), dict[str, Contents]()
     for change in (each for each in first.backfills if each.name in ("s.a", "s.b")):
         assert change.old is not None
