@@ -150,23 +150,3 @@ def test_what_no_hour_decides_by_itself_is_not_copied_by_the_hour(edit: dict[str
 
     assert changes["s.r"].missing
     assert changes["s.r"].copies == ()
-
-
-def test_of_a_table_that_a_persons_word_kept_no_hour_is_copied() -> None:
-    prod, loaded = promoted(by_hour())
-    said = planned(by_hour("x + 1"), prod, prod, loaded, categories={"s.a": Category.NON_BREAKING})
-    base = replace(said.new, revision=2)
-    loaded = replace(loaded, timelines={c.new.table: c.needed for c in said.backfills if c.new} | loaded.timelines)
-    edited = by_hour("x + 1 + id - id")
-    first = next(each for each in planned(edited, Environment("dev"), base, loaded).changes if each.name == "s.a")
-    assert first.old and first.new
-    same = {str(at)[:19]: Content(1, "same") for at in (day("2026-01-09"), day("2026-01-10"))}
-    contents = {each.table: Contents().plus({("d", "x"): same}) for each in (first.old, first.new)}
-    here = loaded.timelines | {first.new.table: first.needed}
-
-    plan = planned(edited, Environment("dev"), base, replace(loaded, timelines=here, contents=contents))
-
-    (reader,) = (each for each in plan.changes if each.name == "s.r")
-    assert base.snapshots["s.r"].forced
-    assert reader.missing
-    assert reader.copies == ()
