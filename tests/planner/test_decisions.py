@@ -291,6 +291,23 @@ def test_another_end_is_an_edit_and_another_table_that_ends_there() -> None:
     assert [str(interval) for interval in change.missing] == ["2026-01-01 - 2026-01-05"]
 
 
+def test_another_setting_of_spark_reaches_those_that_read_what_is_computed_under_it() -> None:
+    total = "SELECT SUM(price) AS total FROM s.parent"
+    changes = change_of(two(child=total), two(child=total, settings=(("spark.sql.ansi.enabled", "false"),)))
+
+    assert {name: change.recomputed for name, change in changes.items()} == {"s.parent": True, "s.child": True}
+
+
+@pytest.mark.parametrize("field", ["merge_filter", "when_matched"])
+def test_another_way_to_merge_is_another_table(field: str) -> None:
+    def merged(said: str) -> dict[str, Model]:
+        return two(kind=Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), **{field: said})
+
+    change = change_of(merged("one"), merged("other"))["s.parent"]
+
+    assert (change.rule, change.recomputed) == ("settings-changed", True)
+
+
 def test_a_column_that_goes_with_its_declaration_is_breaking() -> None:
     def base(columns: str) -> dict[str, Model]:
         sql = f"SELECT {columns} FROM s.raw"
