@@ -15,6 +15,7 @@ from planner.meaning.sources import Group, is_constant
 from planner.meaning.terms import Block, Opaque, Part, Ref, Relation, Term, Value
 from planner.meaning.trees import given
 from planner.meaning.types import PLAIN, type_of
+from planner.meaning.unique import settled_aggregate
 from planner.meaning.written import Way
 
 # What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
@@ -58,7 +59,7 @@ class Grouping:
                     raise Opaque("one key or another made of it")
                 return Ref(self.group, key)
             if isinstance(value, Term) and value.op == "aggregate":
-                return Ref(self.group, value)
+                return Ref(self.group, settled_aggregate(value, self.group))
         if isinstance(value, Term) and value.op not in ("exists", "scalar"):
             return replace(value, parts=tuple(self.lifted(part) for part in value.parts))
         if value.free & frozenset(self.among.block.all_sources):
