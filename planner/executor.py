@@ -26,7 +26,7 @@ from planner.outside import ask_outside
 from planner.plan import Plan
 from planner.project import Project
 from planner.promotion import check_not_stuck, promote, recover
-from planner.reaudit import ask_new_audits
+from planner.reaudit import ask_new_audits, remember_asked
 from planner.schedule import ONCE
 from planner.snapshot import Snapshot
 from planner.standing import ask_standalone, forget_standalone
@@ -95,6 +95,8 @@ def apply(
         plan, done = _built(plan, project, engine, store, emit, now, replan if complete else None)
         layout = Layout(plan.new.snapshots, plan.parents, now)
         samples = project.config.audits.show_samples
+        if not done.failures:
+            remember_asked(at_first, store)
         failed = ask_new_audits(plan, layout, engine, store, project.audits, emit, samples)
         if not done.failures:  # what failed has left tables half filled
             failed += ask_standalone(plan, at_first, layout, engine, store, project, emit)

@@ -30,6 +30,12 @@ def audited_keys(model: Model) -> Keys:
     return ()
 
 
+def relied_on(model: Model) -> tuple[AuditCall, ...]:
+    """The audits by which its keys are known."""
+    names = ("unique_values", "unique_combination_of_columns", "not_null")
+    return tuple(call for call in model.audits if call.name in names and _columns(call)) if audited_keys(model) else ()
+
+
 def _said(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
     for call in audits:
         if call.name == "unique_values":
