@@ -66,9 +66,11 @@ def ask_new_audits(
 def remember_asked(filled: Plan, store: StateStore) -> None:
     """Remember the audits that verdicts rely on of the tables that this plan filled whole: each batch passed them."""
     for change in filled.changes:
-        if change.new is not None and change.missing and not subtract(change.needed, change.missing):
-            for call in relied_on(change.new.model):
-                store.record_passed_audit(change.new.table, digest(repr(call)))
+        if change.new is None or not change.missing or subtract(change.needed, change.missing):
+            continue
+        calls = relied_on(change.new.model)
+        for call in calls if calls and _is_whole(change, store) else ():
+            store.record_passed_audit(change.new.table, digest(repr(call)))
 
 
 def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
@@ -79,8 +81,12 @@ def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
     calls = relied_on(change.new.model)
     if not calls or not change.kind.is_stored or change.forward or change.preview or change.recorded:
         return ()
-    lacking = subtract(change.needed, store.loaded([change.new.table])[change.new.table])  # what fills it asks
-    return calls if not lacking else ()
+    return calls if _is_whole(change, store) else ()  # what fills it asks
+
+
+def _is_whole(change: Change, store: StateStore) -> bool:
+    assert change.new is not None
+    return not subtract(change.needed, store.loaded([change.new.table])[change.new.table])
 
 
 def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
