@@ -6,7 +6,6 @@ import pytest
 
 from planner.model.model import AuditCall, Column, Kind, Model
 from planner.semantics.audited_keys import Keys, audited_keys
-
 from tests.planner.building import change_of, external, model, project
 
 RAW = external("s.raw", "id k t x y")
