@@ -44,7 +44,7 @@ from planner.errors import (
     SparkAway,
 )
 from planner.intervals import Interval, Timeline, batches, between, intersection, subtract, with_lookback
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.parsing.files.model_file import line_of
 from planner.parsing.sql.macro_scope import EVALUATING
 from planner.plan.costs import units
@@ -264,7 +264,7 @@ class Backfill:
     def _batch(self, work: Work, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
-        if snapshot.model.goes_in_order:
+        if snapshot.model.is_order_dependent:
             held = self.store.loaded([table.name])[table.name]
             copied = copied and not held
         with self._slots, at_model(snapshot.model):
@@ -300,7 +300,7 @@ class Backfill:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
         sql = f"SELECT {names} FROM {work.copied_from}"
-        if not work.snapshot.model.goes_in_order:
+        if not work.snapshot.model.is_order_dependent:
             return self._copied(table, sql, interval)
         model = work.snapshot.model
         with self.store.lease(table_lease(work.copied_from), self.holder, wait=COPYING):
@@ -324,9 +324,9 @@ class Backfill:
 
     def _write(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:
         model = snapshot.model
-        if model.kind is Kind.VIEW:
+        if model.kind.is_view:
             return Written(0)  # it stands already; its audits are all there is to do
-        if model.kind is Kind.SEED:
+        if model.kind.is_seed:
             assert model.seed is not None
             names = tuple(column.name for column in table.columns)
             try:

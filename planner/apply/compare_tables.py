@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from planner.apply.create_tables import physical_table, table_lease
 from planner.engine.protocol import Engine
-from planner.model.model import Kind
 from planner.plan.early_cutoff import Comparison
 from planner.snapshot.content_hash import ColumnSet
 from planner.snapshot.snapshot import Snapshot
@@ -31,7 +30,7 @@ def look_into_tables(comparisons: Iterable[Comparison], engine: Engine, store: S
         with store.lease(table_lease(name), holder, wait=WAIT) as lease:
             table = physical_table(snapshot, known.columns)
             unknown = sorted(sets)
-            if snapshot.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+            if not snapshot.kind.is_by_time:
                 store.record_contents(name, engine.contents(table, unknown), lease=lease)
                 continue
             for interval in store.loaded([name])[name]:

@@ -18,7 +18,8 @@ from planner.engine.gateways import engine_of
 from planner.engine.protocol import Engine, Table, time_partitioning
 from planner.errors import Place, PlanMoved, ProjectError, QueryError
 from planner.intervals import UNITS, Interval, Timeline, batches, between, intersection, merge, subtract
-from planner.model.model import Column, Kind, Model, SignalCall
+from planner.model.kind import Fill
+from planner.model.model import Column, Model, SignalCall
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import beside, no_rows, render, written_at
 from planner.parsing.sql.macro_scope import CREATING
@@ -64,12 +65,12 @@ class Layout:
     @cached_property
     def tables(self) -> Mapping[str, str]:
         """Model -> the table or physical view that its readers read."""
-        return {name: each.table for name, each in self.snapshots.items() if each.kind is not Kind.EMBEDDED}
+        return {name: each.table for name, each in self.snapshots.items() if not each.kind.is_embedded}
 
     @cached_property
     def embedded(self) -> Mapping[str, Model]:
         """The models whose query stands inside their readers'."""
-        return {name: each.model for name, each in self.snapshots.items() if each.kind is Kind.EMBEDDED}
+        return {name: each.model for name, each in self.snapshots.items() if each.kind.is_embedded}
 
     def query(self, model: Model, interval: Interval | None, own: str = "") -> str:
         """The model's query over physical tables, for an interval; of code only its columns, without rows. `own` is
@@ -117,7 +118,7 @@ class Layout:
             return cut, ()
         if not model.kind.is_incremental:
             return copied, asked
-        if model.goes_in_order:  # what comes later builds on what is late
+        if model.is_order_dependent:  # what comes later builds on what is late
             late = subtract(asked, between(asked[0].start, late[0].start))
         return (*copied, *batches(model.cron, subtract(asked, late), model.batch_size)), late
 
@@ -132,7 +133,7 @@ class Layout:
         """The tables that hold the rows that a model's query reads, through views too."""
         found: set[str] = set()
         for parent in self.reads(name):
-            if parent in self.snapshots and self.snapshots[parent].kind is Kind.VIEW:
+            if parent in self.snapshots and self.snapshots[parent].kind.is_view:
                 found |= self.sources(parent)
             elif parent in self.tables:
                 found.add(self.tables[parent])
@@ -154,13 +155,13 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         format=model.storage_format,
         options=model.physical_properties,
         parts=parts_of(model, columns),
-        listed=model.kind in (Kind.INCREMENTAL_BY_PARTITION, Kind.INCREMENTAL_UNMANAGED),
+        listed=model.kind.fill in (Fill.PARTITION, Fill.APPEND),
         sorted_by=model.clustered_by,
         gateway=model.gateway,
     )
-    if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
+    if model.appends:
         return replace(table, parts=(BATCH, *table.parts))
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_by_time:
         return table
     seconds, hidden = UNITS[model.cron.unit], not model.partition_by_time_column
     cut = time_partitioning(columns, model.time_column, model.time_format, seconds, hidden=hidden)
@@ -225,12 +226,12 @@ def _create(
             engine.drop_table(name)  # what the janitor began, and did not live to finish
         own = engine_of(engine, snapshot.model.gateway)
         with at_model(snapshot.model), own.beside(*layout.beside(snapshot, CREATING, None)):
-            if snapshot.kind is Kind.VIEW:
+            if snapshot.kind.is_view:
                 engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
             else:
                 engine.create_table(physical_table(snapshot, columns))
                 _dry_run_merge(layout, own, snapshot, columns)
-        reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
+        reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind.is_view else []
         store.register_table(name, columns, reads, lease=lease)
 
 
@@ -322,7 +323,7 @@ def shaped(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -
 def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:
     """The columns as Spark says, with declared types and comments; for a seed those that were declared."""
     model = snapshot.model
-    if model.kind is Kind.SEED:
+    if model.kind.is_seed:
         assert model.seed is not None
         found = model.columns or tuple(Column(name, "string") for name in model.seed.header)
     else:
@@ -334,7 +335,7 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
             found = _declared(model, own.schema(sql))
             if model.sql:
                 checked_reads(model, own, sql)
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column not in (column.name for column in found):
+    if model.kind.is_by_time and model.time_column not in (column.name for column in found):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, found)
     comments = dict(model.column_descriptions)
@@ -346,7 +347,7 @@ def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, 
 
 
 def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
-    if not model.columns or model.kind is Kind.VIEW:
+    if not model.columns or model.kind.is_view:
         return found
     names, declared = [column.name for column in found], [column.name for column in model.columns]
     for ours, theirs, text in ((declared, names, "declares"), (names, declared, "does not declare")):

@@ -25,7 +25,6 @@ from planner.checks.audits import AuditResult, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
-from planner.model.model import Kind
 from planner.plan.build import Plan
 from planner.plan.schedule import ONCE
 from planner.project.loader import Project
@@ -243,7 +242,7 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
         if change.new
     }
     for change in plan.changes:
-        if change.new and change.kind is Kind.VIEW and change.new.model.audits and change.shares is None:
+        if change.new and change.kind.is_view and change.new.model.audits and change.shares is None:
             work[change.name] = Work(change.new, ONCE)
     return work
 

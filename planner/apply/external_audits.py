@@ -10,7 +10,6 @@ from planner.apply.events import AuditRan, Emit, ModelFailed
 from planner.checks.audits import run_audits
 from planner.engine.protocol import Engine
 from planner.model.graph import graph_of
-from planner.model.model import Kind
 from planner.project.loader import Project
 
 
@@ -25,7 +24,7 @@ def ask_outside(
     failures = []
     for name in sorted(graph.upstream(names)):
         snapshot = layout.snapshots[name]
-        if snapshot.kind is not Kind.EXTERNAL:
+        if not snapshot.kind.is_external:
             continue
         with at_model(snapshot.model):
             results = run_audits(

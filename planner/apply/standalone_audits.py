@@ -17,7 +17,7 @@ from planner.engine.protocol import Engine
 from planner.errors import AuditFailed, ProjectError, QueryError
 from planner.fingerprint import digest
 from planner.intervals import Timeline, merge
-from planner.model.model import Audit, Kind, Model
+from planner.model.model import Audit, Model
 from planner.plan.build import Plan
 from planner.plan.change import ChangeKind
 from planner.project.loader import Project
@@ -80,10 +80,10 @@ def _written(audit: Audit, plan: Plan) -> Timeline:
     found = [
         each
         for change in plan.backfills
-        if change.new and change.kind is not Kind.SEED and (not tables or change.new.table in tables)
+        if change.new and not change.kind.is_seed and (not tables or change.new.table in tables)
         for each in change.missing
     ]
-    seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind is Kind.SEED)
+    seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind.is_seed)
     whole = (each for change in plan.changes if change.new and change.new.table in tables for each in change.needed)
     return merge(found or (whole if seeds else ()))
 

@@ -8,7 +8,7 @@ from planner.apply.create_tables import Layout, shaped
 from planner.engine.gateways import engine_of
 from planner.engine.protocol import Engine, Table, Written
 from planner.intervals import Interval, Timeline
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.snapshot.snapshot import Snapshot
 from planner.tables.batch_ids import batch_mark
 from planner.tables.merge.merge import merged
@@ -38,7 +38,7 @@ def _write(
             return found
         return shaped(found, own_engine.schema(found), tuple(c for c in table.columns if c not in model.kept_columns))
 
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+    if model.kind.is_by_time:
         return engine.replace_interval(table, query(before(model, table, interval, held)), interval)
     if model.unique_key:
 
@@ -49,13 +49,13 @@ def _write(
         if not held:
             return engine.replace_table(table, rows(""))
         return engine.merge_table(table, rows, mark)
-    if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
+    if model.appends:
         appended = query(before(model, table, interval, held))
         first = replace(BATCH, expression=f"'{mark}'")
         return engine.replace_partitions(
             replace(table, parts=(first, *table.parts[1:])), appended, first=mark, others=not held
         )
-    if model.kind.goes_in_order and table.parts:
+    if model.kind.is_order_dependent and table.parts:
         return engine.replace_partitions(table, query(""), others=not held)
     return engine.replace_table(table, query(""))
 

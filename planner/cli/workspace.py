@@ -24,7 +24,8 @@ from planner.engine.protocol import Connection, Engine
 from planner.engine.spark.engine import open_engine
 from planner.errors import QueryError, RequestError
 from planner.model.graph import graph_of
-from planner.model.model import Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
 from planner.parsing.files.environments import environment_ttl, ttl
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.gateways import gateways_apart

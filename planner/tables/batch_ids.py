@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.engine.protocol import Engine, Table
 from planner.fingerprint import digest
 from planner.intervals import Interval, Timeline
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.tables.partitioning import BATCH
 
 
@@ -30,6 +30,6 @@ def as_recorded(engine: Engine, table: Table, model: Model, held: Timeline) -> N
 
 def recorded_rows(model: Model, held: Timeline) -> str:
     """A condition (Spark SQL) on the rows of a table that batches are added to: that their batch is recorded."""
-    if model.kind is not Kind.INCREMENTAL_UNMANAGED or model.insert_overwrite:
+    if not model.appends:
         return "true"
     return f"NOT startswith(`{BATCH.column}`, '{held_mark(held)}')"

@@ -12,7 +12,7 @@ from sqlglot import exp
 from planner.engine.protocol import Table
 from planner.errors import ProjectError
 from planner.intervals import Interval, Timeline
-from planner.model.model import Column, Kind, Model
+from planner.model.model import Column, Model
 from planner.parsing.files.model_file import line_of
 from planner.parsing.macros.expand import spark_tree
 from planner.tables.batch_ids import recorded_rows
@@ -39,7 +39,7 @@ def before(model: Model, table: Table, interval: Interval, held: Timeline, base:
     rows = f"SELECT {names} FROM {base or table.name}"
     if not held:
         return nothing(table.columns)
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_by_time:
         return f"({rows} WHERE {recorded_rows(model, held)})"
     assert table.partitioning is not None
     if interval.start <= held[0].start:

@@ -1,6 +1,7 @@
 """A table that was built once is found again by what it means: by a revert, in any environment, under other text."""
 
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.schedule import Loaded
 from planner.snapshot.environment import Environment
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planner.errors import RequestError
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.build import Plan, build_run
 from planner.plan.change import Category, Change
 from planner.plan.forward_only import ForwardOnly, is_wider

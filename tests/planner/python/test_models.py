@@ -18,7 +18,8 @@ from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.relay import Relay
 from planner.errors import Cancelled, MergeplanError, PlanMoved
 from planner.intervals import Interval
-from planner.model.model import Column, Kind
+from planner.model.kind import Kind
+from planner.model.model import Column
 from planner.project.loader import Project, load_project, with_variables
 from planner.python.running import running
 from planner.state.store import StateStore

@@ -7,7 +7,8 @@ import pytest
 
 from planner.apply.auto_restatement import struck
 from planner.intervals import Cron, Interval, Timeline, between, intersection
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.plan.build import Plan, build_run
 from planner.plan.forward_only import ForwardOnly

@@ -13,7 +13,8 @@ from planner.apply.create_tables import Layout
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import MergeplanError, ProjectError
 from planner.intervals import Interval, Timeline, batches, between, merge
-from planner.model.model import Kind, SignalCall
+from planner.model.kind import Kind
+from planner.model.model import SignalCall
 from planner.python.running import running
 from planner.state.store import StateStore
 from tests.planner.building import day, model
