@@ -30,8 +30,8 @@ from planner.apply.events import (
 )
 from planner.apply.write_batch import take_back, write_batch
 from planner.checks.audits import AuditResult
-from planner.engine.gateways import engine_of
-from planner.engine.protocol import Engine, Table, Written
+from planner.engine.protocol import Engine, Written
+from planner.engine.table import Table
 from planner.errors import (
     AuditFailed,
     Cancelled,
@@ -311,14 +311,14 @@ class Backfill:
 
     def _copied(self, table: Table, sql: str, interval: Interval) -> Written:
         if table.listed and table.parts:
-            return self.engine.replace_partitions(table, sql, others=True)
+            return self.engine.tables.replace_partitions(table, sql, others=True)
         if table.partitioning is None:
-            return self.engine.replace_table(table, sql)
-        return self.engine.replace_interval(table, sql, interval)
+            return self.engine.tables.replace(table, sql)
+        return self.engine.tables.replace_interval(table, sql, interval)
 
     def _evaluate(self, snapshot: Snapshot, table: Table, interval: Interval, held: Timeline) -> Written:
         """The batch, between the statements that run beside it."""
-        engine = engine_of(self.engine, snapshot.model.gateway)
+        engine = self.engine.on(snapshot.model.gateway)
         with engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
             return self._write(snapshot, table, interval, held)
 
@@ -330,7 +330,7 @@ class Backfill:
             assert model.seed is not None
             names = tuple(column.name for column in table.columns)
             try:
-                return self.engine.replace_rows(table, list(read_seed(self.root, model.seed, names)))
+                return self.engine.tables.load(table, list(read_seed(self.root, model.seed, names)))
             except QueryError as error:
                 error.place = Place(model.seed.path, error.line)  # of a cell; 0 when it is about the whole file
                 raise

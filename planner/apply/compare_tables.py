@@ -31,7 +31,7 @@ def look_into_tables(comparisons: Iterable[Comparison], engine: Engine, store: S
             table = physical_table(snapshot, known.columns)
             unknown = sorted(sets)
             if not snapshot.kind.is_by_time:
-                store.record_contents(name, engine.contents(table, unknown), lease=lease)
+                store.record_contents(name, engine.tables.contents(table, unknown), lease=lease)
                 continue
             for interval in store.loaded([name])[name]:
-                store.record_contents(name, engine.contents(table, unknown, interval), lease=lease)
+                store.record_contents(name, engine.tables.contents(table, unknown, interval), lease=lease)

@@ -14,8 +14,8 @@ from typing import Protocol
 from sqlglot import exp
 
 from planner.apply.events import Emit, TableCreated
-from planner.engine.gateways import engine_of
-from planner.engine.protocol import Engine, Table, time_partitioning
+from planner.engine.protocol import Engine, ViewText
+from planner.engine.table import Table, time_partitioning
 from planner.errors import Place, PlanMoved, ProjectError, QueryError
 from planner.intervals import UNITS, Interval, Timeline, batches, between, intersection, merge, subtract
 from planner.model.kind import Fill
@@ -176,7 +176,7 @@ def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapsh
     """
     wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
     known = {name: table for name, table in store.physical_tables().items() if not table.garbage and table.columns}
-    there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.objects(schema)}
+    there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.catalog.objects(schema)}
     lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
     if any(store.loaded(lost).values()):
         store.forget_tables(lost)
@@ -223,13 +223,15 @@ def _create(
     with store.lease(table_lease(name), holder, wait=60) as lease:
         known = store.physical_table(name)
         if known and known.garbage:
-            engine.drop_table(name)  # what the janitor began, and did not live to finish
-        own = engine_of(engine, snapshot.model.gateway)
+            engine.tables.drop(name)  # what the janitor began, and did not live to finish
+        own = engine.on(snapshot.model.gateway)
         with at_model(snapshot.model), own.beside(*layout.beside(snapshot, CREATING, None)):
             if snapshot.kind.is_view:
-                engine.swap_view(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
+                engine.catalog.swap_view(
+                    ViewText(name, layout.query(snapshot.model, None), snapshot.model.description, columns)
+                )
             else:
-                engine.create_table(physical_table(snapshot, columns))
+                engine.tables.create(physical_table(snapshot, columns))
                 _dry_run_merge(layout, own, snapshot, columns)
         reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind.is_view else []
         store.register_table(name, columns, reads, lease=lease)
@@ -294,16 +296,18 @@ def _take_over(
     ):
         known = store.physical_table(old.table)
         table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
-        if table.cut != before.cut:
+        if table.partition_columns != before.partition_columns:
             hint = "Rebuild the table: categorize the change as breaking."
-            message = f"{new.name}: the type of a column changed by which its table is cut; its rows cannot stay so."
+            message = (
+                f"{new.name}: the type of a column changed by which its table is partitioned; its rows cannot stay so."
+            )
             raise ProjectError(message, place=new.model.place, hint=hint)
-        engine.drop_table(new.table)  # what an earlier attempt left unfinished
+        engine.tables.drop(new.table)  # what an earlier attempt left unfinished
         held = store.loaded([old.table])[old.table]
         rows = intersection(forward.rows, held)
         as_recorded(engine, before, old.model, held)
-        engine.take_over(table, old.table, rows)
-        own = engine_of(engine, new.model.gateway)
+        engine.tables.take_over(table, old.table, rows)
+        own = engine.on(new.model.gateway)
         with own.beside(*layout.beside(new, CREATING, None)):
             _dry_run_merge(layout, own, new, columns)
         store.register_table(new.table, columns, [old.table], lease=lease)
@@ -328,7 +332,7 @@ def _columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column
         found = model.columns or tuple(Column(name, "string") for name in model.seed.header)
     else:
         before, _ = layout.beside(snapshot, CREATING, ONCE[0])
-        own = engine_of(engine, model.gateway)
+        own = engine.on(model.gateway)
         with at_model(model, layout), own.beside(before, ()):
             itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
             sql = layout.query(model, ONCE[0], itself)

@@ -26,7 +26,7 @@ from planner.apply.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.engine.protocol import Engine
+from planner.engine.protocol import Engine, ViewText
 from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
 from planner.model.model import Column
 from planner.parsing.render import beside
@@ -231,7 +231,7 @@ class _Swapping:
         if new.name != PROD:
             kept = {name.rpartition(".")[0] for name in views_of(new)}
             for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
-                self.engine.drop_schema_if_empty(schema)
+                self.engine.catalog.drop_schema_if_empty(schema)
 
     def _each(self, step: Callable[[View], None], views: Iterable[View]) -> None:
         with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
@@ -261,8 +261,8 @@ class _Swapping:
         known, said = self._columns[view.table], dict(view.column_comments)
         columns = [replace(column, comment=said.get(column.name, "")) for column in known]
         if view.stored and any(column.comment for column in (*known, *columns)):
-            self.engine.comment_columns(view.table, columns)
-        self.engine.swap_view(view.name, sql, view.comment, columns, view.properties)
+            self.engine.catalog.comment_columns(view.table, columns)
+        self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties))
 
     def _run_statements(self, view: View) -> None:
         """What the model says of its view, each time that this is made or moved."""
@@ -272,7 +272,7 @@ class _Swapping:
 
     def _drop(self, view: View) -> None:
         self.store.check(self.lease)
-        self._attempt(view, lambda: self.engine.drop_view(view.name), _never)
+        self._attempt(view, lambda: self.engine.catalog.drop_view(view.name), _never)
         self.store.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewDropped(view.name))
 
@@ -308,7 +308,7 @@ class _Swapping:
     def _is_gone(self, table: str) -> bool:
         schema, _, name = table.rpartition(".")
         try:
-            return table not in self._columns or name.lower() not in self.engine.objects(schema)
+            return table not in self._columns or name.lower() not in self.engine.catalog.objects(schema)
         except QueryError:
             return False
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.apply.create_tables import Layout, shaped
-from planner.engine.gateways import engine_of
-from planner.engine.protocol import Engine, Table, Written
+from planner.engine.protocol import Engine, Written
+from planner.engine.table import Table
 from planner.intervals import Interval, Timeline
 from planner.model.model import Model
 from planner.snapshot.snapshot import Snapshot
@@ -30,7 +30,7 @@ def write_batch(
 def _write(
     layout: Layout, engine: Engine, table: Table, model: Model, given: str, interval: Interval, held: Timeline
 ) -> Written:
-    mark, own_engine = batch_mark(interval, held), engine_of(engine, table.gateway)
+    mark, own_engine = batch_mark(interval, held), engine.on(table.gateway)
 
     def query(own: str) -> str:
         found = layout.query(model, interval, own) if own else given
@@ -39,7 +39,7 @@ def _write(
         return shaped(found, own_engine.schema(found), tuple(c for c in table.columns if c not in model.kept_columns))
 
     if model.kind.is_by_time:
-        return engine.replace_interval(table, query(before(model, table, interval, held)), interval)
+        return engine.tables.replace_interval(table, query(before(model, table, interval, held)), interval)
     if model.unique_key:
 
         def rows(base: str) -> str:
@@ -47,22 +47,22 @@ def _write(
             return merged(model, query(own), base, table.columns, interval, layout.now)
 
         if not held:
-            return engine.replace_table(table, rows(""))
-        return engine.merge_table(table, rows, mark)
+            return engine.tables.replace(table, rows(""))
+        return engine.tables.merge(table, rows, mark)
     if model.appends:
         appended = query(before(model, table, interval, held))
         first = replace(BATCH, expression=f"'{mark}'")
-        return engine.replace_partitions(
+        return engine.tables.replace_partitions(
             replace(table, parts=(first, *table.parts[1:])), appended, first=mark, others=not held
         )
     if model.kind.is_order_dependent and table.parts:
-        return engine.replace_partitions(table, query(""), others=not held)
-    return engine.replace_table(table, query(""))
+        return engine.tables.replace_partitions(table, query(""), others=not held)
+    return engine.tables.replace(table, query(""))
 
 
 def take_back(engine: Engine, table: Table, model: Model, interval: Interval, held: Timeline) -> bool:
     """Leave the table as it was before the batch that was just merged; False when the kind has no such way."""
     if not model.unique_key or not held:
         return False
-    engine.unmerge_table(table, batch_mark(interval, held))
+    engine.tables.unmerge(table, batch_mark(interval, held))
     return True

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from sqlglot import exp
 
 from planner.checks.masking import shown
-from planner.engine.gateways import engine_of
 from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, Place
 from planner.intervals import Interval
@@ -105,7 +104,7 @@ def run_audit(
     sql = audit_query(model, call, audits, table, interval, tables=tables, embedded=embedded, execution=execution)
     known = None if call.name in audits else built_in(call.name)
     try:
-        count, sample = found_by(engine_of(engine, model.gateway), sql, samples, known.figures if known else ())
+        count, sample = found_by(engine.on(model.gateway), sql, samples, known.figures if known else ())
     except MergeplanError as error:
         own = audits.get(call.name)
         if error.place is None:

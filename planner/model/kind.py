@@ -6,6 +6,7 @@ it fills its table in a new way (`apply/write_batch.py`), and its row in `docs/k
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
@@ -44,34 +45,24 @@ class Traits:
 
 
 class Kind(StrEnum):
-    """How a model's table is kept: the name that a MODEL block gives, and the traits of it."""
+    """How a model's table is kept, by the name that a MODEL block gives it."""
 
-    SEED = "SEED", Traits(Kept.TABLE, Fill.FILE)
-    VIEW = "VIEW", Traits(Kept.VIEW)
-    FULL = "FULL", Traits(Kept.TABLE, Fill.WHOLE)
-    EMBEDDED = "EMBEDDED", Traits(Kept.INLINE)
-    EXTERNAL = "EXTERNAL", Traits(Kept.OUTSIDE)
-    INCREMENTAL_BY_TIME_RANGE = "INCREMENTAL_BY_TIME_RANGE", Traits(Kept.TABLE, Fill.TIME, may_read_itself=True)
-    INCREMENTAL_BY_UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY", Traits(Kept.TABLE, Fill.KEY, may_read_itself=True)
-    INCREMENTAL_BY_PARTITION = (
-        "INCREMENTAL_BY_PARTITION",
-        Traits(Kept.TABLE, Fill.PARTITION, always_forward_only=True),
-    )
-    INCREMENTAL_UNMANAGED = (
-        "INCREMENTAL_UNMANAGED",
-        Traits(Kept.TABLE, Fill.APPEND, may_read_itself=True, keeps_history=True),
-    )
-    SCD_TYPE_2_BY_TIME = "SCD_TYPE_2_BY_TIME", Traits(Kept.TABLE, Fill.HISTORY, keeps_history=True)
-    SCD_TYPE_2_BY_COLUMN = "SCD_TYPE_2_BY_COLUMN", Traits(Kept.TABLE, Fill.HISTORY, keeps_history=True)
+    SEED = "SEED"
+    VIEW = "VIEW"
+    FULL = "FULL"
+    EMBEDDED = "EMBEDDED"
+    EXTERNAL = "EXTERNAL"
+    INCREMENTAL_BY_TIME_RANGE = "INCREMENTAL_BY_TIME_RANGE"
+    INCREMENTAL_BY_UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY"
+    INCREMENTAL_BY_PARTITION = "INCREMENTAL_BY_PARTITION"
+    INCREMENTAL_UNMANAGED = "INCREMENTAL_UNMANAGED"
+    SCD_TYPE_2_BY_TIME = "SCD_TYPE_2_BY_TIME"
+    SCD_TYPE_2_BY_COLUMN = "SCD_TYPE_2_BY_COLUMN"
 
-    traits: Traits
-
-    def __new__(cls, name: str, traits: Traits) -> Kind:
-        """A member is its name; the traits go with it."""
-        member = str.__new__(cls, name)
-        member._value_ = name
-        member.traits = traits
-        return member
+    @property
+    def traits(self) -> Traits:
+        """Its row of the table."""
+        return TRAITS[self]
 
     @property
     def fill(self) -> Fill:
@@ -133,3 +124,18 @@ class Kind(StrEnum):
     def keeps_history(self) -> bool:
         """True when the table holds what its query would not return any more: to build it anew loses that."""
         return self.traits.keeps_history
+
+
+TRAITS: Mapping[Kind, Traits] = {
+    Kind.SEED: Traits(Kept.TABLE, Fill.FILE),
+    Kind.VIEW: Traits(Kept.VIEW),
+    Kind.FULL: Traits(Kept.TABLE, Fill.WHOLE),
+    Kind.EMBEDDED: Traits(Kept.INLINE),
+    Kind.EXTERNAL: Traits(Kept.OUTSIDE),
+    Kind.INCREMENTAL_BY_TIME_RANGE: Traits(Kept.TABLE, Fill.TIME, may_read_itself=True),
+    Kind.INCREMENTAL_BY_UNIQUE_KEY: Traits(Kept.TABLE, Fill.KEY, may_read_itself=True),
+    Kind.INCREMENTAL_BY_PARTITION: Traits(Kept.TABLE, Fill.PARTITION, always_forward_only=True),
+    Kind.INCREMENTAL_UNMANAGED: Traits(Kept.TABLE, Fill.APPEND, may_read_itself=True, keeps_history=True),
+    Kind.SCD_TYPE_2_BY_TIME: Traits(Kept.TABLE, Fill.HISTORY, keeps_history=True),
+    Kind.SCD_TYPE_2_BY_COLUMN: Traits(Kept.TABLE, Fill.HISTORY, keeps_history=True),
+}

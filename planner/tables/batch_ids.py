@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.engine.protocol import Engine, Table
+from planner.engine.protocol import Engine
+from planner.engine.table import Table
 from planner.fingerprint import digest
 from planner.intervals import Interval, Timeline
 from planner.model.model import Model
@@ -25,7 +26,7 @@ def as_recorded(engine: Engine, table: Table, model: Model, held: Timeline) -> N
     """Leave a table as it was when it came to hold what is recorded: a batch that was cut off is not to be built on,
     however the model's batches are cut by now."""
     if model.unique_key and held:
-        engine.unmerge_table(table, held_mark(held))
+        engine.tables.unmerge(table, held_mark(held))
 
 
 def recorded_rows(model: Model, held: Timeline) -> str:

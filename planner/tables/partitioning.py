@@ -6,7 +6,7 @@ import re
 
 from sqlglot import exp
 
-from planner.engine.protocol import Part
+from planner.engine.table import PartitionColumn
 from planner.errors import ProjectError
 from planner.intervals import UNITS
 from planner.model.model import Column, Model
@@ -16,7 +16,7 @@ from planner.tables.merge.unique_key import MERGE
 
 AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 HIDDEN = "mergeplan_part_{}"
-BATCH = Part("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
+BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _TIMES = {
     "year": "yyyy", "years": "yyyy", "month": "yyyy-MM", "months": "yyyy-MM", "day": "yyyy-MM-dd",
@@ -24,7 +24,7 @@ _TIMES = {
 }  # fmt: skip
 
 
-def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[Part, ...]:
+def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:
     """What a model's table is cut by besides time; ProjectError for what is no column or cannot be a partition.
 
     A time-ranged table is cut by its time column already: that one, and years, months and days of it, are left out.
@@ -72,11 +72,11 @@ def _covered(model: Model, text: str) -> bool:
     return unit >= stretch and called[2].strip("` ").lower() == time
 
 
-def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> Part:
+def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
     if text in types:
         if types[text] in AS_THEY_ARE:
-            return Part(text, types[text], _filled(text, types[text]), hidden=False)
+            return PartitionColumn(text, types[text], _filled(text, types[text]), hidden=False)
         return _hidden(f"`{text}`", number)
     used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
     if unknown := sorted(used - types.keys()):
@@ -106,10 +106,10 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
 
 
-def _hidden(expression: str, number: int) -> Part:
+def _hidden(expression: str, number: int) -> PartitionColumn:
     """A column for the value as text; an empty one, which no folder can be named after, under a name of its own."""
     text = f"cast({expression} as string)"
-    return Part(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
+    return PartitionColumn(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
 
 
 def _filled(name: str, type_: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
-from planner.engine.protocol import Table
+from planner.engine.table import Table
 from planner.errors import ProjectError
 from planner.intervals import Interval, Timeline
 from planner.model.model import Column, Model

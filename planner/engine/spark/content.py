@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.engine.protocol import Table
 from planner.engine.spark.quoting import literal, quoted
+from planner.engine.table import Table
 from planner.errors import QueryError
 from planner.intervals import Interval
 from planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
@@ -48,8 +48,8 @@ class Question:
     def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
         """Column set -> period -> content; every period of the interval is there, with or without rows."""
         found = {str(row[0]): row for row in rows if row[1]}
-        cut = self.table.partitioning
-        periods = cut.periods(self.interval) if cut and self.interval else (WHOLE,)
+        by = self.table.partitioning
+        periods = by.periods(self.interval) if by and self.interval else (WHOLE,)
         if strange := sorted(found.keys() - set(periods)):
             raise QueryError(f"{self.table.name} has rows in a partition '{strange[0]}', which is no period of it.")
         return {
@@ -61,11 +61,11 @@ class Question:
         """The period of a row, and which rows are meant."""
         if self.interval is None:
             return literal(WHOLE), "", ""
-        cut = self.table.partitioning
-        if cut is None:
-            raise ValueError(f"{self.table.name} is not cut by time")
-        column = f"t.{quoted(cut.column)}"
-        first, after = (f"cast({literal(text)} as {cut.type})" for text in cut.bounds(self.interval))
+        by = self.table.partitioning
+        if by is None:
+            raise ValueError(f"{self.table.name} is not partitioned by time")
+        column = f"t.{quoted(by.column)}"
+        first, after = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
         return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
 
     def _hash(self, half: str, columns: ColumnSet) -> str:

@@ -30,7 +30,7 @@ Ask = Callable[[Any, Any], Any]
 
 
 class Relay:
-    """A door to a Spark Connect server at a socket file; nothing is admitted before `admit`."""
+    """A connection to a Spark Connect server at a socket file; nothing passes before `admit`."""
 
     def __init__(self, server: Server, path: Path, *, python: bool) -> None:
         if len(os.fsencode(path)) > LONGEST_PATH:
@@ -254,7 +254,7 @@ def _abort(context: Any, error: Exception) -> None:
     elif isinstance(error, LIB.grpc.RpcError) and hasattr(error, "code"):
         status = _without_trace(error)
     else:
-        status = LIB.status(code=LIB.grpc.StatusCode.INTERNAL.value[0], message="The door to Spark failed.")
+        status = LIB.status(code=LIB.grpc.StatusCode.INTERNAL.value[0], message="The connection to Spark failed.")
     context.abort_with_status(LIB.statuses.to_status(status))
 
 

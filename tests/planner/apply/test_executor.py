@@ -24,6 +24,7 @@ from planner.apply.events import (
     TableCreated,
 )
 from planner.apply.executor import apply
+from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
 from planner.plan.build import Blocker
@@ -217,7 +218,7 @@ def test_a_table_that_vanished_from_the_catalog_is_built_again(
     plan = planned(project, store)
     applied(project, engine, store, plan=replace(plan, changes=plan.changes))
     store.forget_interval(plan.new.snapshots["shop.apart"].table, days(1, 5))
-    engine.drop_table(plan.new.snapshots["shop.apart"].table)
+    engine.tables.drop(plan.new.snapshots["shop.apart"].table)
     again = replace(plan, old=store.environment("prod"))
 
     with pytest.raises(PlanMoved, match="no longer in the catalog"):
@@ -356,7 +357,7 @@ def test_cancelling_the_engine_ends_the_run_and_keeps_what_was_recorded(
 def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    engine.swap_view("ext.raw", "SELECT 1 AS a, 2 AS b")
+    engine.catalog.swap_view(ViewText("ext.raw", "SELECT 1 AS a, 2 AS b"))
 
     applied(written(root, **APART, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from planner.cli.main import VERBS, run
-from planner.engine.protocol import Connection, Door, Engine, Table, Written
+from planner.engine.protocol import Connection, Engine, ProjectConnection, Written
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table
 from planner.project.loader import load_project, with_variables
 from planner.state.store import StateStore
 from tests.planner.cli.conftest import Lent
@@ -51,22 +52,23 @@ class Watched(Lent):
         super().__init__(engine)
         self.name, self.seen = name, seen
 
-    def replace_table(self, table: Table, sql: str) -> Written:
+    def replace(self, table: Table, sql: str) -> Written:
         self.seen.append((self.name, "wrote", table.name.split("__")[2]))
-        written: Written = self._engine.replace_table(table, sql)
+        written: Written = self._engine.tables.replace(table, sql)
         return written
 
     def fetch(self, sql: str, limit: int | None = None) -> object:
         self.seen.append((self.name, "asked", ""))
         return self._engine.fetch(sql, limit)
 
-    def door(self, path: Path, *, python: bool) -> Door:
+    def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         self.seen.append((self.name, "let in", ""))
-        return self._engine.door(path, python=python)  # type: ignore[no-any-return]
+        connection: ProjectConnection = self._engine.connect_project(path, python=python)
+        return connection
 
     def refresh(self, name: str) -> None:
         self.seen.append((self.name, "forgot", name.split("__")[2]))
-        self._engine.refresh(name)
+        self._engine.tables.refresh(name)
 
 
 def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engine: SparkEngine) -> None:

@@ -150,7 +150,7 @@ def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine:
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
         assert store.physical_tables()[after[name].table].reads == (before[name].table,)
-        engine.drop_table(after[name].table)
+        engine.tables.drop(after[name].table)
 
     assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planner.checks.unit_tests import run_unit_tests
-from planner.engine.protocol import Door, Server
+from planner.engine.protocol import ProjectConnection, Server
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.relay import Relay
 from planner.errors import Cancelled, MergeplanError, PlanMoved
@@ -263,9 +263,12 @@ def run(project: Project) -> None:
 
 
 class NoSpark:
-    """An engine that nothing is asked of but its door."""
+    """An engine that nothing is asked of but a connection."""
 
-    def door(self, path: Path, *, python: bool) -> Door:
+    def on(self, gateway: str) -> NoSpark:
+        return self
+
+    def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         return Relay(Server("sc://localhost:1"), path, python=python)
 
     def __getattr__(self, name: str) -> Any:

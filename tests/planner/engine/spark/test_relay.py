@@ -39,7 +39,7 @@ def relay(items: SparkEngine) -> Iterator[tuple[Relay, Path]]:
     """A door at a socket file; the folder's path is short because a socket's may not be long."""
     with tempfile.TemporaryDirectory(prefix="mp") as folder:
         path = Path(folder) / "s"
-        door = items.door(path, python=False)
+        door = items.connect_project(path, python=False)
         assert isinstance(door, Relay)
         door.admit(Reading(("phys.items",), {"given": "SELECT 5 AS id"}, "mergeplan_a"))
         yield door, path
@@ -76,7 +76,7 @@ def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: 
     assert "token" not in told
     assert "sc://" not in told
     assert rows(items, "SELECT id FROM shop.secret") == [(7,)]
-    assert items.objects("shop") == {"secret"}
+    assert items.catalog.objects("shop") == {"secret"}
     assert len(rows(items, "SELECT id FROM phys.items")) == 3
 
 

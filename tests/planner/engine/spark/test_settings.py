@@ -43,7 +43,7 @@ ours.edit("config.yaml", "America/New_York", "UTC")
 again = ours("plan", "dev", "--skip-backfill", "--output", "json").result["plan"]
 told["to UTC"] = {each["name"]: [each["category"], each["rule"]] for each in again["models"]}
 
-url = engine._session.server().url
+url = engine._sessions.current.server().url
 def connected(conf, owner=None):
     try:
         session = ConnectSession(url, session_conf(Connection(conf=conf)), owner=owner)
