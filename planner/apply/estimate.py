@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from planner.apply.create_tables import Layout
+from planner.apply.layout import Layout
 from planner.engine.protocol import Engine
 from planner.plan.build import Plan
 from planner.plan.change import Change

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from planner.apply.create_tables import table_lease
 from planner.apply.events import Emit, TableDropped
+from planner.apply.physical_tables import table_lease
 from planner.apply.promotion import drop_environment
 from planner.engine.protocol import Engine
 from planner.errors import LeaseHeld

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from planner.apply.create_tables import THREADS, Layout, at_model
+from planner.apply.create_tables import THREADS
+from planner.apply.layout import Layout, at_model
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError, ProjectErrors, QueryError
 from planner.model.model import Model

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from planner.apply.auto_restatement import restate_what_struck
-from planner.apply.backfill import Filled
-from planner.apply.create_tables import Layout
 from planner.apply.estimate import forecast
 from planner.apply.events import ModelLate
-from planner.apply.executor import Outcome
+from planner.apply.executor import ApplyOptions, Outcome
 from planner.apply.executor import apply as apply_plan
+from planner.apply.layout import Layout
+from planner.apply.work import Filled
 from planner.cli.failure import report
 from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
@@ -122,7 +122,7 @@ def carried_out(
     with openlineage(work, planned, out) as told:
         told.outcome = apply_plan(
             planned, work.project, work.engine, work.store, lease,
-            now=work.now, emit=told.event, who=who, note=note, complete=complete, replan=replan,
+            ApplyOptions(work.now, told.event, who, note, complete=complete, replan=replan),
         )  # fmt: skip
     return told.outcome
 

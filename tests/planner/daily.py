@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from planner.apply.events import Emit, silent
-from planner.apply.executor import Outcome, apply
+from planner.apply.executor import ApplyOptions, Outcome, apply
 from planner.engine.protocol import Engine
 from planner.engine.table import Table
 from planner.model.model import Column
@@ -63,7 +63,7 @@ class Daily:
         if not plan.changes:
             plan = build_run(prod, loaded, Window(now))
         with self.store.lease("prod", "test") as lease:
-            return apply(plan, project, engine or self.engine, self.store, lease, now=now, emit=emit, who="ann")
+            return apply(plan, project, engine or self.engine, self.store, lease, ApplyOptions(now, emit, "ann"))
 
     def rows(self, table: str = "shop.t", columns: str = "*") -> list[tuple[object, ...]]:
         """What prod shows of a table, sorted; moments as short texts."""

@@ -23,7 +23,7 @@ from planner.apply.events import (
     TableAwaited,
     TableCreated,
 )
-from planner.apply.executor import apply
+from planner.apply.executor import ApplyOptions, apply
 from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
@@ -242,7 +242,7 @@ def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngin
     with pytest.raises(PlanMoved, match="lacks"):
         applied(project, engine, store, plan=plan)
     with store.lease("prod", "test") as lease:
-        apply(plan, project, engine, store, lease, now=NOW, emit=lambda event: None, complete=False)
+        apply(plan, project, engine, store, lease, ApplyOptions(NOW, lambda event: None, complete=False))
 
     assert rows(engine, "SELECT * FROM shop.daily") == []
 
@@ -323,7 +323,7 @@ def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: Spar
     held = threading.Event()
     create_first = planned(project, store, skip_backfill=True)
     with store.lease("prod", "test") as lease:
-        apply(create_first, project, engine, store, lease, now=NOW, emit=lambda e: None, complete=False)
+        apply(create_first, project, engine, store, lease, ApplyOptions(NOW, lambda e: None, complete=False))
     plan = replace(plan, old=store.environment("prod"))
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)

@@ -8,7 +8,7 @@ import pytest
 
 from planner.apply.events import Event, TableDropped, silent
 from planner.apply.janitor import drop_expired, sweep, unneeded
-from planner.apply.promotion import drop_environment, promote
+from planner.apply.promotion import Wanted, drop_environment, promote
 from planner.engine.protocol import Engine, ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.table import Table
@@ -64,7 +64,7 @@ def to(store: StateStore, engine: Engine, name: str, *snapshots: Snapshot) -> No
         if each.table not in store.physical_tables():
             store.register_table(each.table, ID)
     with store.lease(name, "test") as lease:
-        promote(store, engine, lease, store.environment(name), environment(name, *snapshots), emit=silent)
+        promote(store, engine, lease, Wanted(store.environment(name), environment(name, *snapshots)), emit=silent)
 
 
 def drop(store: StateStore, engine: Engine, name: str) -> None:

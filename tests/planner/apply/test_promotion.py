@@ -16,7 +16,8 @@ from planner.apply.events import (
     ViewSwapped,
     silent,
 )
-from planner.apply.promotion import drop_environment, promote, recover, rollback
+from planner.apply.promotion import Rollback, Wanted, drop_environment, promote, rollback
+from planner.apply.recovery import recover
 from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.table import Table
@@ -64,7 +65,7 @@ def ended(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
 
 def to(store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = silent) -> Promoted:
     with store.lease(new.name, "test") as lease:
-        return promote(store, engine, lease, store.environment(new.name), new, emit=emit, plan_id="p1", who="ann")
+        return promote(store, engine, lease, Wanted(store.environment(new.name), new, "p1", "ann"), emit=emit)
 
 
 class Breaking(Double):
@@ -225,7 +226,7 @@ def test_without_the_lease_nothing_is_swapped(
         pass
 
     with pytest.raises(LeaseHeld):
-        promote(store, engine, lease, Environment("prod"), new, emit=silent)
+        promote(store, engine, lease, Wanted(Environment("prod"), new), emit=silent)
 
     assert engine.catalog.objects("s") == frozenset()
 
@@ -238,7 +239,7 @@ def test_rollback_goes_to_what_was_shown_before(
     to(store, engine, environment("prod", a2, b1))
 
     with store.lease("prod", "ann") as lease:
-        done = rollback(store, engine, lease, emit=silent, who="ann")
+        done = rollback(store, engine, lease, Rollback(who="ann"), emit=silent)
 
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
     assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
@@ -265,7 +266,7 @@ def test_rollback_to_nowhere_is_told(
     to(store, engine, environment("prod", built("s.a", 1)))
 
     with store.lease("prod", "ann") as lease, pytest.raises(error, match=told):
-        rollback(store, engine, lease, revision, emit=silent)
+        rollback(store, engine, lease, Rollback(revision), emit=silent)
 
 
 def test_rollback_names_a_table_that_is_gone(
@@ -277,7 +278,7 @@ def test_rollback_names_a_table_that_is_gone(
     store.forget_tables([a1.table])
 
     with store.lease("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
-        rollback(store, engine, lease, emit=silent)
+        rollback(store, engine, lease, Rollback(), emit=silent)
 
     assert shown(engine, "s.a") == [2]
 

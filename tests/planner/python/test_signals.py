@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.create_tables import Layout
+from planner.apply.layout import Layout
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import MergeplanError, ProjectError
 from planner.intervals import Interval, Timeline, batches, between, merge

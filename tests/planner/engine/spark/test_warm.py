@@ -81,7 +81,7 @@ from pathlib import Path
 from planner.apply.events import ViewSwapped
 from planner.engine.protocol import Connection
 from planner.engine.table import Table
-from planner.apply.promotion import promote
+from planner.apply.promotion import Wanted, promote
 from planner.engine.spark.engine import open_engine
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
@@ -102,15 +102,15 @@ def die(event):
         os.kill(os.getpid(), signal.SIGKILL)
 first, second = built(1), built(2)
 with store.lease("prod", "the one that dies") as lease:
-    promote(store, engine, lease, store.environment("prod"), first, emit=lambda event: None)
-    promote(store, engine, lease, store.environment("prod"), second, emit=die)
+    promote(store, engine, lease, Wanted(store.environment("prod"), first), emit=lambda event: None)
+    promote(store, engine, lease, Wanted(store.environment("prod"), second), emit=die)
 """
 
 RECOVERY = """
 import sys
 from pathlib import Path
 from planner.engine.protocol import Connection
-from planner.apply.promotion import recover
+from planner.apply.recovery import recover
 from planner.engine.spark.engine import open_engine
 from planner.state.store import StateStore
 
