@@ -9,9 +9,10 @@ from pathlib import Path
 from planner.engine.protocol import Connection, Engine, ProjectConnection, Rows
 from planner.engine.spark.catalog import WAIT
 from planner.engine.spark.java import profile_of
-from planner.engine.spark.relay import Relay
+from planner.engine.spark.open_session import open_session
+from planner.engine.spark.project_proxy import ProjectProxy
 from planner.engine.spark.scans import relations
-from planner.engine.spark.session import Session, open_session
+from planner.engine.spark.session import Session
 from planner.engine.spark.sessions import Sessions, wrapped
 from planner.engine.spark.spark_catalog import SparkCatalog
 from planner.engine.spark.spark_tables import SparkTables
@@ -77,7 +78,7 @@ class SparkEngine:
         """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions
         may run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else
         in."""
-        return Relay(self._sessions.current.server(), path, python=python)
+        return ProjectProxy(self._sessions.current.server(), path, python=python)
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started so far, counted by Spark itself."""

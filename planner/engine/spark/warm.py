@@ -18,8 +18,9 @@ from pathlib import Path
 
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
+from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.java import profile_of
-from planner.engine.spark.session import ClassicSession, silence
+from planner.engine.spark.session import silence
 from planner.errors import RequestError
 
 SHARED = {

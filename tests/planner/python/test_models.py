@@ -15,7 +15,7 @@ import pytest
 from planner.checks.unit_tests import run_unit_tests
 from planner.engine.protocol import ProjectConnection, Server
 from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.relay import Relay
+from planner.engine.spark.project_proxy import ProjectProxy
 from planner.errors import Cancelled, MergeplanError, PlanMoved
 from planner.intervals import Interval
 from planner.model.kind import Kind
@@ -269,7 +269,7 @@ class NoSpark:
         return self
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
-        return Relay(Server("sc://localhost:1"), path, python=python)
+        return ProjectProxy(Server("sc://localhost:1"), path, python=python)
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)

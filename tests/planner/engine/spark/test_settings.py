@@ -22,7 +22,7 @@ from planner.engine.protocol import Connection
 from planner.errors import RequestError
 from planner.engine.spark.catalog import Owner, session_conf
 from planner.engine.spark.engine import open_engine
-from planner.engine.spark.session import ConnectSession
+from planner.engine.spark.connect_session import ConnectSession
 from tests.planner.cli.conftest import CommandLine
 
 root, told = Path(sys.argv[1]), {}

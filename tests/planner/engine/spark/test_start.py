@@ -14,7 +14,7 @@ from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.java import Profile
-from planner.engine.spark.session import open_session
+from planner.engine.spark.open_session import open_session
 from planner.errors import CatalogBusy, Refused, RequestError
 
 ROOT = Path(__file__).parents[4]

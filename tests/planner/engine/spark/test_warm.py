@@ -16,8 +16,8 @@ import pytest
 
 from planner.engine.protocol import Connection, ViewText
 from planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
+from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.engine.spark.session import ConnectSession
 from planner.engine.table import PartitionColumn, Table, time_partitioning
 from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.intervals import Interval
