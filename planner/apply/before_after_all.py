@@ -1,4 +1,4 @@
-"""`before_all` and `after_all` of config.yaml: what is said of an environment around the application of a plan."""
+"""`before_all` and `after_all` of config.yaml: statements that run around the application of a plan."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class ApplyContext:
-    """The project, the Spark, the state, and who is told of each step."""
+    """The project, the Spark, the state, and where each step is reported."""
 
     project: Project
     engine: Engine

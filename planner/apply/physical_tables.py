@@ -24,7 +24,7 @@ def table_lease(table: str) -> str:
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
-    """The table of a snapshot whose columns are known: cut by time when its kind is, and as `partitioned_by` says."""
+    """The table of a snapshot whose columns are known: partitioned by time when its kind is, and as it says itself."""
     model = snapshot.model
     table = Table(
         snapshot.table,

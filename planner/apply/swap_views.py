@@ -113,8 +113,8 @@ class _Swapping:
         self.emit(ViewSwapped(view.name, view.table))
 
     def _show(self, view: View, sql: str) -> None:
-        known, said = self._columns[view.table], dict(view.column_comments)
-        columns = [replace(column, comment=said.get(column.name, "")) for column in known]
+        known, comments = self._columns[view.table], dict(view.column_comments)
+        columns = [replace(column, comment=comments.get(column.name, "")) for column in known]
         if view.stored and any(column.comment for column in (*known, *columns)):
             self.engine.catalog.comment_columns(view.table, columns)
         self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties))

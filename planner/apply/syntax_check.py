@@ -1,4 +1,4 @@
-"""What Spark's own parser refuses, told at the person's line and column before a plan is shown."""
+"""What Spark's own parser refuses, reported at the person's line and column before a plan is shown."""
 
 from __future__ import annotations
 

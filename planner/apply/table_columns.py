@@ -63,10 +63,10 @@ def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
 
 def checked_reads(model: Model, engine: Engine, sql: str) -> None:
     """ProjectError where Spark would read a table that the parser did not see: nobody would know that it is read."""
-    told = engine.reads(sql)
+    read = engine.reads(sql)
     seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
-    if told is None or (unseen := sorted(told - seen)):
-        what = f"`{unseen[0]}`" if told is not None else "more than it names"
+    if read is None or (unseen := sorted(read - seen)):
+        what = f"`{unseen[0]}`" if read is not None else "more than it names"
         message = f"Spark reads {what} in the query of {model.name}, which mergeplan does not."
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from planner.apply.auto_restatement import restate_what_struck
+from planner.apply.auto_restatement import restate_due
 from planner.apply.estimate import forecast
 from planner.apply.events import ModelLate
 from planner.apply.executor import ApplyOptions, Outcome
@@ -48,7 +48,7 @@ def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lea
     """What is due in an environment, told and computed; None when it is nothing."""
     work.settle(lease)
     environment, prod = work.environment(name), work.store.environment(PROD)
-    restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
+    restate_due(environment, prod, work.store, work.now, lease, out.event)
     loaded, chosen = work.loaded()[0], _chosen(work, environment, wanted)
     with running(work.project.code, work.engine) as python:
         ready = readiness(Layout(environment.snapshots, {}, work.now, python))

@@ -92,7 +92,7 @@ class Gateways:
 class RoutedTables:
     """The tables of several gateways: what is about a table is asked of its gateway.
 
-    What one Spark has written another may remember otherwise: each of the others that is open is told to forget.
+    What one Spark has written another may remember otherwise: each of the others that is open has to forget.
     """
 
     def __init__(self, gateways: Gateways) -> None:

@@ -94,7 +94,10 @@ class Written:
 
 @dataclass(frozen=True)
 class ViewText:
-    """A view: its query and what is said of it. `columns`, when given, are all of the query's, and are commented."""
+    """A view: its query, its comment and its properties.
+
+    `columns`, when given, are all of the query's, and are commented.
+    """
 
     name: str
     sql: str

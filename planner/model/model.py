@@ -52,7 +52,7 @@ class Seed:
 @dataclass(frozen=True)
 class History:
     """How a table of SCD type 2 keeps the versions of a row: the columns in which it says since when and until when
-    each was in force (their type as Spark writes it), and by what a new version is told.
+    each was in force (their type as Spark writes it), and what makes a new version.
 
     `updated_at` is the column that says when a row changed, '' where `columns` are compared (() stands for all).
     """

@@ -1,4 +1,4 @@
-"""`partitioned_by` as partitions: columns that Spark can cut a table by, and hidden ones for everything else."""
+"""`partitioned_by` as partitions: columns that Spark can partition a table by, and hidden ones for everything else."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _TIMES = {
 
 
 def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:
-    """What a model's table is cut by besides time; ProjectError for what is no column or cannot be a partition.
+    """What a model's table is partitioned by besides time; ProjectError for what is no column or cannot be a partition.
 
-    A time-ranged table is cut by its time column already: that one, and years, months and days of it, are left out.
+    A time-ranged table is partitioned by its time column already: that one, and years, months and days of it, are left
+    out.
     """
-    said = [each for each in model.partitioned_by if not _covered(model, each)]
-    parts = [_part(model, each, columns, number) for number, each in enumerate(said)]
+    wanted = [each for each in model.partitioned_by if not _covered(model, each)]
+    parts = [_part(model, each, columns, number) for number, each in enumerate(wanted)]
     seen = sum(not part.hidden for part in parts) + bool(model.time_column)
-    if parts and seen >= len(columns):  # Spark wants a column beside those that a table is cut by
+    if parts and seen >= len(columns):  # Spark wants a column beside those that a table is partitioned by
         parts = [_hidden(part.expression, number) for number, part in enumerate(parts)]
     return tuple(dict.fromkeys(parts))
 
@@ -41,7 +42,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """ProjectError when a setting names a column that the model's query, which returns these, does not."""
     known = {column.name for column in columns}
     whens = [model.when_matched] if model.when_matched else []
-    said = {
+    named = {
         "unique_key": {name for key in model.unique_key for name in _names(key)},
         "updated_at_name": {model.history.updated_at} - {""} if model.history else set(),
         "columns": set(model.history.columns) if model.history else set(),
@@ -49,7 +50,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
         "merge_filter": set(_names(model.merge_filter)) if model.merge_filter else set(),
         "clustered_by": set(model.clustered_by),
     }
-    for key, names in said.items():
+    for key, names in named.items():
         if unknown := sorted(names - known):
             place = line_of(model, key, header=True)
             hint = f"Return it, or change `{key}`."
@@ -63,13 +64,13 @@ def _names(sql: str) -> set[str]:
 
 
 def _covered(model: Model, text: str) -> bool:
-    """True for the time column, and for what is the same all through a stretch that the table is cut by."""
-    time, stretch = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
+    """True for the time column, and for what is the same all through each of the table's partitions."""
+    time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
     called = _CALL.fullmatch(text)
     if not time or text == time or called is None:
         return text == time != ""
     unit = UNITS.get("day" if called[1] == "date" else called[1].removesuffix("s"), 0)
-    return unit >= stretch and called[2].strip("` ").lower() == time
+    return unit >= partition and called[2].strip("` ").lower() == time
 
 
 def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
@@ -80,7 +81,7 @@ def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> 
         return _hidden(f"`{text}`", number)
     used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
     if unknown := sorted(used - types.keys()):
-        hint = "Cut it by columns that its query returns."
+        hint = "Partition it by columns that its query returns."
         raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
     return _hidden(_transform(model, called[1], called[2], types) if called else text, number)
@@ -116,8 +117,8 @@ def _filled(name: str, type_: str) -> str:
     """A text that is empty would come back as NULL: the folder of both is the same."""
     if type_ != "string":
         return f"`{name}`"
-    told = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "
-    return f"if(`{name}` = '', raise_error('{told}Return NULL or another text.'), `{name}`)"
+    message = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "
+    return f"if(`{name}` = '', raise_error('{message}Return NULL or another text.'), `{name}`)"
 
 
 def _wrong(model: Model, message: str, hint: str) -> ProjectError:

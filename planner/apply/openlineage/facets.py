@@ -95,7 +95,7 @@ class Scene:
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def time(self, model: str) -> Json:
-        """The time that is computed of a model that is cut by time."""
+        """The intervals that are computed of a model that is filled by time."""
         about = self.models[model]
         change = next((each for each in self.plan.changes if each.name == model), None)
         if change is None or not change.missing or not about.kind.is_by_time:
@@ -113,13 +113,13 @@ class Scene:
         types = dict(table.types)
         if model in self.models:
             types |= {column.name: column.type for column in self.models[model].columns}
-            told = dict(self.models[model].column_descriptions)
+            comments = dict(self.models[model].column_descriptions)
         else:
-            told = {}
-        return facet("schema", fields=[_field(each, types.get(each), told.get(each)) for each in table.columns])
+            comments = {}
+        return facet("schema", fields=[_field(each, types.get(each), comments.get(each)) for each in table.columns])
 
     def _columns(self, model: str) -> Json:
-        """What each column is made from, and under `dataset` what decides the rows; nothing where it cannot be told."""
+        """What each column is made from, and under `dataset` what decides the rows; nothing where it is not known."""
         edges = self.followed[model].edges if model in self.followed else ()
         if any(edge.how is How.EVERY_COLUMN for edge in edges):
             return {}

@@ -57,8 +57,8 @@ def _ordered(specs: Iterable[Spec]) -> list[Spec]:
 
 def _partition(table: Table, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
-    said = (f"{quoted(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
-    return f"PARTITION ({', '.join(said)})"
+    values = (f"{quoted(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
+    return f"PARTITION ({', '.join(values)})"
 
 
 def _place(table: Table, batch: str, spec: Spec) -> str:

@@ -46,5 +46,5 @@ def _within(by: Partitioning, value: str, rows: Timeline) -> bool:
 def _spec(pieces: Iterable[str]) -> str:
     """`day=2026-01-01` -> `PARTITION (`day` = '2026-01-01')`."""
     pairs = (piece.partition("=")[::2] for piece in pieces)
-    said = (f"{quoted(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
-    return f"PARTITION ({', '.join(said)})"
+    values = (f"{quoted(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
+    return f"PARTITION ({', '.join(values)})"

@@ -1,8 +1,8 @@
 """The SELECT that hashes what a table holds, for several column sets in one pass, and how its answer is read.
 
 Each row is hashed twice, to 64 bits from two different beginnings, and the hashes are summed. Spark's `xxhash64` is
-blind in places, so that it is told: which values are NULL (it skips them), how long an array is (it runs the elements
-together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
+blind in places, so that it is also given: which values are NULL (it skips them), how long an array is (it runs the
+elements together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAIN = frozenset("boolean byte short integer long decimal date timestamp timest
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a table; `types` are Spark's own of its columns, `sets` those of which the hash can be told."""
+    """What is asked of a table; `types` are Spark's own of its columns, `sets` those that can be hashed."""
 
     table: Table
     types: Mapping[str, Any]
@@ -69,8 +69,8 @@ class Question:
         return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
 
     def _hash(self, half: str, columns: ColumnSet) -> str:
-        said = (part for name in columns for part in _parts(f"t.{quoted(name)}", self.types[name]))
-        return f"xxhash64({', '.join([literal(half), *said])})"
+        values = (part for name in columns for part in _parts(f"t.{quoted(name)}", self.types[name]))
+        return f"xxhash64({', '.join([literal(half), *values])})"
 
     def _content(self, index: int, row: Sequence[Any] | None) -> Content:
         columns = [(name, str(self.types[name].simpleString())) for name in self.sets[index]]
@@ -99,7 +99,7 @@ def _sum(parts: Iterable[int]) -> int:
 
 
 def _can(kind: Any) -> bool:
-    """Whether rows of this type can be told apart by their hash: no variants, no intervals, nothing unknown."""
+    """Whether rows of this type are known by their hash: no variants, no intervals, nothing unknown."""
     match kind.typeName():
         case "array":
             return _can(kind.elementType)

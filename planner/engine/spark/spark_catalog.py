@@ -9,7 +9,7 @@ from planner.engine.spark.described import NO_OBJECT, Described, create_in_schem
 from planner.engine.spark.errors import condition
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.sessions import Sessions
-from planner.engine.spark.views import MARK, creation, marked, properties_clause
+from planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
 from planner.errors import QueryError
 from planner.model.model import Column
 
@@ -87,13 +87,13 @@ class SparkCatalog:
 
     def _set_properties(self, name: str, known: Described, wanted: dict[str, str]) -> bool:
         """Set a view's properties, and take away those that were set here before; False when they were so already."""
-        if not wanted and MARK not in known.details.get("Table Properties", ""):
+        if not wanted and OURS not in known.details.get("Table Properties", ""):
             return False
         listed = self._sessions.run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()
         present = {row[0]: row[1] for row in listed}
-        ours = [key for key in present.get(MARK, "").split(",") if key]
-        now = {**wanted, **marked(wanted)}
-        if gone := [key for key in (*ours, MARK) if key in present and key not in now]:
+        ours = [key for key in present.get(OURS, "").split(",") if key]
+        now = {**wanted, **listing_ours(wanted)}
+        if gone := [key for key in (*ours, OURS) if key in present and key not in now]:
             keys = ", ".join(literal(key) for key in gone)
             self._run(f"ALTER VIEW {quoted(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")
         if new := {key: value for key, value in now.items() if present.get(key) != value}:

@@ -37,7 +37,7 @@ def serve_warm(
     wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the embedded catalog until SIGTERM or SIGINT; one line is said when it is ready."""
+    """Serve the embedded catalog until SIGTERM or SIGINT; one line is printed when it is ready."""
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.apply.auto_restatement import struck
+from planner.apply.auto_restatement import due_to_restate
 from planner.intervals import Cron, Interval, Timeline, between, intersection
 from planner.model.kind import Kind
 from planner.model.model import Model
@@ -139,9 +139,9 @@ def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
     shown = promoted(weekly)[0].snapshots
     table = shown["s.days"].table
 
-    assert struck(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
-    assert struck(shown, {table: day("2026-01-11")}, LATER) == ()
-    assert struck(shown, {}, LATER) == ()
+    assert due_to_restate(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
+    assert due_to_restate(shown, {table: day("2026-01-11")}, LATER) == ()
+    assert due_to_restate(shown, {}, LATER) == ()
 
 
 def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() -> None:
