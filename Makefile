@@ -36,7 +36,7 @@ LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
 	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kinds_by_format.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_content.py \
 	tests/planner/engine/spark/test_warm.py tests/planner/engine/spark/test_settings.py tests/planner/test_written_and_run.py \
-	tests/planner/engine/spark/test_relay_ordinary.py tests/planner/test_kills.py tests/planner/cli/test_unfinished.py \
+	tests/planner/engine/spark/test_project_proxy_ordinary.py tests/planner/test_kills.py tests/planner/cli/test_unfinished.py \
 	tests/planner/plan/test_early_cutoff.py tests/planner/plan/test_forward_only.py tests/planner/test_layout.py tests/planner/test_reuse.py \
 	tests/safety/test_not_isolated.py tests/safety/test_workers.py
 

@@ -287,7 +287,7 @@ def test_a_table_cut_by_time_can_be_asked_as_a_whole(engine: SparkEngine) -> Non
 def test_days_are_asked_only_of_tables_that_are_cut(engine: SparkEngine) -> None:
     filled(engine, ORDERS, "SELECT 1 a, 'b' b")
 
-    with pytest.raises(ValueError, match="not cut by time"):
+    with pytest.raises(ValueError, match="not partitioned by time"):
         engine.tables.contents(ORDERS, [("a",)], january(1, 1))
 
 
