@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from planner.model.model import Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
 from planner.parsing.macros.expand import spark_tree
 from planner.plan.build import Request, build_plan
 from planner.plan.schedule import Loaded, Window

@@ -52,5 +52,5 @@ def empty(engine: SparkEngine) -> None:
     for (schema,) in engine.fetch("SHOW SCHEMAS").rows:
         if schema != "default":
             engine.fetch(f"DROP SCHEMA `{schema}` CASCADE")
-    for name in engine.objects("default"):
-        engine.drop_table(f"default.{name}")
+    for name in engine.catalog.objects("default"):
+        engine.tables.drop(f"default.{name}")

@@ -1,4 +1,4 @@
-"""Models that restate themselves: when `auto_restatement_cron` has struck, a run forgets their last units first.
+"""Models that restate themselves: when `auto_restatement_cron` is due, a run forgets their last units first.
 
 What is forgotten is missing, and so the run that follows computes it, with all that reads it.
 """
@@ -21,8 +21,8 @@ from planner.state.leases import Lease
 from planner.state.store import StateStore
 
 
-def struck(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:
-    """The models whose `auto_restatement_cron` has struck since their table was shown or restated last, by name."""
+def due_to_restate(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:
+    """The models whose `auto_restatement_cron` has ticked since their table was shown or restated last, by name."""
     found = []
     for name, snapshot in sorted(shown.items()):
         cron = snapshot.model.auto_restatement_cron
@@ -31,7 +31,7 @@ def struck(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: da
     return tuple(found)
 
 
-def restate_what_struck(
+def restate_due(
     environment: Environment, prod: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
 ) -> tuple[str, ...]:
     """Forget the last units of each model whose time has come, and say when, in one transaction each; their names.
@@ -42,7 +42,7 @@ def restate_what_struck(
     if not automatic:
         return ()
     restated = []
-    for name in struck(environment.snapshots, store.restated_since(environment.name, automatic), now):
+    for name in due_to_restate(environment.snapshots, store.restated_since(environment.name, automatic), now):
         plan = _plan(environment, prod, store, name, now)
         if plan is not None:
             at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week

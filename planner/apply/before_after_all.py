@@ -1,4 +1,4 @@
-"""`before_all` and `after_all` of config.yaml: what is said of an environment around the application of a plan."""
+"""`before_all` and `after_all` of config.yaml: statements that run around the application of a plan."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HINT = (
 )
 
 
-def surrounding(project: Project, environment: Environment, key: str) -> tuple[tuple[Part, str], ...]:
+def statements_of(project: Project, environment: Environment, key: str) -> tuple[tuple[Part, str], ...]:
     """The statements of `before_all` or `after_all` for an environment as it will be, in Spark SQL.
 
     ProjectError at config.yaml for one that there may not be: whatever is not the environment's own stays as it is.
@@ -68,7 +68,7 @@ def _checked(part: Part, key: str, text: str, own: set[str]) -> str:
     return text[: match.start("table")] + name + text[match.end("table") :]
 
 
-def run_surrounding(engine: Engine, statements: Iterable[tuple[Part, str]]) -> None:
+def run_statements(engine: Engine, statements: Iterable[tuple[Part, str]]) -> None:
     """Run them, one after another; QueryError at config.yaml when Spark refuses one."""
     for part, text in statements:
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import datetime
 
-from planner.apply.create_tables import table_lease
 from planner.apply.events import Emit, EnvironmentTouched
+from planner.apply.physical_tables import table_lease
 from planner.plan.build import Plan
 from planner.state.leases import Lease
 from planner.state.store import StateStore

@@ -1,12 +1,11 @@
-"""Looking into tables: the hashes that tell whether one that was built anew holds the rows of the one it replaces."""
+"""Comparing tables: the hashes that tell whether one that was built anew holds the rows of the one it replaces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.apply.create_tables import physical_table, table_lease
+from planner.apply.physical_tables import physical_table, table_lease
 from planner.engine.protocol import Engine
-from planner.model.model import Kind
 from planner.plan.early_cutoff import Comparison
 from planner.snapshot.content_hash import ColumnSet
 from planner.snapshot.snapshot import Snapshot
@@ -15,10 +14,10 @@ from planner.state.store import StateStore
 WAIT = 60.0  # seconds for whoever writes the table
 
 
-def look_into_tables(comparisons: Iterable[Comparison], engine: Engine, store: StateStore, holder: str) -> None:
+def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: StateStore, holder: str) -> None:
     """Hash what the compared tables hold, each once for all that is asked of it, and keep the answers.
 
-    A table is looked into while nobody writes it: LeaseHeld when somebody does for too long. QueryError, Cancelled.
+    A table is hashed while nobody writes it: LeaseHeld when somebody does for too long. QueryError, Cancelled.
     """
     asked: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
     for each in comparisons:
@@ -31,8 +30,8 @@ def look_into_tables(comparisons: Iterable[Comparison], engine: Engine, store: S
         with store.lease(table_lease(name), holder, wait=WAIT) as lease:
             table = physical_table(snapshot, known.columns)
             unknown = sorted(sets)
-            if snapshot.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
-                store.record_contents(name, engine.contents(table, unknown), lease=lease)
+            if not snapshot.kind.is_by_time:
+                store.record_contents(name, engine.tables.contents(table, unknown), lease=lease)
                 continue
             for interval in store.loaded([name])[name]:
-                store.record_contents(name, engine.contents(table, unknown, interval), lease=lease)
+                store.record_contents(name, engine.tables.contents(table, unknown, interval), lease=lease)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from planner.apply.create_tables import Layout
+from planner.apply.layout import Layout
 from planner.engine.protocol import Engine
-from planner.model.model import Kind
 from planner.plan.build import Plan
 from planner.plan.change import Change
 from planner.plan.costs import Estimate, estimate
@@ -35,7 +34,7 @@ def _scans(plan: Plan, engine: Engine, layout: Layout) -> dict[str, int | None]:
 
 
 def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -> int | None:
-    if snapshot.kind is Kind.SEED:
+    if snapshot.kind.is_seed:
         return 0
     if snapshot.model.python:
         return None  # what code reads shows when it runs
@@ -51,7 +50,7 @@ def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -
 def _reads_any(layout: Layout, name: str, filled: frozenset[str]) -> bool:
     """True when a model's query reads one of these tables, itself or through views."""
     return any(
-        parent in filled or (parent in layout.snapshots and layout.snapshots[parent].kind is Kind.VIEW
+        parent in filled or (parent in layout.snapshots and layout.snapshots[parent].kind.is_view
                              and _reads_any(layout, parent, filled))
         for parent in layout.reads(name)
     )  # fmt: skip

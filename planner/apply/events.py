@@ -62,7 +62,7 @@ class TableAwaited:
 
 @dataclass(frozen=True)
 class RestatedThemselves:
-    """The cron of these models' own restatement has struck: their last units count as missing now."""
+    """The cron of these models' own restatement was due: their last units count as missing now."""
 
     models: tuple[str, ...]
 
@@ -259,4 +259,4 @@ Emit = Callable[[Event], None]
 
 
 def silent(_event: Event) -> None:
-    """For whoever wants to hear nothing."""
+    """Reports nothing."""

@@ -11,21 +11,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
 
-from planner.apply.backfill import Backfill, Failure, Filled, Work
-from planner.apply.before_after_all import AFTER, BEFORE, run_surrounding, surrounding
+from planner.apply.backfill import backfill
+from planner.apply.before_after_all import AFTER, BEFORE, run_statements, statements_of
 from planner.apply.clear_intervals import forget_restated
-from planner.apply.compare_tables import look_into_tables
-from planner.apply.create_tables import Layout, create_tables, missing_tables, table_lease
+from planner.apply.compare_tables import compare_tables
+from planner.apply.context import ApplyContext
+from planner.apply.create_tables import Creation
 from planner.apply.events import Compared, Emit, Event, ModelSkipped, Promoted, Stage, StageSkipped, StageStarted
-from planner.apply.external_audits import ask_outside
+from planner.apply.external_audits import audit_external_tables
+from planner.apply.fill_table import Filling
+from planner.apply.layout import Layout
 from planner.apply.new_audits import ask_new_audits, remember_asked
-from planner.apply.promotion import check_not_stuck, promote, recover
+from planner.apply.physical_tables import missing_tables, table_lease
+from planner.apply.promotion import Wanted, promote
+from planner.apply.recovery import check_not_stuck, recover
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
+from planner.apply.work import Failure, Filled, Work
 from planner.checks.audits import AuditResult, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
-from planner.model.model import Kind
 from planner.plan.build import Plan
 from planner.plan.schedule import ONCE
 from planner.project.loader import Project
@@ -46,7 +51,7 @@ class Outcome:
     filled: Filled
     promoted: Promoted | None
     promotion_jobs: int = 0
-    plan: Plan | None = None  # as it was in the end: comparing tables may have spared some of its models
+    plan: Plan | None = None  # as it was in the end: comparing tables may have skipped some of its models
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -59,90 +64,89 @@ class Outcome:
             raise failure.error
 
 
+@dataclass(frozen=True)
+class ApplyOptions:
+    """How a plan is applied: at which moment, for whom, and what may change on the way.
+
+    With `replan`, which makes the plan again by what is known by then, models wait for those they read, and are skipped
+    where these hold the same rows as before. `complete=False` promotes though tables lack rows (`--skip-backfill`).
+    """
+
+    now: datetime
+    emit: Emit
+    who: str = ""
+    note: str = ""
+    complete: bool = True
+    replan: Callable[[], Plan] | None = None
+
+
 def apply(
-    plan: Plan,
-    project: Project,
-    engine: Engine,
-    store: StateStore,
-    lease: Lease,
-    *,
-    now: datetime,
-    emit: Emit,
-    who: str = "",
-    note: str = "",
-    complete: bool = True,
-    replan: Callable[[], Plan] | None = None,
+    plan: Plan, project: Project, engine: Engine, store: StateStore, lease: Lease, options: ApplyOptions
 ) -> Outcome:
     """Make the plan true: create, backfill, audit, promote; a model that fails is in the outcome, and forbids the last.
 
-    With `replan`, which makes the plan again by what is known by then, models wait for those they read, and are spared
-    where these hold the same rows as before. `complete=False` promotes though tables lack rows (`--skip-backfill`).
     PlanMoved when the environment is not what the plan was made for, Refused for a plan with blockers, QueryError or
     ProjectError when a query cannot be right, Cancelled, LeaseHeld.
     """
-    emit = _one_at_a_time(emit)
+    context = ApplyContext(project, engine, store, _one_at_a_time(options.emit))
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
-    check_not_stuck(recover(store, engine, emit, lease), {plan.environment})
+    check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
     _check_unmoved(plan, store)
     if plan.restatement is not None:
-        forget_restated(plan, store, lease, emit)
-    asked, at_first = plan.id, plan
+        forget_restated(plan, store, lease, context.emit)
     try:
         forget_standalone(plan, store, project)
-        before = surrounding(project, plan.new, BEFORE)
-        after = surrounding(project, plan.new, AFTER)
-        run_surrounding(engine, before)
-        plan, done = _built(plan, project, engine, store, emit, now, replan if complete else None)
-        layout = Layout(plan.new.snapshots, plan.parents, now)
-        samples = project.config.audits.show_samples
-        if not done.failures:
-            remember_asked(at_first, store)
-        failed = ask_new_audits(plan, layout, engine, store, project.audits, emit, samples)
-        if not done.failures:  # what failed has left tables half filled
-            failed += ask_standalone(plan, at_first, layout, engine, store, project, emit)
-        done = replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
+        before, after = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
+        run_statements(engine, before)
+        done = _built_and_audited(plan, context, options)
         if done.failures:
-            emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
+            context.emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
             return done
-        if complete:
-            _check_loaded(plan, store)
-        done = _promote(replace(plan, id=asked), engine, store, lease, done, emit, who, note)
-        run_surrounding(engine, after)
+        assert done.plan is not None
+        if options.complete:
+            _check_loaded(done.plan, store)
+        done = _promote(replace(done.plan, id=plan.id), context, lease, done, options)
+        run_statements(engine, after)
         return done
     except KeyboardInterrupt:
         raise Cancelled("the run was cancelled.") from None
 
 
-def _built(
-    plan: Plan,
-    project: Project,
-    engine: Engine,
-    store: StateStore,
-    emit: Emit,
-    now: datetime,
-    replan: Callable[[], Plan] | None,
-) -> tuple[Plan, Outcome]:
-    """Every table created and filled, in rounds: what a comparison may spare waits until it is made."""
-    done, tried = Outcome((), Filled(), None), set[tuple[str, str]]()
+def _built_and_audited(first: Plan, context: ApplyContext, options: ApplyOptions) -> Outcome:
+    """Every table created, filled and audited; the outcome has the plan as it is by then."""
+    plan, done = _built(first, context, options)
+    layout = Layout(plan.new.snapshots, plan.parents, options.now)
+    if not done.failures:
+        remember_asked(first, context.store)
+    failed = ask_new_audits(plan, layout, context)
+    if not done.failures:  # what failed has left tables half filled
+        failed += ask_standalone(plan, first, layout, context)
+    return replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
+
+
+def _built(plan: Plan, context: ApplyContext, options: ApplyOptions) -> tuple[Plan, Outcome]:
+    """Every table created and filled, in rounds: what a comparison may skip waits until it is made."""
+    done, tried, store, emit = Outcome((), Filled(), None), set[tuple[str, str]](), context.store, context.emit
+    replan = options.replan if options.complete else None
     while True:
         questions = [each for each in plan.comparisons if (each.reader, each.model) not in tried] if replan else []
         waiting = _downstream(plan, {each.reader for each in questions})
-        layout = Layout(plan.new.snapshots, plan.parents, now)
+        layout = Layout(plan.new.snapshots, plan.parents, options.now)
         snapshots = tuple(c.new for c in plan.changes if c.new and c.new.kind.has_view and c.name not in waiting)
         tables = [snapshot.table for snapshot in snapshots]
         store.save_plan(plan.id, plan.environment, tables=tables, replace=False)
         store.touch_tables(tables)
         store.keep_snapshots(snapshots)
-        created = _create(layout, store, engine, snapshots, plan, emit)
+        created = _create(layout, context, snapshots, plan)
         _record(plan, store)
-        filled = _fill(plan, project, layout, engine, store, emit, waiting)
+        filled = _fill(plan, layout, context, waiting)
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
         if filled.failures or not questions or replan is None:
             return plan, done
         ready = [each for each in questions if each.model not in waiting]
         emit(StageStarted(Stage.COMPARE, len(ready)))
-        look_into_tables(ready, engine, store, _holder(plan))
+        compare_tables(ready, context.engine, store, _holder(plan))
         tried |= {(each.reader, each.model) for each in ready}
         before, plan = plan, replan()
         for each in ready:
@@ -169,15 +173,14 @@ def _check_same_request(before: Plan, now: Plan) -> None:
         raise PlanMoved("Something moved while the tables were computed.", hint="Plan again.")
 
 
-def _create(
-    layout: Layout, store: StateStore, engine: Engine, snapshots: tuple[Snapshot, ...], plan: Plan, emit: Emit
-) -> tuple[str, ...]:
-    missing = missing_tables(store, engine, snapshots)
+def _create(layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan) -> tuple[str, ...]:
+    missing = missing_tables(context.store, context.engine, snapshots)
     if not missing:
-        emit(StageSkipped(Stage.CREATE, "every table stands"))
+        context.emit(StageSkipped(Stage.CREATE, "every table stands"))
         return ()
-    emit(StageStarted(Stage.CREATE, len(missing)))
-    create_tables(layout, store, engine, missing, _holder(plan), emit, {c.name: c for c in plan.changes})
+    context.emit(StageStarted(Stage.CREATE, len(missing)))
+    changes = {change.name: change for change in plan.changes}
+    Creation(layout, context.store, context.engine, _holder(plan), context.emit, changes).run(missing)
     return tuple(snapshot.table for snapshot in missing)
 
 
@@ -190,15 +193,8 @@ def _record(plan: Plan, store: StateStore) -> None:
                 store.record_interval(change.new.table, interval, lease=lease)
 
 
-def _fill(
-    plan: Plan,
-    project: Project,
-    layout: Layout,
-    engine: Engine,
-    store: StateStore,
-    emit: Emit,
-    waiting: frozenset[str],
-) -> Filled:
+def _fill(plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[str]) -> Filled:
+    project, engine, emit = context.project, context.engine, context.emit
     work = {name: each for name, each in _work(plan, layout.now).items() if name not in waiting}
     if not work:
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
@@ -218,15 +214,17 @@ def _fill(
 
     workers = project.config.gateways[project.gateway].connection.concurrent_tasks
     emit(StageStarted(Stage.BACKFILL, len(work)))
-    failed = ask_outside(work, layout, engine, project, emit)
+    failed = audit_external_tables(work, layout, context)
     because = {each.model: _downstream(plan, {each.model}) for each in failed}
     left = {name: model for model, names in because.items() for name in names & work.keys()}
     for name, model in sorted(left.items()):
         emit(ModelSkipped(name, model))
     with running(project.code, engine) as python:
-        layout = replace(layout, python=python)
-        backfill = Backfill(layout, engine, store, audits, project.root, _holder(plan), emit, workers, plan.relies)
-        filled = backfill.run({name: each for name, each in work.items() if name not in left})
+        layout, holder = replace(layout, python=python), _holder(plan)
+        filling = Filling(
+            layout, engine, context.store, audits, project.root, holder, emit, workers=workers, relies=plan.relies
+        )
+        filled = backfill(filling, {name: each for name, each in work.items() if name not in left})
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
 
 
@@ -245,24 +243,23 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
         if change.new
     }
     for change in plan.changes:
-        if change.new and change.kind is Kind.VIEW and change.new.model.audits and change.shares is None:
+        if change.new and change.kind.is_view and change.new.model.audits and change.shares is None:
             work[change.name] = Work(change.new, ONCE)
     return work
 
 
-def _promote(
-    plan: Plan, engine: Engine, store: StateStore, lease: Lease, so_far: Outcome, emit: Emit, who: str, note: str
-) -> Outcome:
+def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, options: ApplyOptions) -> Outcome:
     if not plan.promotes:
-        emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
+        context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return so_far
-    before = engine.jobs()
-    promoted = promote(store, engine, lease, plan.old, plan.new, emit=emit, plan_id=plan.id, who=who, note=note)
-    return replace(so_far, promoted=promoted, promotion_jobs=engine.jobs() - before)
+    before = context.engine.jobs()
+    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note)
+    promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit)
+    return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - before)
 
 
 def _check_unmoved(plan: Plan, store: StateStore) -> None:
-    # The promotion asks again, in its transaction; here it spares hours of work for nothing.
+    # The promotion asks again, in its transaction; here it saves hours of work for nothing.
     revision = store.environment(plan.environment).revision
     if revision != plan.old.revision:
         raise PlanMoved(

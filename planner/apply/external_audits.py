@@ -1,22 +1,18 @@
-"""Audits of tables that others write: asked before what reads them is computed."""
+"""Audits of external tables: asked before what reads them is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from planner.apply.backfill import Failure, found_rows
-from planner.apply.create_tables import Layout, at_model
-from planner.apply.events import AuditRan, Emit, ModelFailed
+from planner.apply.context import ApplyContext
+from planner.apply.events import AuditRan, ModelFailed
+from planner.apply.layout import Layout, at_model
+from planner.apply.work import Failure, found_rows
 from planner.checks.audits import run_audits
-from planner.engine.protocol import Engine
 from planner.model.graph import graph_of
-from planner.model.model import Kind
-from planner.project.loader import Project
 
 
-def ask_outside(
-    names: Collection[str], layout: Layout, engine: Engine, project: Project, emit: Emit
-) -> tuple[Failure, ...]:
+def audit_external_tables(names: Collection[str], layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
     """Run the audits of the external models that these models read, directly or not; the blocking ones that found rows.
 
     What others write may change at any time, so that each computation asks anew.
@@ -25,17 +21,17 @@ def ask_outside(
     failures = []
     for name in sorted(graph.upstream(names)):
         snapshot = layout.snapshots[name]
-        if snapshot.kind is not Kind.EXTERNAL:
+        if not snapshot.kind.is_external:
             continue
         with at_model(snapshot.model):
             results = run_audits(
-                engine, snapshot, project.audits, None, tables=layout.tables, embedded=layout.embedded,
-                execution=layout.now, samples=project.config.audits.show_samples,
+                context.engine, snapshot, context.project.audits, None, tables=layout.tables, embedded=layout.embedded,
+                execution=layout.now, samples=context.project.config.audits.show_samples,
             )  # fmt: skip
             for result in results:
-                emit(AuditRan(name, result))
+                context.emit(AuditRan(name, result))
                 if not result.ok and result.blocking:
                     failures.append(found_rows(snapshot.model, result))
-                    emit(ModelFailed(name, str(failures[-1].error)))
+                    context.emit(ModelFailed(name, str(failures[-1].error)))
                     break
     return tuple(failures)

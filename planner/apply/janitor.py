@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from planner.apply.create_tables import table_lease
 from planner.apply.events import Emit, TableDropped
+from planner.apply.physical_tables import table_lease
 from planner.apply.promotion import drop_environment
 from planner.engine.protocol import Engine
 from planner.errors import LeaseHeld
@@ -44,7 +44,7 @@ def sweep(
         if _drop_all(store, engine, doomed, seen, dropped, emit):
             break
     for schema in sorted({name.rpartition(".")[0] for name in dropped}):
-        engine.drop_schema_if_empty(schema)
+        engine.catalog.drop_schema_if_empty(schema)
     return tuple(dropped)
 
 
@@ -105,7 +105,7 @@ def _drop_all(
             with store.lease(table_lease(name), "the janitor") as lease:
                 if not store.mark_garbage(name, lease=lease, seen=seen):
                     return False
-                engine.drop_table(name)
+                engine.tables.drop(name)
                 store.forget_tables([name])
         except LeaseHeld:
             continue  # somebody is writing it, and so needs it

@@ -5,37 +5,26 @@ A table that somebody else built was asked what he asked. What verdicts rely on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from planner.apply.backfill import Failure, found_rows
-from planner.apply.create_tables import Layout, at_model
-from planner.apply.events import AuditRan, Emit
+from planner.apply.context import ApplyContext
+from planner.apply.events import AuditRan
+from planner.apply.layout import Layout, at_model
+from planner.apply.work import Failure, found_rows
 from planner.checks.audits import is_asked, run_audit
-from planner.engine.protocol import Engine
 from planner.fingerprint import digest
 from planner.intervals import Interval, subtract
-from planner.model.model import Audit, AuditCall
-from planner.parsing.files.schema import Samples
+from planner.model.model import AuditCall
 from planner.plan.build import Change, Plan
 from planner.semantics.audited_keys import relied_on
 from planner.snapshot.snapshot import Snapshot
 from planner.state.store import StateStore
 
 
-def ask_new_audits(
-    plan: Plan,
-    layout: Layout,
-    engine: Engine,
-    store: StateStore,
-    audits: Mapping[str, Audit],
-    emit: Emit,
-    samples: Samples = "masked",
-) -> tuple[Failure, ...]:
+def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
     """Run what is newly asked of kept tables and was not answered before; the blocking audits that found rows.
 
     A merge, which asks the same of the same tables as its pull request did, therefore runs none.
     """
-    failures = []
+    audits, store, failures = context.project.audits, context.store, list[Failure]()
     for change in plan.changes:
         snapshot = change.new
         for call in _newly_asked(change, store) if snapshot else ():
@@ -44,7 +33,7 @@ def ask_new_audits(
                 continue
             with at_model(snapshot.model):
                 result = run_audit(
-                    engine,
+                    context.engine,
                     snapshot.model,
                     call,
                     audits,
@@ -53,9 +42,9 @@ def ask_new_audits(
                     tables=layout.tables,
                     embedded=layout.embedded,
                     execution=layout.now,
-                    samples=samples,
+                    samples=context.project.config.audits.show_samples,
                 )
-            emit(AuditRan(snapshot.name, result))
+            context.emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
                 failures.append(found_rows(snapshot.model, result))
             else:

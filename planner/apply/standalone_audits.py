@@ -1,23 +1,23 @@
 """Standalone audits in a plan and in a run: which of them are to be asked, over which time, and asking them.
 
 One is asked when a table that it reads was written, and otherwise once for each set of tables: a merge, which shows
-the tables of its pull request, asks nothing again. In a run it waits for the beats of its own cron.
+the tables of its pull request, asks nothing again. In a run it waits for the ticks of its own cron.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.apply.backfill import Failure
-from planner.apply.create_tables import Layout
-from planner.apply.events import AuditRan, Emit
+from planner.apply.context import ApplyContext
+from planner.apply.events import AuditRan
+from planner.apply.layout import Layout
+from planner.apply.work import Failure
 from planner.checks.audits import AuditResult
 from planner.checks.standalone import due, read_by, run_standalone, stretch
-from planner.engine.protocol import Engine
 from planner.errors import AuditFailed, ProjectError, QueryError
 from planner.fingerprint import digest
 from planner.intervals import Timeline, merge
-from planner.model.model import Audit, Kind, Model
+from planner.model.model import Audit, Model
 from planner.plan.build import Plan
 from planner.plan.change import ChangeKind
 from planner.project.loader import Project
@@ -25,14 +25,12 @@ from planner.snapshot.snapshot import Snapshot
 from planner.state.store import StateStore
 
 
-def ask_standalone(
-    plan: Plan, first: Plan, layout: Layout, engine: Engine, store: StateStore, project: Project, emit: Emit
-) -> tuple[Failure, ...]:
+def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
     """Run the standalone audits that the plan calls for; the blocking ones that found rows, and those that cannot run.
 
-    `first` is the plan as it was before anything was written: later no table lacks rows, and models may be spared.
+    `first` is the plan as it was before anything was written: later no table lacks rows, and models may be skipped.
     """
-    failures = []
+    project, store, failures = context.project, context.store, list[Failure]()
     for audit in project.standalone:
         tables = _tables(audit, plan)
         written = _written(audit, first)
@@ -41,13 +39,13 @@ def ask_standalone(
         time = written or merge(each for held in store.loaded(tables).values() for each in held)
         try:
             result = run_standalone(
-                engine, audit, layout.tables, layout.embedded, stretch(audit, time),
+                context.engine, audit, layout.tables, layout.embedded, stretch(audit, time),
                 execution=layout.now, samples=project.config.audits.show_samples,
             )  # fmt: skip
         except (QueryError, ProjectError) as error:
             failures.append(Failure(f"the audit {audit.name}", error))
             continue
-        emit(AuditRan("", result))
+        context.emit(AuditRan("", result))
         if not result.ok and result.blocking:
             failures.append(_found_rows(audit, result))
         elif tables:
@@ -80,10 +78,10 @@ def _written(audit: Audit, plan: Plan) -> Timeline:
     found = [
         each
         for change in plan.backfills
-        if change.new and change.kind is not Kind.SEED and (not tables or change.new.table in tables)
+        if change.new and not change.kind.is_seed and (not tables or change.new.table in tables)
         for each in change.missing
     ]
-    seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind is Kind.SEED)
+    seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind.is_seed)
     whole = (each for change in plan.changes if change.new and change.new.table in tables for each in change.needed)
     return merge(found or (whole if seeds else ()))
 

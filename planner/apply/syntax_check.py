@@ -1,11 +1,11 @@
-"""What Spark's own parser refuses, told at the person's line and column before a plan is shown."""
+"""What Spark's own parser refuses, reported at the person's line and column before a plan is shown."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from planner.apply.create_tables import THREADS, Layout, at_model
-from planner.engine.gateways import engine_of
+from planner.apply.create_tables import THREADS
+from planner.apply.layout import Layout, at_model
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError, ProjectErrors, QueryError
 from planner.model.model import Model
@@ -27,7 +27,7 @@ def check_syntax(plan: Plan, layout: Layout, engine: Engine) -> None:
 def _refused(model: Model, layout: Layout, engine: Engine) -> ProjectError | None:
     try:
         with at_model(model, layout):
-            engine_of(engine, model.gateway).reads(layout.query(model, None))
+            engine.on(model.gateway).reads(layout.query(model, None))
     except QueryError as error:
         return ProjectError(f"{model.name}: {error.message}", place=error.place, hint=error.hint)
     return None

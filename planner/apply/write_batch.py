@@ -2,67 +2,128 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from planner.apply.create_tables import Layout, shaped
-from planner.engine.gateways import engine_of
-from planner.engine.protocol import Engine, Table, Written
+from planner.apply.layout import Layout
+from planner.apply.table_columns import shaped
+from planner.engine.protocol import Engine, Written
+from planner.engine.table import Table
+from planner.errors import Place, QueryError
 from planner.intervals import Interval, Timeline
-from planner.model.model import Kind, Model
-from planner.snapshot.snapshot import Snapshot
-from planner.tables.batch_ids import batch_mark
+from planner.model.kind import Fill
+from planner.model.model import Model
+from planner.project.seeds import read_seed
+from planner.tables.batch_ids import batch_id
 from planner.tables.merge.merge import merged
 from planner.tables.partitioning import BATCH
 from planner.tables.self_reference import before
 
 
-def write_batch(
-    layout: Layout, engine: Engine, table: Table, snapshot: Snapshot, interval: Interval, held: Timeline
-) -> Written:
-    """Compute the rows of an interval and bring them into the table, which holds the time `held` by what is recorded.
+@dataclass(frozen=True)
+class Batch:
+    """The rows of an interval on their way into a table, which holds the time `held` by what is recorded.
 
-    A table of which nothing is recorded counts as empty, whatever a batch that was cut off has left in it.
+    A table of which nothing is recorded counts as empty, whatever a batch that was interrupted has left in it.
     """
-    with layout.rows(snapshot.model, interval) as query:
-        return _write(layout, engine, table, snapshot.model, query, interval, held)
+
+    layout: Layout
+    engine: Engine
+    root: Path  # of the project, where its seeds are
+    table: Table
+    model: Model
+    interval: Interval
+    held: Timeline
+
+    @property
+    def id(self) -> str:
+        """Its name: the same when it is tried again."""
+        return batch_id(self.interval, self.held)
+
+    def own_rows(self, base: str = "") -> str:
+        """What its query reads under its model's own name; `base` holds the rows of before where the table does not."""
+        return before(self.model, self.table, self.interval, self.held, base=base)
+
+    def query(self, given: str, own: str = "") -> str:
+        """Its query, which `given` is unless the model reads `own` rows; with the table's columns where these may
+        differ."""
+        sql = self.layout.query(self.model, self.interval, own) if own else given
+        if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
+            return sql
+        columns = tuple(each for each in self.table.columns if each not in self.model.kept_columns)
+        return shaped(sql, self.engine.on(self.table.gateway).schema(sql), columns)
 
 
-def _write(
-    layout: Layout, engine: Engine, table: Table, model: Model, given: str, interval: Interval, held: Timeline
-) -> Written:
-    mark, own_engine = batch_mark(interval, held), engine_of(engine, table.gateway)
-
-    def query(own: str) -> str:
-        found = layout.query(model, interval, own) if own else given
-        if "ignore" not in (model.on_destructive_change, model.on_additive_change):
-            return found
-        return shaped(found, own_engine.schema(found), tuple(c for c in table.columns if c not in model.kept_columns))
-
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
-        return engine.replace_interval(table, query(before(model, table, interval, held)), interval)
-    if model.unique_key:
-
-        def rows(base: str) -> str:
-            own = before(model, table, interval, held, base=base)
-            return merged(model, query(own), base, table.columns, interval, layout.now)
-
-        if not held:
-            return engine.replace_table(table, rows(""))
-        return engine.merge_table(table, rows, mark)
-    if model.kind is Kind.INCREMENTAL_UNMANAGED and not model.insert_overwrite:
-        appended = query(before(model, table, interval, held))
-        first = replace(BATCH, expression=f"'{mark}'")
-        return engine.replace_partitions(
-            replace(table, parts=(first, *table.parts[1:])), appended, first=mark, others=not held
-        )
-    if model.kind.goes_in_order and table.parts:
-        return engine.replace_partitions(table, query(""), others=not held)
-    return engine.replace_table(table, query(""))
+def write_batch(batch: Batch) -> Written:
+    """Compute the rows of a batch and bring them into its table."""
+    fill = batch.model.kind.fill
+    if fill is Fill.NOTHING:
+        return Written(0)  # a view stands already; its audits are all there is to do
+    if fill is Fill.FILE:
+        return _load(batch)
+    with batch.layout.rows(batch.model, batch.interval) as query:
+        return WRITERS[fill](batch, query)
 
 
-def take_back(engine: Engine, table: Table, model: Model, interval: Interval, held: Timeline) -> bool:
+def take_back(batch: Batch) -> bool:
     """Leave the table as it was before the batch that was just merged; False when the kind has no such way."""
-    if not model.unique_key or not held:
+    if not batch.model.unique_key or not batch.held:
         return False
-    engine.unmerge_table(table, batch_mark(interval, held))
+    batch.engine.tables.unmerge(batch.table, batch.id)
     return True
+
+
+def _load(batch: Batch) -> Written:
+    seed = batch.model.seed
+    assert seed is not None
+    names = tuple(column.name for column in batch.table.columns)
+    try:
+        return batch.engine.tables.load(batch.table, list(read_seed(batch.root, seed, names)))
+    except QueryError as error:
+        error.place = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
+        raise
+
+
+def _whole(batch: Batch, query: str) -> Written:
+    return batch.engine.tables.replace(batch.table, batch.query(query))
+
+
+def _interval(batch: Batch, query: str) -> Written:
+    return batch.engine.tables.replace_interval(batch.table, batch.query(query, batch.own_rows()), batch.interval)
+
+
+def _partitions(batch: Batch, query: str) -> Written:
+    if not batch.table.parts:  # it has none, and all of it is one
+        return _whole(batch, query)
+    return batch.engine.tables.replace_partitions(batch.table, batch.query(query), others=not batch.held)
+
+
+def _appended(batch: Batch, query: str) -> Written:
+    """Rows are added as a partition of the batch's own, whose place the same batch takes when it is repeated."""
+    if not batch.model.appends:
+        return _partitions(batch, query)
+    own = replace(BATCH, expression=f"'{batch.id}'")
+    table = replace(batch.table, parts=(own, *batch.table.parts[1:]))
+    rows = batch.query(query, batch.own_rows())
+    return batch.engine.tables.replace_partitions(table, rows, first=batch.id, others=not batch.held)
+
+
+def _merged(batch: Batch, query: str) -> Written:
+    def rows(base: str) -> str:
+        source = batch.query(query, batch.own_rows(base))
+        return merged(batch.model, source, base, batch.table.columns, batch.interval, batch.layout.now)
+
+    if not batch.held:
+        return batch.engine.tables.replace(batch.table, rows(""))
+    return batch.engine.tables.merge(batch.table, rows, batch.id)
+
+
+WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {
+    Fill.WHOLE: _whole,
+    Fill.TIME: _interval,
+    Fill.PARTITION: _partitions,
+    Fill.KEY: _merged,
+    Fill.APPEND: _appended,
+    Fill.HISTORY: _merged,
+}

@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from sqlglot import exp
 
 from planner.checks.masking import shown
-from planner.engine.gateways import engine_of
 from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, Place
 from planner.intervals import Interval
-from planner.model.model import Audit, AuditCall, Kind, Model
+from planner.model.model import Audit, AuditCall, Model
 from planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, built_in_query, check_call
 from planner.parsing.files.model_file import line_of
 from planner.parsing.files.schema import Samples
@@ -105,7 +104,7 @@ def run_audit(
     sql = audit_query(model, call, audits, table, interval, tables=tables, embedded=embedded, execution=execution)
     known = None if call.name in audits else built_in(call.name)
     try:
-        count, sample = found_by(engine_of(engine, model.gateway), sql, samples, known.figures if known else ())
+        count, sample = found_by(engine.on(model.gateway), sql, samples, known.figures if known else ())
     except MergeplanError as error:
         own = audits.get(call.name)
         if error.place is None:
@@ -161,7 +160,7 @@ def run_audits(
 
 def _rows(model: Model, table: str, interval: Interval | None) -> str:
     """The rows that an audit looks at."""
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE or interval is None:
+    if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
     column = f"`{model.time_column}`"
     time = f"to_timestamp({column}, '{model.time_format}')" if model.time_format else column

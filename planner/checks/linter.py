@@ -19,7 +19,7 @@ from planner.checks.query_places import output_places
 from planner.errors import Place, ProjectError
 from planner.intervals import Cron
 from planner.model.graph import graph_of
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.parsing.files.lint_config import heeded
 from planner.parsing.files.model_file import line_of
 from planner.project.lineage import UNKNOWN, Followed, follow
@@ -27,7 +27,6 @@ from planner.project.loader import Project
 from planner.python.linting import Asked, ask_rules
 from planner.semantics.columns import shape_of
 
-OUTER = (Kind.SEED, Kind.EXTERNAL)
 UNNAMED = "_col_"  # what the reader calls an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 BEATS = 10  # that tell how often a cron comes
@@ -171,12 +170,12 @@ def _projections(linted: Linted, model: Model) -> Found:
 
 
 def _audits(_: Linted, model: Model) -> Found:
-    if not model.audits and model.kind not in (Kind.EXTERNAL, Kind.EMBEDDED):
+    if not model.audits and not model.kind.is_external and not model.kind.is_embedded:
         yield f"`{model.name}` has no audits.", _head(model)
 
 
 def _unit_tests(linted: Linted, model: Model) -> Found:
-    if model.name not in linted.tested and model.kind not in OUTER:
+    if model.name not in linted.tested and model.kind.has_query:
         yield f"`{model.name}` has no unit test in tests/.", _head(model)
 
 
@@ -189,7 +188,7 @@ def _external_models(linted: Linted, model: Model) -> Found:
 def _crons(linted: Linted, model: Model) -> Found:
     for name in model.depends_on:
         parent = linted.models.get(name)
-        if parent is None or parent.kind in OUTER or model.kind in OUTER:
+        if parent is None or not parent.kind.has_query or not model.kind.has_query:
             continue
         if _pause(parent.cron) > _pause(model.cron):
             often = f"less often (`{parent.cron.text}`) than it (`{model.cron.text}`)"
@@ -229,7 +228,7 @@ def _output_place(model: Model, number: int) -> Place:
 
 def _head(model: Model) -> Place:
     """Where the model says its name."""
-    return model.place if model.kind is Kind.EXTERNAL else line_of(model, model.name, header=True)
+    return model.place if model.kind.is_external else line_of(model, model.name, header=True)
 
 
 def _pause(cron: Cron) -> float:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.checks.diff_question import BUCKETS, Compared, Options, Question, quoted
-from planner.engine.protocol import HIDDEN_COLUMN, Engine, Rows, Value
+from planner.engine.protocol import Engine, Rows, Value
+from planner.engine.table import HIDDEN_COLUMN
 from planner.errors import RequestError
 from planner.model.model import Column
 from planner.parsing.sql.tokens import did_you_mean

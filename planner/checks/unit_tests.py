@@ -18,7 +18,7 @@ from planner.checks.rows import Difference, compared
 from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
-from planner.model.model import Column, Kind, Model
+from planner.model.model import Column, Model
 from planner.parsing.definitions.unit_tests import Relation, UnitTest
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.render import query_of, rendered, with_views_inlined
@@ -347,7 +347,7 @@ class _Schemas:
 
     def _find(self, name: str) -> tuple[Column, ...] | None:
         model = self._project.models.get(name)
-        if model is None or model.columns or model.kind in (Kind.EXTERNAL, Kind.SEED):
+        if model is None or model.columns or not model.kind.has_query:
             return ((*model.columns, *model.kept_columns) or None) if model else None
         parents = [each for each in _reads(self._project, model) - {name} if each not in self._project.embedded]
         tables = {}

@@ -13,7 +13,7 @@ from planner.cli.plan_json import plan_json
 from planner.cli.plan_text import difference_text
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.plan.build import Request, build_plan
 from planner.plan.schedule import Window
 from planner.snapshot.environment import Environment, checked_name
@@ -56,4 +56,4 @@ def _models(environment: Environment) -> Mapping[str, Model]:
 def _local(work: Workspace, shown: Environment) -> Mapping[str, Model]:
     """The project's models, and those tables of others that only Spark's catalog told of: Spark is not asked again."""
     known = {name: each.model for name, each in shown.snapshots.items() if name in work.strangers}
-    return {**work.project.models, **{name: model for name, model in known.items() if model.kind is Kind.EXTERNAL}}
+    return {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}

@@ -9,7 +9,7 @@ import click
 
 from planner.apply.events import Promoted, PromotionRecovered, Recovery, silent
 from planner.apply.janitor import drop_expired, expired, sweep, unneeded
-from planner.apply.promotion import drop_environment
+from planner.apply.promotion import Rollback, drop_environment
 from planner.apply.promotion import rollback as roll_back
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
@@ -74,7 +74,7 @@ def rollback(
             if (found := _finished(work, name, Action.ROLLED_BACK)) and _went_there(work.store, found, revision):
                 return _again(out, found, f"The interrupted rollback of `{name}` is finished")
             jobs = work.engine.jobs()
-            done = roll_back(work.store, work.engine, lease, revision, emit=out.event, who=who, note=note)
+            done = roll_back(work.store, work.engine, lease, Rollback(revision, who, note), emit=out.event)
             jobs = work.engine.jobs() - jobs
     _told(out, done, jobs, f"`{name}` shows again what it showed before; this is its revision {done.revision}")
     return 0

@@ -9,7 +9,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from planner.cli.plan_text import TITLES, shown_name, stands_already
-from planner.model.model import Kind
 from planner.plan.build import Plan
 from planner.plan.change import Change, ChangeKind, Columns
 from planner.plan.early_cutoff import Comparison
@@ -134,7 +133,7 @@ def _views(plan: Plan, layer: Tree) -> None:
 
 
 def _what(change: Change) -> str:
-    if change.kind is Kind.SEED:
+    if change.kind.is_seed:
         return "Insert seed file"
     if change.kind.is_incremental:
         return f"Insert {', '.join(str(interval) for interval in change.missing)}"

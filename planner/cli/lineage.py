@@ -18,14 +18,13 @@ from planner.cli.lineage_page import lineage_html
 from planner.cli.terminal import WIDE, counted
 from planner.cli.workspace import opened, workspace
 from planner.model.graph import graph_of
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.model.selection import select
 from planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
 ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>"}
-OUTER = (Kind.SEED, Kind.EXTERNAL)
 LETTER, SMALL, BOX, APART, BESIDE = 8, 7, 44, 64, 18  # of the page's drawing, in pixels
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa }
@@ -203,7 +202,7 @@ def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]
     lines = ["graph LR"]
     for name, model in models.items():
         text = f'"{_mermaid(name)}"'
-        lines.append(f"  {ids[name]}[({text})]" if model.kind in OUTER else f"  {ids[name]}[{text}]")
+        lines.append(f"  {ids[name]}[({text})]" if not model.kind.has_query else f"  {ids[name]}[{text}]")
         lines += [f"  {ids[parent]} --> {ids[name]}" for parent in parents[name]]
     return "\n".join(lines)
 
@@ -250,7 +249,7 @@ def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> d
 
 def _label(word: str, node: Node, models: Mapping[str, Model]) -> Text:
     name = {ROWS: f"the rows of {node.model}", ALL: f"every column of {node.model}"}.get(node.column)
-    kind = _kind(node.model, models) if node.model not in models or models[node.model].kind in OUTER else ""
+    kind = _kind(node.model, models) if node.model not in models or not models[node.model].kind.has_query else ""
     return Text.assemble((word, "dim"), name or f"{node.model}.{node.column}", (kind, "dim"))
 
 

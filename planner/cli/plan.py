@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from planner.apply.create_tables import Layout
 from planner.apply.executor import Outcome
+from planner.apply.layout import Layout
 from planner.apply.syntax_check import check_syntax
 from planner.checks.unit_tests import run_unit_tests
 from planner.cli.json_lines import Json, JsonLines

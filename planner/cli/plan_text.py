@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from planner.apply.events import BatchDone, Compared
 from planner.cli.restatement_text import restatement_lines
-from planner.model.model import Kind
+from planner.model.kind import Kind
 from planner.plan.build import Plan
 from planner.plan.change import Category, Change, ChangeKind
 from planner.plan.costs import Estimate
@@ -121,7 +121,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     verb = "copy" if event.copied else "insert"
     whole = "copy of the old table" if event.copied else "full refresh"
     what = f"{verb} {event.interval}" if kind.is_incremental else whole
-    what = "insert seed file" if kind is Kind.SEED else what
+    what = "insert seed file" if kind.is_seed else what
     what += f", audits ✔{event.audits}" if event.audits else ""
     number, shown = f"[{event.index}/{event.of}]", shown_name(plan, event.model) if plan else event.model
     return Text(f"{number:<{2 * len(str(most)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s")

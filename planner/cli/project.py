@@ -20,7 +20,6 @@ from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.errors import AuditFailed, RequestError
 from planner.intervals import Interval
 from planner.model.graph import graph_of
-from planner.model.model import Kind
 from planner.model.selection import select
 from planner.plan.schedule import ONCE
 from planner.snapshot.environment import PROD, Environment, checked_name
@@ -71,11 +70,11 @@ def _audited(
     until = moment(flags["end"], work.now, end=True) or work.now
     if since >= until:
         raise RequestError("The end does not come after the start.")
-    tables = {n: s.table for n, s in shown.snapshots.items() if s.kind is not Kind.EMBEDDED}
-    embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED}
+    tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
+    embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
     show = checked_samples(flags["samples"]) or project.config.audits.show_samples
     for name, snapshot in sorted(shown.snapshots.items()):
-        if name in chosen and (snapshot.kind.has_view or snapshot.kind is Kind.EXTERNAL):
+        if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
             yield from run_audits(
                 work.engine, snapshot, project.audits, Interval(since, until),
                 tables=tables, embedded=embedded, execution=work.now, samples=show,

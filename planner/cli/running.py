@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from planner.apply.auto_restatement import restate_what_struck
-from planner.apply.backfill import Filled
-from planner.apply.create_tables import Layout
+from planner.apply.auto_restatement import restate_due
 from planner.apply.estimate import forecast
 from planner.apply.events import ModelLate
-from planner.apply.executor import Outcome
+from planner.apply.executor import ApplyOptions, Outcome
 from planner.apply.executor import apply as apply_plan
+from planner.apply.layout import Layout
+from planner.apply.work import Filled
 from planner.cli.failure import report
 from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
@@ -48,7 +48,7 @@ def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lea
     """What is due in an environment, told and computed; None when it is nothing."""
     work.settle(lease)
     environment, prod = work.environment(name), work.store.environment(PROD)
-    restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
+    restate_due(environment, prod, work.store, work.now, lease, out.event)
     loaded, chosen = work.loaded()[0], _chosen(work, environment, wanted)
     with running(work.project.code, work.engine) as python:
         ready = readiness(Layout(environment.snapshots, {}, work.now, python))
@@ -122,7 +122,7 @@ def carried_out(
     with openlineage(work, planned, out) as told:
         told.outcome = apply_plan(
             planned, work.project, work.engine, work.store, lease,
-            now=work.now, emit=told.event, who=who, note=note, complete=complete, replan=replan,
+            ApplyOptions(work.now, told.event, who, note, complete=complete, replan=replan),
         )  # fmt: skip
     return told.outcome
 

@@ -19,7 +19,6 @@ from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
 from planner.errors import MergeplanError, Place, RequestError
 from planner.model.graph import graph_of
-from planner.model.model import Kind
 from planner.model.selection import select
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.names import model_name
@@ -142,8 +141,4 @@ def _chosen(
 
 def _tables(environment: Environment) -> dict[str, str]:
     """Model -> what holds its rows in the environment; embedded and external models have nothing to compare."""
-    return {
-        name: each.table
-        for name, each in environment.snapshots.items()
-        if each.kind.has_view and each.kind is not Kind.EXTERNAL
-    }
+    return {name: each.table for name, each in environment.snapshots.items() if each.kind.has_view}

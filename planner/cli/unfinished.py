@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 import click
 
 from planner.apply.events import Emit, Event, PromotionPending, PromotionRecovered, Recovery
-from planner.apply.promotion import check_not_stuck, recover
+from planner.apply.recovery import check_not_stuck, recover
 from planner.engine.protocol import Engine
 from planner.state.leases import Lease
 from planner.state.store import StateStore

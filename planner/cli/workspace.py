@@ -19,12 +19,13 @@ import click
 from planner.apply.events import Emit, PromotionRecovered
 from planner.apply.janitor import RETENTION
 from planner.cli.unfinished import finish, on_stderr, tell
-from planner.engine.gateways import routed
+from planner.engine.gateways import Gateways
 from planner.engine.protocol import Connection, Engine
 from planner.engine.spark.engine import open_engine
 from planner.errors import QueryError, RequestError
 from planner.model.graph import graph_of
-from planner.model.model import Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
 from planner.parsing.files.environments import environment_ttl, ttl
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.gateways import gateways_apart
@@ -227,7 +228,7 @@ class Workspace:
         if len(gateways) == 1:
             return engine
         mine = gateways[self.project.gateway].connection
-        return routed(engine, {name for name, each in gateways.items() if each.connection == mine}, self._other)
+        return Gateways(engine, {name for name, each in gateways.items() if each.connection == mine}, self._other)
 
     def _other(self, gateway: str) -> Engine:
         """The Spark of a gateway that a model names; RequestError when it went or cannot be used beside our own."""

@@ -6,26 +6,38 @@ Whatever concerns the catalog (schemas, views, drops) is done on the project's o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
-from typing import Any, cast
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 
-from planner.engine.protocol import Engine, Table
-
-READING = ("create_table", "contents")  # after these nobody has anything to forget
+from planner.engine.protocol import Catalog, Engine, Merge, ProjectConnection, Rows, TableStore, Written
+from planner.engine.table import Table
+from planner.intervals import Interval, Timeline
+from planner.model.model import Column
+from planner.snapshot.content_hash import ColumnSet, Found
 
 
 class Gateways:
-    """The project's own engine, which hands whatever is about a `Table` on to the engine of the table's gateway.
-
-    What one Spark has written another may remember otherwise: each of the others that is open is told to forget.
-    """
+    """The project's own engine, whose tables are each written by the engine of their gateway; `same` are names of the
+    project's own gateway."""
 
     def __init__(self, own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> None:
         self._own, self._same, self._open_other = own, {"", *same}, open_other
         self._others: dict[str, Engine] = {}
         self._lock = threading.RLock()
+        self._tables = RoutedTables(self)
 
-    def of(self, gateway: str) -> Engine:
+    @property
+    def tables(self) -> TableStore:
+        """The physical tables, each written on its own gateway."""
+        return self._tables
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schemas and views, on the project's own gateway."""
+        return self._own.catalog
+
+    def on(self, gateway: str) -> Engine:
         """The engine of a gateway, opened when it is first asked for; '' is the project's own."""
         if gateway in self._same:
             return self._own
@@ -34,49 +46,113 @@ class Gateways:
                 self._others[gateway] = self._open_other(gateway)
             return self._others[gateway]
 
+    def opened(self) -> list[Engine]:
+        """The engines that are open, the project's own first."""
+        return [self._own, *self._others.values()]
+
+    def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
+        """A session of this thread's own, on the project's own gateway."""
+        return self._own.beside(before, after)
+
+    def schema(self, sql: str) -> tuple[Column, ...]:
+        """The columns that a query would return on the project's own gateway."""
+        return self._own.schema(sql)
+
+    def reads(self, sql: str) -> frozenset[str] | None:
+        """The names that a query reads from, by the parser of the project's own gateway."""
+        return self._own.reads(sql)
+
+    def fetch(self, sql: str, limit: int | None = None) -> Rows:
+        """The rows of a query on the project's own gateway."""
+        return self._own.fetch(sql, limit)
+
+    def scan_bytes(self, sql: str) -> int | None:
+        """How many bytes a query would read on the project's own gateway."""
+        return self._own.scan_bytes(sql)
+
+    def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
+        """A connection of project code to the project's own gateway."""
+        return self._own.connect_project(path, python=python)
+
     def jobs(self) -> int:
         """Those of all gateways."""
-        return sum(engine.jobs() for engine in self._open())
+        return sum(engine.jobs() for engine in self.opened())
 
     def cancel(self) -> None:
         """End what runs on any gateway."""
-        for engine in self._open():
+        for engine in self.opened():
             engine.cancel()
 
     def close(self) -> None:
         """Let go of every gateway, the others first."""
-        for engine in reversed(self._open()):
+        for engine in reversed(self.opened()):
             engine.close()
 
-    def __getattr__(self, name: str) -> Any:
-        verb = getattr(self._own, name)
-        return self._on_the_tables_gateway(name, verb) if callable(verb) else verb
 
-    def _on_the_tables_gateway(self, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
-        """The verb; one that is handed a Table is its gateway's."""
+class RoutedTables:
+    """The tables of several gateways: what is about a table is asked of its gateway.
 
-        def run(*arguments: Any, **named: Any) -> Any:
-            table = arguments[0] if arguments else None
-            if not isinstance(table, Table):
-                return own(*arguments, **named)
-            writer = self.of(table.gateway)
-            done = getattr(writer, name)(*arguments, **named)
-            for engine in self._open():
-                if engine is not writer and name not in READING:
-                    engine.refresh(table.name)
-            return done
+    What one Spark has written another may remember otherwise: each of the others that is open has to forget.
+    """
 
-        return run
+    def __init__(self, gateways: Gateways) -> None:
+        self._gateways = gateways
 
-    def _open(self) -> list[Engine]:
-        return [self._own, *self._others.values()]
+    def create(self, table: Table) -> None:
+        """Create the table on its gateway; nobody has anything to forget yet."""
+        self._of(table).create(table)
 
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table, on its gateway, over the files of another one."""
+        self._of(table).take_over(table, old, rows)
+        self._forget(table)
 
-def routed(own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> Engine:
-    """An engine for a project whose models may name several gateways; `same` are names of its own."""
-    return cast(Engine, Gateways(own, same, open_other))
+    def replace(self, table: Table, sql: str) -> Written:
+        """Replace all rows, on the table's gateway."""
+        return self._wrote(table, self._of(table).replace(table, sql))
 
+    def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
+        """Replace the rows of an interval, on the table's gateway."""
+        return self._wrote(table, self._of(table).replace_interval(table, sql, interval))
 
-def engine_of(engine: Engine, gateway: str) -> Engine:
-    """The engine that a model of this gateway is evaluated on."""
-    return engine.of(gateway) if isinstance(engine, Gateways) else engine
+    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+        """Replace the rows of partitions, on the table's gateway."""
+        return self._wrote(table, self._of(table).replace_partitions(table, sql, first=first, others=others))
+
+    def merge(self, table: Table, merge: Merge, batch_id: str) -> Written:
+        """Merge a batch, on the table's gateway."""
+        return self._wrote(table, self._of(table).merge(table, merge, batch_id))
+
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Take a batch back, on the table's gateway."""
+        self._of(table).unmerge(table, batch_id)
+        self._forget(table)
+
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
+        """Load the rows of a seed, on the table's gateway."""
+        return self._wrote(table, self._of(table).load(table, rows))
+
+    def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
+        """Hash what the table holds, on its gateway."""
+        return self._of(table).contents(table, column_sets, interval)
+
+    def refresh(self, name: str) -> None:
+        """Forget what the project's own gateway remembers of a table's files."""
+        self._gateways.on("").tables.refresh(name)
+
+    def drop(self, name: str) -> None:
+        """Drop a table by its name, on the project's own gateway."""
+        self._gateways.on("").tables.drop(name)
+
+    def _of(self, table: Table) -> TableStore:
+        return self._gateways.on(table.gateway).tables
+
+    def _wrote(self, table: Table, done: Written) -> Written:
+        self._forget(table)
+        return done
+
+    def _forget(self, table: Table) -> None:
+        writer = self._gateways.on(table.gateway)
+        for engine in self._gateways.opened():
+            if engine is not writer:
+                engine.tables.refresh(table.name)

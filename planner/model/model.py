@@ -4,59 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from planner.errors import Place
 from planner.intervals import Cron
+from planner.model.kind import Fill, Kind
 
 DAILY = Cron("@daily")
-
-
-class Kind(StrEnum):
-    """How a model's table is kept."""
-
-    SEED = "SEED"
-    VIEW = "VIEW"
-    FULL = "FULL"
-    EMBEDDED = "EMBEDDED"
-    EXTERNAL = "EXTERNAL"
-    INCREMENTAL_BY_TIME_RANGE = "INCREMENTAL_BY_TIME_RANGE"
-    INCREMENTAL_BY_UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY"
-    INCREMENTAL_BY_PARTITION = "INCREMENTAL_BY_PARTITION"
-    INCREMENTAL_UNMANAGED = "INCREMENTAL_UNMANAGED"
-    SCD_TYPE_2_BY_TIME = "SCD_TYPE_2_BY_TIME"
-    SCD_TYPE_2_BY_COLUMN = "SCD_TYPE_2_BY_COLUMN"
-
-    @property
-    def is_stored(self) -> bool:
-        """True when rows of this kind lie in a physical table of ours."""
-        return self in (Kind.SEED, Kind.FULL) or self.is_incremental
-
-    @property
-    def is_incremental(self) -> bool:
-        """True when the table is filled by stretches of time, each computed once."""
-        return self is Kind.INCREMENTAL_BY_TIME_RANGE or self.goes_in_order
-
-    @property
-    def goes_in_order(self) -> bool:
-        """True when each batch builds on what the table held before it: batches go strictly in order of time, one at a
-        time, and none is computed again without those after it."""
-        return self in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_PARTITION) or self.keeps_history
-
-    @property
-    def keeps_history(self) -> bool:
-        """True when the table holds what its query would not return any more: to build it anew loses that."""
-        return self is Kind.INCREMENTAL_UNMANAGED or self.is_scd
-
-    @property
-    def is_scd(self) -> bool:
-        """True when the table holds the versions of each row, with the time in which each was in force."""
-        return self in (Kind.SCD_TYPE_2_BY_TIME, Kind.SCD_TYPE_2_BY_COLUMN)
-
-    @property
-    def has_view(self) -> bool:
-        """True when an environment shows this model as a view."""
-        return self.is_stored or self is Kind.VIEW
 
 
 @dataclass(frozen=True)
@@ -99,7 +52,7 @@ class Seed:
 @dataclass(frozen=True)
 class History:
     """How a table of SCD type 2 keeps the versions of a row: the columns in which it says since when and until when
-    each was in force (their type as Spark writes it), and by what a new version is told.
+    each was in force (their type as Spark writes it), and what makes a new version.
 
     `updated_at` is the column that says when a row changed, '' where `columns` are compared (() stands for all).
     """
@@ -224,9 +177,19 @@ class Model:
     signals: tuple[SignalCall, ...] = ()  # when its intervals are ready
 
     @property
-    def goes_in_order(self) -> bool:
+    def is_order_dependent(self) -> bool:
         """True when each batch builds on what the table held before it."""
-        return self.kind.goes_in_order or self.reads_itself
+        return self.kind.is_order_dependent or self.reads_itself
+
+    @property
+    def appends(self) -> bool:
+        """True when batches are added to what the table holds; with `insert_overwrite` they take its place."""
+        return self.kind.fill is Fill.APPEND and not self.insert_overwrite
+
+    @property
+    def replaces_partitions(self) -> bool:
+        """True when partitions are what a batch takes the place of, so that they say which rows stay."""
+        return self.kind.fill is Fill.PARTITION or self.insert_overwrite
 
     @property
     def schema(self) -> str:

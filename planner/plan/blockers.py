@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from planner.errors import ProjectError
 from planner.model.graph import Graph
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.parsing.files.model_file import line_of
 from planner.plan.change import Blocker, Category, Change, Columns
 from planner.semantics.columns import Shape
@@ -38,7 +38,7 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
     verbs = dict.fromkeys(base.keys() - graph.models.keys(), "removes")
     for name, old in base.items():  # its view goes, and no table of that name can stand there yet
         now = graph.models.get(name)
-        if now and now.kind is Kind.EXTERNAL and old.kind.has_view:
+        if now and now.kind.is_external and old.kind.has_view:
             # one that nobody declares is our own view, found in the catalog
             verbs[name] = "turns from a model into an external table" if now.line else "removes"
     return [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from planner.fingerprint import Fingerprint, digest
-from planner.model.model import Kind, Model, Statement
+from planner.model.model import Model, Statement
 from planner.plan.change import Category, Columns
 from planner.semantics.columns import Shape
 from planner.semantics.digests import SORTED, Seen
@@ -303,14 +303,9 @@ def row_settings(model: Model) -> dict[str, str]:
         "merge_filter": model.merge_filter,
         "history": repr(model.history or ""),
         "insert_overwrite": str(model.insert_overwrite),
-        "partitioned_by": repr(model.partitioned_by) if _replaces_partitions(model) else "",
+        "partitioned_by": repr(model.partitioned_by) if model.replaces_partitions else "",
         "pre_statements": repr(listed) if (listed := model.shaping) else "",
     }
-
-
-def _replaces_partitions(model: Model) -> bool:
-    """True when partitions are what a batch takes the place of, so that they say which rows stay."""
-    return model.kind is Kind.INCREMENTAL_BY_PARTITION or model.insert_overwrite
 
 
 def layout(model: Model) -> dict[str, str]:
@@ -321,7 +316,7 @@ def layout(model: Model) -> dict[str, str]:
         "storage_format": model.storage_format,
         "table_format": model.table_format,
         "physical_properties": repr(model.physical_properties),
-        "partitioned_by": "" if _replaces_partitions(model) else repr(model.partitioned_by),
+        "partitioned_by": "" if model.replaces_partitions else repr(model.partitioned_by),
         "clustered_by": repr(model.clustered_by),
         "partition_by_time_column": str(model.partition_by_time_column),
     }

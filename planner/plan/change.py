@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from planner.errors import Place
 from planner.intervals import Timeline
-from planner.model.model import Kind
+from planner.model.kind import Kind
 from planner.snapshot.snapshot import Snapshot
 
 

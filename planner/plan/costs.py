@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.intervals import Timeline
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.change import Change
 from planner.snapshot.snapshot import Snapshot
 

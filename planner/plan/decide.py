@@ -11,7 +11,7 @@ from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
 from planner.intervals import between
 from planner.model.graph import Graph
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.plan.blockers import readers_of_removed, unresolved
 from planner.plan.categorize import EVERY, UNTOUCHED, Side, Verdict, difference, fingerprint_of, is_edited, verdict
@@ -78,7 +78,7 @@ class Decisions:
     def fills_part(self, model: Model, parents: Iterable[str], base: Mapping[str, Snapshot]) -> bool:
         """True when a new table of the model would hold part of its rows: what it reads does, or it goes in order, so
         that the days before those asked for could not be filled in later."""
-        cut_short = model.goes_in_order and model.name in self.limited
+        cut_short = model.is_order_dependent and model.name in self.limited
         return model.kind.is_stored and (cut_short or self.reads_part(parents, base))
 
     def seen(self, name: str) -> Seen:
@@ -93,7 +93,7 @@ class Decisions:
 
     def add(self, change: Change, parents: Iterable[str], base: Mapping[str, Snapshot]) -> None:
         """Take in a change; it is a preview when it will be computed from part of the rows that it should read."""
-        cut_short = change.new is not None and change.new.model.goes_in_order and change.name in self.limited
+        cut_short = change.new is not None and change.new.model.is_order_dependent and change.name in self.limited
         preview = change.shares is None and (cut_short or self.reads_part(parents, base))
         if preview:
             self.partial.add(change.name)
@@ -194,7 +194,7 @@ def _decide_model(
     sides = Side(old.model, before, old.raw), Side(model, after, told.seen)
     calm = _calm_but_for(old, parents, base, decided, began)
     change = _decide_change(old, fresh, sides, told.spared, words, base_name, decided, calm)
-    laid_out = change.rule == "layout-changed" and model.kind is not Kind.SEED
+    laid_out = change.rule == "layout-changed" and not model.kind.is_seed
     same = ALWAYS if laid_out else told.same
     # a table that a word or a comparison kept does not hold what its query would return: nothing is copied from it
     sound = not old.forced or (laid_out and old.is_mixed)
@@ -376,7 +376,7 @@ def _go_forward(
 ) -> Change:
     """A change that keeps the rows there are: of a table in one that takes them over, of a view in those below it."""
     name, model, asked = fresh.name, fresh.model, decided.forward
-    is_kept = model.kind.is_stored and model.kind is not Kind.SEED
+    is_kept = model.kind.is_stored and not model.kind.is_seed
     snapshot, forward = fresh, None
     if is_kept:
         over = {"forward-only": old.version} | ({"since": asked.since.isoformat()} if asked.since else {})

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from planner.intervals import UNITS, Interval, Timeline, merge, partitions
-from planner.model.model import Kind
 from planner.plan.schedule import Loaded
 from planner.semantics.columns import Shape
 from planner.snapshot.content_hash import WHOLE, ColumnSet, Contents, equal_periods
@@ -101,7 +100,7 @@ def _contents(loaded: Loaded, snapshot: Snapshot) -> Contents:
 
 def _cut(snapshot: Snapshot) -> tuple[str, str] | None:
     model = snapshot.model
-    ranged = model.kind is Kind.INCREMENTAL_BY_TIME_RANGE
+    ranged = model.kind.is_by_time
     return (model.time_column, str(model.cron.unit)) if ranged else None
 
 

@@ -16,7 +16,7 @@ from planner.errors import RequestError
 from planner.fingerprint import digest
 from planner.intervals import Interval, Timeline, subtract
 from planner.model.graph import Graph
-from planner.model.model import Column, Kind, Model
+from planner.model.model import Column, Model
 from planner.model.selection import select
 from planner.parsing.files.model_file import line_of
 from planner.plan.categorize import Verdict, layout, row_settings
@@ -71,7 +71,7 @@ def checked(asked: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
 
 def why_not(old: Model, new: Model) -> str:
     """Why a change cannot be forward-only: its table's rows cannot be gone on with; '' when they can."""
-    if new.kind is Kind.SEED:
+    if new.kind.is_seed:
         return "a seed is loaded whole"
     before, after = row_settings(old), row_settings(new)
     if old.kind is not new.kind:
@@ -116,7 +116,7 @@ def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
 
 def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], every: bool) -> Verdict:
     """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
-    if found.rule == "layout-changed" or (why_not(old, new) and not (every and new.kind is Kind.SEED)):
+    if found.rule == "layout-changed" or (why_not(old, new) and not (every and new.kind.is_seed)):
         return found
     if new.forward_only and new.kind.is_stored:
         rule, why = "forward-only-model", "Its kind says `forward_only`"
@@ -126,11 +126,7 @@ def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str,
         rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_ticked(calm)})"
     else:
         return found
-    kept = (
-        "it is loaded anew, and what reads it keeps its rows"
-        if new.kind is Kind.SEED
-        else "the rows that are there stay"
-    )
+    kept = "it is loaded anew, and what reads it keeps its rows" if new.kind.is_seed else "the rows that are there stay"
     return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {kept}. {found.reason}", found.columns)
 
 
@@ -152,8 +148,8 @@ def going_on(old: Snapshot, new: Snapshot, loaded: Loaded, asked: ForwardOnly) -
 def _before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
     if since is None or not held:
         return held
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
-        return held if model.kind.goes_in_order else ()  # FULL: it is computed whole, or not at all
+    if not model.kind.is_by_time:
+        return held if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
     cut = model.cron.cut(since)
     return subtract(held, (Interval(min(cut, held[-1].end), held[-1].end),)) if cut < held[-1].end else held
 

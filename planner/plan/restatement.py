@@ -12,7 +12,8 @@ from datetime import datetime
 
 from planner.intervals import Timeline, between, intersection, merge
 from planner.model.graph import Graph, graph_of
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, least, whole_start
 from planner.snapshot.environment import PROD, Environment
 from planner.snapshot.snapshot import Snapshot
@@ -84,7 +85,7 @@ def cascade(
         why = _why_not(graph.models[name], name in shown and shown[name].table in kept)
         if why:
             left_out.append(LeftOut(name, why))
-        if not why or graph.models[name].kind is Kind.SEED:
+        if not why or graph.models[name].kind.is_seed:
             reached.add(name)
         if not why and graph.models[name].kind.is_stored:
             restated.add(name)
@@ -92,7 +93,7 @@ def cascade(
 
 
 def _why_not(model: Model, is_prods: bool) -> str:
-    if model.kind is Kind.SEED:
+    if model.kind.is_seed:
         return "its rows are those of its file"
     if not model.kind.is_stored:
         return ""
@@ -104,7 +105,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
 def stretch(model: Model, window: Window) -> Timeline:
     """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole,
     and all that comes after for what reads itself."""
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_by_time:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
     end = model.cron.ceiling(window.end) if window.end and not model.reads_itself else ALL_TIME[0].end
@@ -117,7 +118,7 @@ def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[
     unbounded: set[str] = set()
     onward: set[str] = set()  # what reads one that reads itself: at any time after its start
     for name in graph.order:
-        in_order = name in restated and graph.models[name].kind.goes_in_order
+        in_order = name in restated and graph.models[name].kind.is_order_dependent
         if in_order or not unbounded.isdisjoint(graph.parents[name]):
             unbounded.add(name)
         if (name in restated and graph.models[name].reads_itself) or not onward.isdisjoint(graph.parents[name]):
@@ -138,7 +139,7 @@ def restated_time(
     for name in graph.order:
         model, bound = graph.models[name], least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
-        if model.kind is Kind.SEED or not model.kind.is_stored:
+        if model.kind.is_seed or not model.kind.is_stored:
             continue
         due = window.due(model)
         start = whole_start(graph, model, window)

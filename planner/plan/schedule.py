@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
 from planner.model.graph import Graph
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.plan.change import Change, ChangeKind
 from planner.snapshot.content_hash import Contents
 from planner.snapshot.snapshot import Snapshot
@@ -73,7 +73,7 @@ def scheduled(
         bound = least(frontier[p] for p in graph.parents[name])
         builds = change is not None and change.shares is None
         needed: Timeline = ()
-        if snapshot.kind is Kind.SEED:
+        if snapshot.kind.is_seed:
             frontier[name], needed = None, ONCE
         elif not snapshot.kind.is_stored:
             frontier[name] = bound
@@ -86,7 +86,7 @@ def scheduled(
             missing = _missing(snapshot.model, needed, loaded.of(snapshot))
             there = loaded.of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
-            if snapshot.model.goes_in_order and copies != there:
+            if snapshot.model.is_order_dependent and copies != there:
                 copies = ()  # such a table is copied as it is, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
@@ -111,7 +111,7 @@ def caught_up(
         snapshot = snapshots[name]
         bound = least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
-        if snapshot.kind is Kind.SEED or not snapshot.kind.is_stored:
+        if snapshot.kind.is_seed or not snapshot.kind.is_stored:
             continue
         if name in spared:
             held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
@@ -205,16 +205,16 @@ def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
 
 def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
     """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
-    return model.goes_in_order and bool(held and missing) and missing[0].start < held[-1].end
+    return model.is_order_dependent and bool(held and missing) and missing[0].start < held[-1].end
 
 
 def _partial(model: Model, window: Window) -> Timeline:
     """The unit that is not over yet, of a model that may be computed for part of one."""
     start = model.cron.cut(window.now)
     over = window.end is not None or (model.end is not None and model.end <= start)
-    if not model.allow_partials or over or start == window.now or model.kind.goes_in_order:
+    if not model.allow_partials or over or start == window.now or model.kind.is_order_dependent:
         return ()
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_by_time:
         return between(EPOCH, model.cron.next_cut(window.now))
     return between(start, model.cron.next_cut(window.now))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from planner.errors import RequestError
 from planner.model.graph import graph_of
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.model.selection import Changed, select
 from planner.snapshot.environment import Environment
 
@@ -25,7 +25,7 @@ def chosen_models(
     there = {name: each.model for name, each in deployed.snapshots.items()}
     chosen = select(graph_of({**there, **models}), selectors, changed)
     kept = {name: model for name, model in there.items() if name not in chosen}
-    outer = {name: model for name, model in models.items() if model.kind is Kind.EXTERNAL and name not in kept}
+    outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept}
     found = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
     for name in sorted(chosen & models.keys()):
         for read in models[name].depends_on:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from planner.errors import RequestError
 from planner.model.graph import Graph, graph_of
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.parsing.sql.tokens import did_you_mean
 from planner.semantics.algebra import Block, Relation
 from planner.semantics.columns import Parent, Shape, model_shape
@@ -124,7 +124,7 @@ def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
     if not model.sql:
         return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
     shape = model_shape(model, parents)
-    cast = types if types and model.kind is not Kind.VIEW else shape.types
+    cast = types if types and not model.kind.is_view else shape.types
     names = shape.columns or declared
     kept = tuple(column.name for column in model.kept_columns)
     table = Parent(names and (*names, *kept), types=(*cast, *((c.name, spelled(c.type)) for c in model.kept_columns)))

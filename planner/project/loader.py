@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from planner.errors import Place, ProjectError, ProjectErrors, RequestError
 from planner.fingerprint import digest
-from planner.model.model import Audit, Kind, Model
+from planner.model.model import Audit, Model
 from planner.parsing.definitions.audit_calls import check_call
 from planner.parsing.definitions.audits import parse_audits
 from planner.parsing.definitions.known_columns import KnownColumns, NotRead
@@ -62,7 +62,7 @@ class Project:
     @property
     def embedded(self) -> dict[str, Model]:
         """The models that have no table: their queries stand inside those that read them."""
-        return {name: model for name, model in self.models.items() if model.kind is Kind.EMBEDDED}
+        return {name: model for name, model in self.models.items() if model.kind.is_embedded}
 
 
 class _Reading:

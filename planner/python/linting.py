@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from planner.errors import Place, ProjectError
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
 from planner.python.messages import Answer
@@ -79,7 +79,9 @@ def ask_rules(
 def _shown(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
     """A model as a rule may look at it."""
     given = {name: getattr(model, name) for name in NAMES}
-    body = {Kind.SEED: "seed", Kind.EXTERNAL: "external"}.get(model.kind, "python" if model.python else "sql")
+    body = "python" if model.python else "sql"
+    if not model.kind.has_query:
+        body = model.kind.lower()
     return {
         **given,
         "kind": str(model.kind),

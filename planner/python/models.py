@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.fingerprint import digest
-from planner.model.model import Kind, Model, PythonCode
+from planner.model.kind import Kind
+from planner.model.model import Model, PythonCode
 from planner.parsing.files.model_file import Defaults, parse_block, parse_model
 from planner.parsing.sql.names import model_name
 from planner.python.messages import RegisteredModel
@@ -100,7 +101,7 @@ def _model(
     model = parse_block(text, found.path, replace(defaults, kind=usual))
     if model is None:
         return None
-    if not model.kind.is_stored or model.kind is Kind.SEED:
+    if not model.kind.is_stored or model.kind.is_seed:
         place = Place(found.path, kind_line)
         raise ProjectError(f"A Python model cannot be {_article(model.kind)}: its rows are stored.", place=place)
     if not model.columns:

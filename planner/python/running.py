@@ -14,8 +14,7 @@ from uuid import uuid4
 
 from pydantic import TypeAdapter
 
-from planner.engine.gateways import engine_of
-from planner.engine.protocol import Door, Engine, Reading
+from planner.engine.protocol import Engine, ProjectConnection, Reading
 from planner.errors import MergeplanError, PlanMoved, ProjectError
 from planner.intervals import Interval, Timeline, batches, merge, subtract
 from planner.model.model import Model, SignalCall
@@ -45,7 +44,7 @@ class Worker:
     """A child with a model's code, and its way to Spark."""
 
     child: Child
-    door: Door
+    connection: ProjectConnection
 
     @property
     def alive(self) -> bool:
@@ -55,12 +54,12 @@ class Worker:
     def stop(self) -> None:
         """End the child, then what it left running on Spark."""
         self.child.stop()
-        self.door.close()
+        self.connection.close()
 
     def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
         """The child's answer; it may read this much on Spark from now on. ChildFailed, Cancelled."""
-        self.door.admit(reading)
-        spark = {"socket": str(self.child.scratch / SOCKET), "session": self.door.session}
+        self.connection.admit(reading)
+        spark = {"socket": str(self.child.scratch / SOCKET), "session": self.connection.session}
         return self.child.ask({**request, "spark": spark}, timeout)
 
 
@@ -101,7 +100,7 @@ class Running:
                 place=model.place,
                 hint=hint,
             )
-        prefix, engine = f"mergeplan_{uuid4().hex}", engine_of(self.engine, model.gateway)
+        prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.on(model.gateway)
         context = self._context(model, tables)
         request = {
             **context,
@@ -122,12 +121,12 @@ class Running:
             try:
                 views = checked(Executed, self._asked(worker, request, reading, model)).views
             finally:
-                left = worker.door.refuse()
+                left = worker.connection.refuse()
             yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
         finally:
             for view in left:
                 with suppress(MergeplanError):  # it ends with Spark, and what went wrong before says more
-                    engine.drop_view(view)
+                    engine.catalog.drop_view(view)
             self._give_back(model, worker)
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
@@ -158,7 +157,7 @@ class Running:
             except ChildFailed as failed:
                 raise failure(failed.wrong, place, f"The signal `{call.name}`") from None
             finally:
-                worker.door.refuse()
+                worker.connection.refuse()
                 self._give_back(model, worker, signals=True)
             batch = _heeded(said, batch)
         return merge(batch)
@@ -204,11 +203,11 @@ class Running:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
         try:
             python = not child.isolation.required or child.isolation.functions
-            door = engine_of(self.engine, model.gateway).door(child.scratch / SOCKET, python=python)
+            connection = self.engine.on(model.gateway).connect_project(child.scratch / SOCKET, python=python)
         except BaseException:
             child.stop()
             raise
-        worker = Worker(child, door)
+        worker = Worker(child, connection)
         with self._lock:
             self._all.append(worker)
             closed = self._closed

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from planner.model.model import AuditCall, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import AuditCall, Model
 from planner.semantics.spark_sql import FAILURES, tree_of
 
 WHOLE = (Kind.FULL, Kind.SEED, Kind.EXTERNAL, Kind.INCREMENTAL_BY_UNIQUE_KEY)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from planner.fingerprint import digest
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.semantics.algebra import Value
 from planner.semantics.audited_keys import Keys
 from planner.semantics.columns import Shape
@@ -22,9 +23,9 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
 
     `began` says since when a table that is filled by stretches of time is to hold rows.
     """
-    if model.kind is Kind.EXTERNAL:
+    if model.kind.is_external:
         return _external(model)
-    if model.kind is Kind.SEED:
+    if model.kind.is_seed:
         return _typed(model, _seed(model))
     assert shape is not None
     seen = shape.seen(parents)
@@ -63,11 +64,11 @@ def _filled(model: Model, meaning: Meaning, began: str) -> Meaning:
     """What the kind makes of the query's rows: a table filled by time holds those of its days only."""
     said = [str(model.end or ""), model.stamp, *_computed_under(model)]
     volatile = meaning.volatile_rows
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE:
+    if model.kind.is_by_time:
         time = dict(meaning.columns).get(model.time_column, "")
         said += ["by time", time, model.time_format, str(model.cron.unit), began]
         volatile = volatile or model.time_column in meaning.volatile
-    if model.goes_in_order:
+    if model.is_order_dependent:
         # What the table holds comes of when its batches ran and in which order: another table holds other rows.
         said += ["in order", str(model.kind), str(model.cron.unit), began, *_merging(model)]
         said += ["reads itself", str(model.batch_size)] if model.reads_itself else []
@@ -90,7 +91,7 @@ def _kept(model: Model, meaning: Meaning) -> Meaning:
 
 def _merging(model: Model) -> tuple[str, ...]:
     """How a batch is brought together with what the table held before."""
-    partitions = model.partitioned_by if model.kind is Kind.INCREMENTAL_BY_PARTITION or model.insert_overwrite else ()
+    partitions = model.partitioned_by if model.replaces_partitions else ()
     said = (*model.unique_key, "matched", model.when_matched, model.merge_filter, repr(model.history or ""))
     return (*said, "partitions", *partitions, str(model.insert_overwrite))
 
@@ -101,7 +102,7 @@ def _typed(model: Model, meaning: Meaning, said: Mapping[str, Value] = NO_VALUES
     To declare the type that the query gives a column (of those that it has `said` how they are computed) says nothing
     new; what `external_models.yaml` says of a type is not relied on.
     """
-    if not model.columns or model.kind is Kind.VIEW:
+    if not model.columns or model.kind.is_view:
         return meaning
     types = {column.name: column.type for column in model.columns}
     had = {name: stated for name, value in said.items() if (stated := stated_type(value)) in PLAIN}

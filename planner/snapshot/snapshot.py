@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.fingerprint import Fingerprint, digest
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.semantics.audited_keys import Keys, audited_keys
 from planner.semantics.columns import Parent
@@ -75,7 +76,7 @@ class Snapshot:
     @property
     def table(self) -> str:
         """Where its rows are: an external model is its own table."""
-        if self.kind is Kind.EXTERNAL:
+        if self.kind.is_external:
             return self.name
         return self.stored or DEFAULT.table(self.name, self.version)
 
@@ -101,7 +102,7 @@ class Snapshot:
             return Parent(self.columns)
         kept = self.is_mixed or self.forced  # its table holds rows that are not those of its query
         keys, audited = ((), ()) if kept else (self.meaning.keys, audited_keys(self.model))
-        if self.kind.is_stored or self.kind is Kind.EXTERNAL:
+        if self.kind.is_stored or self.kind.is_external:
             return Parent(self.columns, types=self.meaning.types, keys=keys, audited=audited)
         chance = self.meaning.volatile, self.meaning.volatile_rows
         return Parent(self.columns, *chance, self.meaning.types, keys, audited)
@@ -132,7 +133,7 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     if model.partitioned_by or model.clustered_by or model.table_format or not model.partition_by_time_column:
         layout += ["by", *model.partitioned_by, "clustered", *model.clustered_by, "format", model.table_format]
         layout.append(str(model.partition_by_time_column))
-    if model.kind is Kind.VIEW:  # a view's columns are commented when it is made, and never again
+    if model.kind.is_view:  # a view's columns are commented when it is made, and never again
         layout += [part for pair in model.column_descriptions for part in pair]
     order = ["in order", meaning.order] if meaning.order else []
     return digest(model.name, str(model.kind), meaning.rows, *columns, *order, "over", *named, "laid out", *layout)[:12]

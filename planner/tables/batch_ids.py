@@ -1,35 +1,36 @@
-"""Marks of batches that build on each other: by them a table tells whether it holds rows that nobody recorded."""
+"""Ids of batches that build on each other: by them a table tells whether it holds rows that nobody recorded."""
 
 from __future__ import annotations
 
-from planner.engine.protocol import Engine, Table
+from planner.engine.protocol import Engine
+from planner.engine.table import Table
 from planner.fingerprint import digest
 from planner.intervals import Interval, Timeline
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.tables.partitioning import BATCH
 
 
-def batch_mark(interval: Interval, held: Timeline) -> str:
+def batch_id(interval: Interval, held: Timeline) -> str:
     """The name (16 hex digits) of a batch that begins there when the table holds this: tried again, perhaps for more
     days by then, it is the same batch. Its first half tells what the table held."""
-    return held_mark(held) + digest(str(interval.start))[:8]
+    return held_id(held) + digest(str(interval.start))[:8]
 
 
-def held_mark(held: Timeline) -> str:
-    """What the marks (8 hex digits) of all batches begin with that were merged into a table that holds this: one that
+def held_id(held: Timeline) -> str:
+    """What the ids of all batches begin with (8 hex digits) that were merged into a table that holds this: one that
     bears it has rows of which nothing is recorded."""
     return digest(str(held[-1].end) if held else "")[:8]
 
 
 def as_recorded(engine: Engine, table: Table, model: Model, held: Timeline) -> None:
-    """Leave a table as it was when it came to hold what is recorded: a batch that was cut off is not to be built on,
-    however the model's batches are cut by now."""
+    """Leave a table as it was when it came to hold what is recorded: a batch that was interrupted is not to be built
+    on, however long the model's batches are by now."""
     if model.unique_key and held:
-        engine.unmerge_table(table, held_mark(held))
+        engine.tables.unmerge(table, held_id(held))
 
 
 def recorded_rows(model: Model, held: Timeline) -> str:
     """A condition (Spark SQL) on the rows of a table that batches are added to: that their batch is recorded."""
-    if model.kind is not Kind.INCREMENTAL_UNMANAGED or model.insert_overwrite:
+    if not model.appends:
         return "true"
-    return f"NOT startswith(`{BATCH.column}`, '{held_mark(held)}')"
+    return f"NOT startswith(`{BATCH.column}`, '{held_id(held)}')"

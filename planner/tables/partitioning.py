@@ -1,4 +1,4 @@
-"""`partitioned_by` as partitions: columns that Spark can cut a table by, and hidden ones for everything else."""
+"""`partitioned_by` as partitions: columns that Spark can partition a table by, and hidden ones for everything else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from sqlglot import exp
 
-from planner.engine.protocol import Part
+from planner.engine.table import PartitionColumn
 from planner.errors import ProjectError
 from planner.intervals import UNITS
 from planner.model.model import Column, Model
@@ -16,7 +16,7 @@ from planner.tables.merge.unique_key import MERGE
 
 AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 HIDDEN = "mergeplan_part_{}"
-BATCH = Part("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
+BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _TIMES = {
     "year": "yyyy", "years": "yyyy", "month": "yyyy-MM", "months": "yyyy-MM", "day": "yyyy-MM-dd",
@@ -24,15 +24,16 @@ _TIMES = {
 }  # fmt: skip
 
 
-def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[Part, ...]:
-    """What a model's table is cut by besides time; ProjectError for what is no column or cannot be a partition.
+def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:
+    """What a model's table is partitioned by besides time; ProjectError for what is no column or cannot be a partition.
 
-    A time-ranged table is cut by its time column already: that one, and years, months and days of it, are left out.
+    A time-ranged table is partitioned by its time column already: that one, and years, months and days of it, are left
+    out.
     """
-    said = [each for each in model.partitioned_by if not _covered(model, each)]
-    parts = [_part(model, each, columns, number) for number, each in enumerate(said)]
+    wanted = [each for each in model.partitioned_by if not _covered(model, each)]
+    parts = [_part(model, each, columns, number) for number, each in enumerate(wanted)]
     seen = sum(not part.hidden for part in parts) + bool(model.time_column)
-    if parts and seen >= len(columns):  # Spark wants a column beside those that a table is cut by
+    if parts and seen >= len(columns):  # Spark wants a column beside those that a table is partitioned by
         parts = [_hidden(part.expression, number) for number, part in enumerate(parts)]
     return tuple(dict.fromkeys(parts))
 
@@ -41,7 +42,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """ProjectError when a setting names a column that the model's query, which returns these, does not."""
     known = {column.name for column in columns}
     whens = [model.when_matched] if model.when_matched else []
-    said = {
+    named = {
         "unique_key": {name for key in model.unique_key for name in _names(key)},
         "updated_at_name": {model.history.updated_at} - {""} if model.history else set(),
         "columns": set(model.history.columns) if model.history else set(),
@@ -49,7 +50,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
         "merge_filter": set(_names(model.merge_filter)) if model.merge_filter else set(),
         "clustered_by": set(model.clustered_by),
     }
-    for key, names in said.items():
+    for key, names in named.items():
         if unknown := sorted(names - known):
             place = line_of(model, key, header=True)
             hint = f"Return it, or change `{key}`."
@@ -63,24 +64,24 @@ def _names(sql: str) -> set[str]:
 
 
 def _covered(model: Model, text: str) -> bool:
-    """True for the time column, and for what is the same all through a stretch that the table is cut by."""
-    time, stretch = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
+    """True for the time column, and for what is the same all through each of the table's partitions."""
+    time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
     called = _CALL.fullmatch(text)
     if not time or text == time or called is None:
         return text == time != ""
     unit = UNITS.get("day" if called[1] == "date" else called[1].removesuffix("s"), 0)
-    return unit >= stretch and called[2].strip("` ").lower() == time
+    return unit >= partition and called[2].strip("` ").lower() == time
 
 
-def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> Part:
+def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> PartitionColumn:
     types = {column.name: column.type for column in columns}
     if text in types:
         if types[text] in AS_THEY_ARE:
-            return Part(text, types[text], _filled(text, types[text]), hidden=False)
+            return PartitionColumn(text, types[text], _filled(text, types[text]), hidden=False)
         return _hidden(f"`{text}`", number)
     used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
     if unknown := sorted(used - types.keys()):
-        hint = "Cut it by columns that its query returns."
+        hint = "Partition it by columns that its query returns."
         raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
     return _hidden(_transform(model, called[1], called[2], types) if called else text, number)
@@ -106,18 +107,18 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
 
 
-def _hidden(expression: str, number: int) -> Part:
+def _hidden(expression: str, number: int) -> PartitionColumn:
     """A column for the value as text; an empty one, which no folder can be named after, under a name of its own."""
     text = f"cast({expression} as string)"
-    return Part(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
+    return PartitionColumn(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
 
 
 def _filled(name: str, type_: str) -> str:
     """A text that is empty would come back as NULL: the folder of both is the same."""
     if type_ != "string":
         return f"`{name}`"
-    told = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "
-    return f"if(`{name}` = '', raise_error('{told}Return NULL or another text.'), `{name}`)"
+    message = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "
+    return f"if(`{name}` = '', raise_error('{message}Return NULL or another text.'), `{name}`)"
 
 
 def _wrong(model: Model, message: str, hint: str) -> ProjectError:

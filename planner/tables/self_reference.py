@@ -1,6 +1,6 @@
 """A model that reads itself: what its query finds under its own name is its table as it was before the batch.
 
-It never finds rows of the batch itself, nor of a batch that was cut off: tried again, a batch comes out the same.
+It never finds rows of the batch itself, nor of a batch that was interrupted: tried again, a batch comes out the same.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
-from planner.engine.protocol import Table
+from planner.engine.table import Table
 from planner.errors import ProjectError
 from planner.intervals import Interval, Timeline
-from planner.model.model import Column, Kind, Model
+from planner.model.model import Column, Model
 from planner.parsing.files.model_file import line_of
 from planner.parsing.macros.expand import spark_tree
 from planner.tables.batch_ids import recorded_rows
@@ -39,14 +39,14 @@ def before(model: Model, table: Table, interval: Interval, held: Timeline, base:
     rows = f"SELECT {names} FROM {base or table.name}"
     if not held:
         return nothing(table.columns)
-    if model.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+    if not model.kind.is_by_time:
         return f"({rows} WHERE {recorded_rows(model, held)})"
     assert table.partitioning is not None
     if interval.start <= held[0].start:
         return nothing(table.columns)
-    cut, bounds = table.partitioning, table.partitioning.bounds(Interval(held[0].start, interval.start))
-    first, after = (f"CAST('{text}' AS {cut.type})" for text in bounds)
-    return f"({rows} WHERE `{cut.column}` >= {first} AND `{cut.column}` < {after})"
+    by, bounds = table.partitioning, table.partitioning.bounds(Interval(held[0].start, interval.start))
+    first, after = (f"CAST('{text}' AS {by.type})" for text in bounds)
+    return f"({rows} WHERE `{by.column}` >= {first} AND `{by.column}` < {after})"
 
 
 def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple[Column, ...]:
@@ -62,19 +62,19 @@ def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple
         raise _undeclared(model, "its query returns `*`")
     found = tuple(Column(name.lower(), "void") for name in tree.named_selects)
     for _ in range(ROUNDS):
-        told = ask(nothing(found))
-        if told == found:
+        typed = ask(nothing(found))
+        if typed == found:
             break
-        found = told
+        found = typed
     else:
         raise _undeclared(model, "their types grow with each batch")
-    if untold := [column.name for column in found if "void" in column.type]:
-        raise _undeclared(model, f"nothing tells the type of `{untold[0]}`")
+    if untyped := [column.name for column in found if "void" in column.type]:
+        raise _undeclared(model, f"nothing says the type of `{untyped[0]}`")
     return found
 
 
 def _undeclared(model: Model, why: str) -> ProjectError:
-    message = f"{model.name} reads itself, and its columns cannot be told: {why}."
+    message = f"{model.name} reads itself, and its columns cannot be inferred: {why}."
     return ProjectError(message, place=line_of(model, model.name), hint=HINT)
 
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from planner.fingerprint import Fingerprint, digest
 from planner.intervals import Interval
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import sqlglot
 
-from planner.model.model import Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
 from planner.plan.build import Plan, Request, build_plan
 from planner.plan.change import Category, Change
 from planner.plan.schedule import Loaded, Window

@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from planner.model.model import AuditCall, Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import AuditCall, Column, Model
 from planner.plan.change import Category, Change
 from tests.planner.building import model
 from tests.planner.sample import SOURCES

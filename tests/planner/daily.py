@@ -7,8 +7,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from planner.apply.events import Emit, silent
-from planner.apply.executor import Outcome, apply
-from planner.engine.protocol import Engine, Table
+from planner.apply.executor import ApplyOptions, Outcome, apply
+from planner.engine.protocol import Engine
+from planner.engine.table import Table
 from planner.model.model import Column
 from planner.plan.build import Request, build_plan, build_run
 from planner.plan.schedule import Loaded, Window
@@ -37,11 +38,11 @@ class Daily:
         """Let `raw.items` hold these rows, each as SQL: `1, 'a', date'2026-01-01'`."""
         pairs = [tuple(each.strip().split(" ")) for each in self.columns.split(",")]
         table = Table("raw.items", tuple(Column(name, kind) for name, kind in pairs))
-        self.engine.create_table(table)
+        self.engine.tables.create(table)
         names = ", ".join(name for name, _ in pairs)
         casts = ", ".join(f"cast({name} as {kind}) {name}" for name, kind in pairs)
         values = ", ".join(f"({row})" for row in rows)
-        self.engine.replace_table(table, f"SELECT {casts} FROM VALUES {values} AS t({names})")
+        self.engine.tables.replace(table, f"SELECT {casts} FROM VALUES {values} AS t({names})")
 
     def run(self, on: str, *models: str, emit: Emit = silent, engine: Engine | None = None) -> Outcome:
         """Apply a plan for these models (files' texts), or if there is nothing to plan run what is due, at five o'clock
@@ -62,7 +63,7 @@ class Daily:
         if not plan.changes:
             plan = build_run(prod, loaded, Window(now))
         with self.store.lease("prod", "test") as lease:
-            return apply(plan, project, engine or self.engine, self.store, lease, now=now, emit=emit, who="ann")
+            return apply(plan, project, engine or self.engine, self.store, lease, ApplyOptions(now, emit, "ann"))
 
     def rows(self, table: str = "shop.t", columns: str = "*") -> list[tuple[object, ...]]:
         """What prod shows of a table, sorted; moments as short texts."""

@@ -226,7 +226,8 @@ class _Counted:
 def _child(asked: dict[str, Any]) -> int:
     """What a fork does: a verb, in a session of its own, with its output in files."""
     from planner.cli.main import VERBS, run
-    from planner.engine.spark.engine import SparkEngine
+    from planner.engine.spark.spark_catalog import SparkCatalog
+    from planner.engine.spark.spark_tables import SparkTables
     from planner.state.store import StateStore
 
     os.setsid()
@@ -237,7 +238,7 @@ def _child(asked: dict[str, Any]) -> int:
     os.environ.update(asked["environ"])
     if given := asked["step"]:
         step = Step(**given)
-        owner = {"StateStore": StateStore, "SparkEngine": SparkEngine}[step.owner]
+        owner = {each.__name__: each for each in (StateStore, SparkCatalog, SparkTables)}[step.owner]
         setattr(owner, step.method, _Counted(step).around(getattr(owner, step.method)))
     return run(VERBS, [*asked["arguments"], "--output", "json"])
 

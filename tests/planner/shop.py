@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.apply.events import Event, silent
-from planner.apply.executor import Outcome, apply
+from planner.apply.executor import ApplyOptions, Outcome, apply
 from planner.engine.protocol import Engine
 from planner.plan.build import Plan, Request, build_plan
 from planner.plan.schedule import Loaded, Window
@@ -80,7 +80,7 @@ def applied(
     plan = plan or planned(project, store, environment)
     with store.lease(environment, "test") as lease:
         again = lambda: planned(project, store, environment)  # noqa: E731
-        return apply(plan, project, engine, store, lease, now=NOW, emit=emit, who="ann", replan=again)
+        return apply(plan, project, engine, store, lease, ApplyOptions(NOW, emit, "ann", replan=again))
 
 
 def rows(engine: Engine, sql: str) -> list[tuple[object, ...]]:

@@ -11,7 +11,8 @@ from dataclasses import fields, replace
 import pytest
 
 from planner.intervals import Cron
-from planner.model.model import AuditCall, Column, History, Kind, Model, PythonCode, Seed, SignalCall, Statement
+from planner.model.kind import Fill, Kind
+from planner.model.model import AuditCall, Column, History, Model, PythonCode, Seed, SignalCall, Statement
 from planner.parsing.definitions import kinds
 from planner.parsing.files import model_file as parse
 from planner.parsing.files.model_file import Defaults, parse_model
@@ -145,8 +146,8 @@ POLICIES = {
 
 def kind_settings() -> Iterator[tuple[Kind, str, str, str, str]]:
     """(kind, key, settings before, settings after, what the edit is) of every key that a kind reads."""
-    for kind, keys in kinds._KEYS.items():
-        own = SETTINGS[kind] | (OF_HISTORY if kind.is_scd else {})
+    for kind, (keys, _) in kinds.SETTINGS.items():
+        own = SETTINGS[kind] | (OF_HISTORY if kind.fill is Fill.HISTORY else {})
         usual = KIND.get(kind, "").partition("(")[2].rstrip(")")
         columns = ", columns [n]" if kind is Kind.SCD_TYPE_2_BY_COLUMN else ""
         for key in keys:
@@ -225,7 +226,7 @@ def test_an_edited_setting_of_a_kind_is_what_it_is_called(
 
 def test_no_property_is_left_out() -> None:
     assert parse._READERS.keys() == PROPERTIES.keys() | BESIDE
-    assert {(kind, key) for kind, keys in kinds._KEYS.items() for key in keys} == {
+    assert {(kind, key) for kind, (keys, _) in kinds.SETTINGS.items() for key in keys} == {
         (kind, key) for kind, key, *_ in kind_settings()
     }
 

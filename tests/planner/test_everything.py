@@ -73,7 +73,7 @@ class Journey:
 
     def shows(self, schema: str = "shop", **otherwise: str) -> None:
         """Every view that the schema has shows the rows computed by hand; `otherwise` are other queries of today."""
-        for name in sorted(self.engine.objects(schema)):
+        for name in sorted(self.engine.catalog.objects(schema)):
             sql = (self.by_hand | otherwise)[name].format(**self.facts)
             shown, wanted = (
                 sorted(rows(self.engine, each), key=repr) for each in (f"SELECT * FROM {schema}.{name}", sql)
@@ -103,7 +103,7 @@ def test_a_shop_goes_from_its_first_plan_to_the_janitor(journey: Journey) -> Non
 def _first_plan(shop: Journey) -> None:
     shop.does("lint")
     assert shop.does("plan", "--auto-apply", at="2026-01-06").result["tests"]["passed"] == 2
-    assert shop.engine.objects("shop") == BY_HAND.keys()
+    assert shop.engine.catalog.objects("shop") == BY_HAND.keys()
     shop.shows()
     shop.does("audit")
 
@@ -183,5 +183,5 @@ def _an_outer_table_is_mended(shop: Journey) -> None:
 def _what_nobody_shows_is_swept(shop: Journey) -> None:
     shop.does("invalidate", "dev")
     shop.does("janitor")
-    assert not shop.engine.objects("shop__dev")
+    assert not shop.engine.catalog.objects("shop__dev")
     shop.shows()

@@ -63,5 +63,5 @@ def test_rows_stay_and_the_next_run_goes_on_from_them(daily: Daily) -> None:
         assert len(daily.rows(before[f"shop.{name}"].table, "id")) == 2
     for snapshot in daily.store.environment("prod").snapshots.values():
         if snapshot.kind.is_stored:
-            daily.engine.drop_table(snapshot.table)
+            daily.engine.tables.drop(snapshot.table)
     assert [len(daily.rows(before[f"shop.{name}"].table, "id")) for name in KINDS] == [2] * len(KINDS)

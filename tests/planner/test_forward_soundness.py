@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planner.intervals import Interval, Timeline, merge, subtract
-from planner.model.model import Kind
+from planner.model.kind import Kind
 from planner.plan.build import Plan, Request, build_plan, build_run
 from planner.plan.change import Category
 from planner.plan.forward_only import ForwardOnly

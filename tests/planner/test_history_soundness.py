@@ -18,7 +18,8 @@ import pytest
 
 from planner.errors import RequestError
 from planner.intervals import Interval, Timeline, subtract
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.build import Plan, Request, build_plan, build_run
 from planner.plan.change import Category
 from planner.plan.forward_only import ForwardOnly
@@ -95,7 +96,7 @@ class Worlds(World):
     def fill(self, snapshot: Snapshot, timeline: Timeline, environment: Environment, source: str = "") -> None:
         for interval in timeline:
             kept: list[tuple[object, ...]] = []
-            if snapshot.kind.goes_in_order and not source:
+            if snapshot.kind.is_order_dependent and not source:
                 assert snapshot.columns is not None
                 at = snapshot.columns.index("id")
                 new = {row[0] for row in self.asked(snapshot, interval, environment)[1]}
@@ -141,7 +142,7 @@ class Worlds(World):
                 continue
             assert not snapshot.is_preview, name
             held = self.timelines.get(snapshot.table, ())
-            if snapshot.kind.goes_in_order:
+            if snapshot.kind.is_order_dependent:
                 continue
             if not held:
                 continue  # what it reads was restated, and holds no day yet

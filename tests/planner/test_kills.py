@@ -53,8 +53,8 @@ CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2
 CONFIG += "model_defaults: {dialect: spark, start: 2026-01-01}\n"
 PROMOTING = [("begin_promotion", 1), ("record_step", 4), ("finish_promotion", 1), ("expire", 1), ("close_plan", 1)]
 WRITING = [("register_table", 3), ("forget_contents", 4), ("record_interval", 4), ("record_cost", 4)]
-SWAPPING = [("swap_view", 4)]
-COMPUTING = [("replace_table", 2), ("replace_interval", 2), ("merge_table", 2), ("replace_partitions", 2)]
+SWAPPING = [("SparkCatalog.swap_view", 4)]
+COMPUTING = [(f"SparkTables.{verb}", 2) for verb in ("replace", "replace_interval", "merge", "replace_partitions")]
 STEPS = {  # what a verb does: the steps of the state and of Spark at which it is killed, and how often each comes
     "promote": (PROMOTING + WRITING[:1] + [("save_plan", 1)], SWAPPING + COMPUTING[:1]),
     "plan dev": (PROMOTING + WRITING, SWAPPING + COMPUTING[:1]),
@@ -240,8 +240,10 @@ def _moment(choose: random.Random, verb: str, shop: Shop) -> dict[str, Any]:
     if choose.random() < 0.4:
         number = signal.SIGTERM if choose.random() < 0.15 else signal.SIGKILL
         return {"seconds": choose.uniform(0, 1.05) * shop.took.get(verb, 3.0), "number": number}
-    owner = choose.choice(["StateStore", "StateStore", "SparkEngine"])
-    method, times = choose.choice(STEPS[verb][owner == "SparkEngine"])
+    of_spark = choose.choice([False, False, True])
+    step, times = choose.choice(STEPS[verb][of_spark])
+    owner, _, method = step.rpartition(".")
+    owner = owner or "StateStore"
     return {"step": Step(owner, method, choose.randint(1, times), choose.random() < 0.5)}
 
 

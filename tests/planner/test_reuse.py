@@ -2,7 +2,8 @@
 
 import pytest
 
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.schedule import Loaded
 from planner.snapshot.environment import Environment
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.intervals import Cron
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.serial import from_json, to_json
 from planner.snapshot.snapshot import Snapshot
 

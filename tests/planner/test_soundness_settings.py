@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from planner.engine.spark.engine import SparkEngine
-from planner.model.model import Kind
+from planner.model.kind import Kind
 from planner.plan.change import Change
 from planner.semantics.columns import RULED
 from planner.semantics.spark_settings import Settings

@@ -27,7 +27,7 @@ engine = open_engine(Connection(conf=conf, master="local[2]", serves=True), Path
 from pyspark.sql.connect.functions import udf
 from pyspark.sql.connect.session import SparkSession
 
-spark = SparkSession.builder.remote(engine._session.server().url).create()
+spark = SparkSession.builder.remote(engine._sessions.current.server().url).create()
 
 @udf("string")
 def attack(number):

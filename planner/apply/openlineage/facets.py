@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.intervals import Interval
 from planner.model.graph import Graph, graph_of
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.plan.build import Plan
 from planner.project.lineage import ALL, ROWS, Edge, Followed, How, Node, follow
 
@@ -72,7 +72,7 @@ class Scene:
         """A model, or a table that is none, under the name by which it is read in the plan's environment."""
         snapshot = self.plan.new.snapshots.get(model)
         facets: Json = {**self._schema(model)}
-        if snapshot is not None and snapshot.kind is not Kind.EXTERNAL:
+        if snapshot is not None and not snapshot.kind.is_external:
             table = {"namespace": self.namespace, "name": snapshot.table, "type": "TABLE"}
             facets |= facet("version", datasetVersion=snapshot.version) | facet("symlinks", identifiers=[table])
         if snapshot is not None and snapshot.model.description:
@@ -95,16 +95,16 @@ class Scene:
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def time(self, model: str) -> Json:
-        """The time that is computed of a model that is cut by time."""
+        """The intervals that are computed of a model that is filled by time."""
         about = self.models[model]
         change = next((each for each in self.plan.changes if each.name == model), None)
-        if change is None or not change.missing or about.kind is not Kind.INCREMENTAL_BY_TIME_RANGE:
+        if change is None or not change.missing or not about.kind.is_by_time:
             return {}
         whole = Interval(change.missing[0].start, change.missing[-1].end)
         return facet("nominalTime", nominalStartTime=whole.start.isoformat(), nominalEndTime=whole.end.isoformat())
 
     def _is_embedded(self, name: str) -> bool:
-        return name in self.models and self.models[name].kind is Kind.EMBEDDED
+        return name in self.models and self.models[name].kind.is_embedded
 
     def _schema(self, model: str) -> Json:
         table = self.followed[model].table if model in self.followed else None
@@ -113,13 +113,13 @@ class Scene:
         types = dict(table.types)
         if model in self.models:
             types |= {column.name: column.type for column in self.models[model].columns}
-            told = dict(self.models[model].column_descriptions)
+            comments = dict(self.models[model].column_descriptions)
         else:
-            told = {}
-        return facet("schema", fields=[_field(each, types.get(each), told.get(each)) for each in table.columns])
+            comments = {}
+        return facet("schema", fields=[_field(each, types.get(each), comments.get(each)) for each in table.columns])
 
     def _columns(self, model: str) -> Json:
-        """What each column is made from, and under `dataset` what decides the rows; nothing where it cannot be told."""
+        """What each column is made from, and under `dataset` what decides the rows; nothing where it is not known."""
         edges = self.followed[model].edges if model in self.followed else ()
         if any(edge.how is How.EVERY_COLUMN for edge in edges):
             return {}

@@ -99,7 +99,7 @@ def to_server(url: str, api_key: str, timeout: float) -> Deliver:
 
 
 def server_name(url: str) -> str:
-    """A server as it may be told: no user, no password, no path."""
+    """A server as it may be shown: no user, no password, no path."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 

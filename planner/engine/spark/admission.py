@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.engine.spark.admitted import FIELDS, PACKAGE, sentence
+from planner.engine.spark.admitted_fields import FIELDS, PACKAGE, sentence
 from planner.parsing.sql.queried_tables import (
     TABLE_FUNCTIONS,
     Queried,

@@ -150,7 +150,7 @@ class CatalogLock:
 
 
 def session_conf(connection: Connection) -> dict[str, str]:
-    """What every session of ours is told, on any Spark."""
+    """The settings of every session of ours, on any Spark."""
     return {
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.adaptive.enabled": "true",
@@ -211,7 +211,7 @@ def _defaults(config_dir: str | None) -> dict[str, str]:
 
 
 def command() -> str:
-    """What this process was started as, short enough to be told."""
+    """What this process was started as, short enough to be shown."""
     name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return shlex.join([name, *sys.argv[1:]])[:200]
 

@@ -1,8 +1,8 @@
 """The SELECT that hashes what a table holds, for several column sets in one pass, and how its answer is read.
 
 Each row is hashed twice, to 64 bits from two different beginnings, and the hashes are summed. Spark's `xxhash64` is
-blind in places, so that it is told: which values are NULL (it skips them), how long an array is (it runs the elements
-together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
+blind in places, so that it is also given: which values are NULL (it skips them), how long an array is (it runs the
+elements together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.engine.protocol import Table
 from planner.engine.spark.quoting import literal, quoted
+from planner.engine.table import Table
 from planner.errors import QueryError
 from planner.intervals import Interval
 from planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
@@ -27,7 +27,7 @@ PLAIN = frozenset("boolean byte short integer long decimal date timestamp timest
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a table; `types` are Spark's own of its columns, `sets` those of which the hash can be told."""
+    """What is asked of a table; `types` are Spark's own of its columns, `sets` those that can be hashed."""
 
     table: Table
     types: Mapping[str, Any]
@@ -48,8 +48,8 @@ class Question:
     def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
         """Column set -> period -> content; every period of the interval is there, with or without rows."""
         found = {str(row[0]): row for row in rows if row[1]}
-        cut = self.table.partitioning
-        periods = cut.periods(self.interval) if cut and self.interval else (WHOLE,)
+        by = self.table.partitioning
+        periods = by.periods(self.interval) if by and self.interval else (WHOLE,)
         if strange := sorted(found.keys() - set(periods)):
             raise QueryError(f"{self.table.name} has rows in a partition '{strange[0]}', which is no period of it.")
         return {
@@ -61,16 +61,16 @@ class Question:
         """The period of a row, and which rows are meant."""
         if self.interval is None:
             return literal(WHOLE), "", ""
-        cut = self.table.partitioning
-        if cut is None:
-            raise ValueError(f"{self.table.name} is not cut by time")
-        column = f"t.{quoted(cut.column)}"
-        first, after = (f"cast({literal(text)} as {cut.type})" for text in cut.bounds(self.interval))
+        by = self.table.partitioning
+        if by is None:
+            raise ValueError(f"{self.table.name} is not partitioned by time")
+        column = f"t.{quoted(by.column)}"
+        first, after = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
         return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
 
     def _hash(self, half: str, columns: ColumnSet) -> str:
-        said = (part for name in columns for part in _parts(f"t.{quoted(name)}", self.types[name]))
-        return f"xxhash64({', '.join([literal(half), *said])})"
+        values = (part for name in columns for part in _parts(f"t.{quoted(name)}", self.types[name]))
+        return f"xxhash64({', '.join([literal(half), *values])})"
 
     def _content(self, index: int, row: Sequence[Any] | None) -> Content:
         columns = [(name, str(self.types[name].simpleString())) for name in self.sets[index]]
@@ -99,7 +99,7 @@ def _sum(parts: Iterable[int]) -> int:
 
 
 def _can(kind: Any) -> bool:
-    """Whether rows of this type can be told apart by their hash: no variants, no intervals, nothing unknown."""
+    """Whether rows of this type are known by their hash: no variants, no intervals, nothing unknown."""
     match kind.typeName():
         case "array":
             return _can(kind.elementType)

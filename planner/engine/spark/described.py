@@ -1,12 +1,14 @@
-"""What the catalog says of a table or view: where its rows lie, and whether the files are its own."""
+"""What the catalog says of a table or view."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
-OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
+from planner.engine.spark.errors import condition
+from planner.engine.spark.quoting import quoted
+from planner.engine.spark.sessions import Sessions
+
+NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 @dataclass(frozen=True)
@@ -21,26 +23,35 @@ class Described:
         return self.details.get("Type") == "VIEW"
 
     @property
-    def location(self) -> str:
-        return self.details["Location"]
+    def format(self) -> str:
+        """The format of a table, in lower case."""
+        return self.details.get("Provider", "").lower()
 
-    @property
-    def base(self) -> str:
-        """The place where the table was created, below which its batches lie.
 
-        A table property could say so more plainly, but Spark blacks out the value of any in which it finds
-        a word like `url` or `token`, and a path may well hold one.
-        """
-        told = OWN_PLACE.search(self.details.get("Table Properties", ""))
-        return bytes.fromhex(told[1]).decode() if told else BATCH.sub("", self.location)
+def describe(sessions: Sessions, name: str) -> Described | None:
+    """What the catalog says about an object; None when there is none of that name."""
+    try:
+        lines = sessions.run(f"DESCRIBE TABLE EXTENDED {quoted(name)}").collect()
+    except Exception as error:
+        if condition(error) in NO_OBJECT:
+            return None
+        raise
+    titles = [line[0] for line in lines]
+    start = titles.index("# Detailed Table Information")
+    comments = {line[0].lower(): line[2] or "" for line in lines[:start] if line[0] and line[0][0] != "#"}
+    return Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments)
 
-    @property
-    def has_others_files(self) -> bool:
-        """True when it points at files of the table whose rows it took over."""
-        return OWN_PLACE.search(self.details.get("Table Properties", "")) is not None
 
-    @property
-    def mark(self) -> str:
-        """Of the batch that was merged last; what stands there otherwise is no mark."""
-        own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
-        return self.location[-32:-16] if own else ""
+def create_in_schema(sessions: Sessions, name: str, sql: str, *, listed: bool = True) -> None:
+    """Run a statement that creates an object, and create its schema first when it is missing.
+
+    `listed` is False for a table of which Spark reads the partitions from its folders.
+    """
+    run = sessions.run if listed else sessions.current.run_unlisted
+    try:
+        run(sql)
+    except Exception as error:
+        if condition(error) != "SCHEMA_NOT_FOUND":
+            raise
+        sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.rpartition('.')[0])}")
+        run(sql)

@@ -14,13 +14,13 @@ DEPTH = 30  # causes of causes
 
 
 @dataclass(frozen=True)
-class Told:
-    """What Spark said: its text, its error class, and the (start, stop, fragment) of the query that it points at."""
+class SparkMessage:
+    """An error of Spark: its text, its error class, and the (start, stop, fragment) of the query that it points at."""
 
     text: str
     condition: str | None = None
     context: tuple[int, int, str] | None = None
-    raw: str = ""  # all that it said
+    raw: str = ""  # the whole text
 
     @property
     def wrapped(self) -> bool:
@@ -29,14 +29,14 @@ class Told:
 
 def translated(error: BaseException, sql: str) -> MergeplanError:
     """The error that a person reads in place of Spark's, with its line and column when they are in this query."""
-    told = _told(error)
-    if told.condition in CANCELLED or any(f"[{name}" in told.text for name in CANCELLED):
+    found = _message_of(error)
+    if found.condition in CANCELLED or any(f"[{name}" in found.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
-    message, hint = sentences(told.text)
+    message, hint = sentences(found.text)
     if _is_away(error):
         return SparkAway(message, hint=hint)
-    line, column = _position(told, sql)
-    return QueryError(message, hint=hint, condition=told.condition, line=line, column=column)
+    line, column = _position(found, sql)
+    return QueryError(message, hint=hint, condition=found.condition, line=line, column=column)
 
 
 def is_spark(error: BaseException) -> bool:
@@ -46,14 +46,14 @@ def is_spark(error: BaseException) -> bool:
 
 def _is_away(error: BaseException) -> bool:
     """True when the way to Spark broke: it ended, or ends. What Spark itself says comes with more than gRPC's code."""
-    kind, code = type(error).__name__, getattr(_said(error, "getGrpcStatusCode"), "name", "")
+    kind, code = type(error).__name__, getattr(_asked(error, "getGrpcStatusCode"), "name", "")
     broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
     return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED" or kind == "Py4JNetworkError"
 
 
 def condition(error: BaseException) -> str | None:
     """The error class that Spark gave an error, without its subclass."""
-    found = _said(error, "getCondition")
+    found = _asked(error, "getCondition")
     return found.split(".")[0] if isinstance(found, str) else None
 
 
@@ -71,24 +71,24 @@ def sentences(text: str) -> tuple[str, str]:
     return (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
 
 
-def _told(error: BaseException) -> Told:
+def _message_of(error: BaseException) -> SparkMessage:
     if (java := getattr(error, "java_exception", None)) is not None:
-        return _java_told(java)
-    condition = _said(error, "getCondition")
-    text = _said(error, "getMessage") or str(error)
+        return _of_java(java)
+    condition = _asked(error, "getCondition")
+    text = _asked(error, "getMessage") or str(error)
     if condition in (None, "UNKNOWN_EXCEPTION") or "stage failure" in text[:200]:
         text, condition = _innermost(str(error), condition)
-    contexts = _said(error, "getQueryContext") or []
+    contexts = _asked(error, "getQueryContext") or []
     for context in contexts:
         try:
             if not context.objectType():
-                return Told(text, condition, (context.startIndex(), context.stopIndex(), context.fragment()))
+                return SparkMessage(text, condition, (context.startIndex(), context.stopIndex(), context.fragment()))
         except Exception:  # noqa: S112  # a DataFrame's context has no offsets and says so by raising
             continue
-    return Told(text, condition, raw=str(error))
+    return SparkMessage(text, condition, raw=str(error))
 
 
-def _said(error: BaseException, method: str) -> Any:
+def _asked(error: BaseException, method: str) -> Any:
     """What an error's method answers; None when it has none or cannot."""
     try:
         return getattr(error, method)()
@@ -96,21 +96,21 @@ def _said(error: BaseException, method: str) -> Any:
         return None
 
 
-def _java_told(java: Any) -> Told:
+def _of_java(java: Any) -> SparkMessage:
     """The first cause that has an error class: a job's failure wraps what really went wrong."""
     text = str(java.getMessage() or java.getClass().getSimpleName())
     for _ in range(DEPTH):
-        condition = _said(java, "getCondition")
+        condition = _asked(java, "getCondition")
         if condition:
-            contexts = [c for c in (_said(java, "getQueryContext") or []) if _said(c, "objectType") == ""]
+            contexts = [c for c in (_asked(java, "getQueryContext") or []) if _asked(c, "objectType") == ""]
             spot = contexts[0] if contexts else None
             context = (spot.startIndex(), spot.stopIndex(), spot.fragment()) if spot else None
             if condition not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
-                return Told(str(java.getMessage()), condition, context)
+                return SparkMessage(str(java.getMessage()), condition, context)
         if (cause := java.getCause()) is None:
             break
         java = cause
-    return Told(*_innermost(text, None))
+    return SparkMessage(*_innermost(text, None))
 
 
 def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
@@ -119,17 +119,17 @@ def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
     return (text[found[0].start() :], found[0][1]) if found else (text, condition)
 
 
-def _position(told: Told, sql: str) -> tuple[int, int]:
+def _position(found: SparkMessage, sql: str) -> tuple[int, int]:
     """The 1-based line and column in the query, (0, 0) when Spark speaks about another text.
 
     Spark may have been given the query in its wrapper; the fragment that it quotes tells.
     """
-    if told.context:
-        start, stop, fragment = told.context
+    if found.context:
+        start, stop, fragment = found.context
         for shift in (0, len(WRAPPER)):
             first, last = start - shift, stop - shift
             if 0 <= first <= last < len(sql) and sql[first : last + 1] == fragment:
                 return sql.count("\n", 0, first) + 1, first - sql.rfind("\n", 0, first)
         return 0, 0
-    said = re.search(r"\(line (\d+), pos (\d+)\)", told.raw)
-    return (int(said[1]) - told.wrapped, int(said[2]) + 1) if said else (0, 0)
+    spot = re.search(r"\(line (\d+), pos (\d+)\)", found.raw)
+    return (int(spot[1]) - found.wrapped, int(spot[2]) + 1) if spot else (0, 0)

@@ -1,4 +1,4 @@
-"""How many bytes a query would read, told by the leaves of its optimized plan; partitions it does not need are out.
+"""How many bytes a query would read, by the leaves of its optimized plan; partitions it does not need are out.
 
 What Spark does not know it calls 2^63-1 bytes; leaves that are no files (a row of constants, a range) read nothing.
 """

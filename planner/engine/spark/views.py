@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from planner.engine.spark.quoting import literal, quoted
 
-MARK = "mergeplan.properties"
+OURS = "mergeplan.properties"
 
 
 def creation(name: str, text: str, comment: str, columns: Mapping[str, str], properties: dict[str, str]) -> str:
     """The statement that creates a view; `columns` are their comments, by name."""
-    listed = ", ".join(f"{quoted(column)}{commented(said)}" for column, said in columns.items())
-    given = properties_clause({**properties, **marked(properties)})
+    listed = ", ".join(f"{quoted(column)}{commented(words)}" for column, words in columns.items())
+    given = properties_clause({**properties, **listing_ours(properties)})
     return f"CREATE VIEW {quoted(name)}{f' ({listed})' if listed else ''}{commented(comment)}{given} AS\n{text}"
 
 
@@ -27,6 +27,6 @@ def properties_clause(given: Mapping[str, str]) -> str:
     return f" TBLPROPERTIES ({pairs})" if pairs else ""
 
 
-def marked(given: Mapping[str, str]) -> dict[str, str]:
+def listing_ours(given: Mapping[str, str]) -> dict[str, str]:
     """The property that says which of a view's properties are ours."""
-    return {MARK: ",".join(sorted(given))} if given else {}
+    return {OURS: ",".join(sorted(given))} if given else {}

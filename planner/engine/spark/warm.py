@@ -18,8 +18,9 @@ from pathlib import Path
 
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
+from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.java import profile_of
-from planner.engine.spark.session import ClassicSession, silence
+from planner.engine.spark.session import silence
 from planner.errors import RequestError
 
 SHARED = {
@@ -36,7 +37,7 @@ def serve_warm(
     wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the embedded catalog until SIGTERM or SIGINT; one line is said when it is ready."""
+    """Serve the embedded catalog until SIGTERM or SIGINT; one line is printed when it is ready."""
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence()

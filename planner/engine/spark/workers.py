@@ -26,7 +26,7 @@ START = starting("planner.isolation.worker")
 
 @dataclass(frozen=True)
 class Workers:
-    """The python that Spark is told, and what it has to be told about it; `close` when Spark has ended."""
+    """The python that Spark is to use, and the settings that go with it; `close` when Spark has ended."""
 
     folder: tempfile.TemporaryDirectory[str]
 

@@ -8,7 +8,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from planner.errors import Place, ProjectError
-from planner.model.model import History, Kind, Model
+from planner.model.kind import Fill, Kind
+from planner.model.model import History, Model
 from planner.parsing.definitions.properties import Property, boolean, expressions, integer, spark_type, word, words
 from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, tokenize
 
@@ -27,7 +28,6 @@ KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.SCD_TYPE_2_BY_TIME: ("updated_at_name", "updated_at_as_valid_from", *_SCD_KEYS),
     Kind.SCD_TYPE_2_BY_COLUMN: ("columns", "execution_time_as_valid_from", *_SCD_KEYS),
 }
-_READ_THEMSELVES = (Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED)
 _MATCHED_HINT = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.x = source.x)`."
 _SIDES = {
     "source": "source", "__merge_source__": "source", "dbt_internal_source": "source",
@@ -38,10 +38,11 @@ _SIDES = {
 def reading_itself(model: Model, place: Place) -> Model:
     """A model whose query reads its own table: a batch is one unit of time unless its kind says otherwise, and batches
     go one by one. ProjectError for a kind whose batch, tried again, would read its own rows."""
-    if model.kind not in _READ_THEMSELVES or model.insert_overwrite:
+    if not model.kind.traits.may_read_itself or model.insert_overwrite:
         kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
         message = f"`{model.name}` reads itself: that is not supported for kind {kind}."
-        hint = "Kinds that can: INCREMENTAL_BY_TIME_RANGE, INCREMENTAL_BY_UNIQUE_KEY and INCREMENTAL_UNMANAGED."
+        *most, last = (each for each in Kind if each.traits.may_read_itself)
+        hint = f"Kinds that can: {', '.join(most)} and {last}."
         raise ProjectError(message, place=place, hint=hint)
     return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
 
@@ -70,11 +71,11 @@ def with_policies(model: Model, found: dict[str, Property]) -> Model:
 def with_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
     """The model with the settings of its kind; ProjectError for those that are wrong, missing or contradict it."""
     model = with_policies(model, found)
-    if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.forward_only:
+    if model.kind.traits.always_forward_only and not model.forward_only:
         raise found["forward_only"].error(f"{model.kind} is always forward-only.", "Leave `forward_only` out.")
-    if model.kind is Kind.INCREMENTAL_UNMANAGED and "insert_overwrite" in found:
+    if "insert_overwrite" in found:
         return replace(model, insert_overwrite=boolean(found["insert_overwrite"]))
-    if model.kind in (Kind.INCREMENTAL_BY_PARTITION, Kind.INCREMENTAL_UNMANAGED):
+    if model.kind.fill in (Fill.PARTITION, Fill.APPEND):
         return model
     if "unique_key" not in found:
         raise given.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
@@ -82,7 +83,7 @@ def with_settings(model: Model, given: Property, found: dict[str, Property]) -> 
         message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
         raise found["batch_concurrency"].error(message)
     model = replace(model, unique_key=expressions(found["unique_key"]))
-    if model.kind.is_scd:
+    if model.kind.fill is Fill.HISTORY:
         return replace(model, history=_history(model.kind, given, found))
     return replace(
         model,
@@ -106,7 +107,7 @@ def joined_whens(tokens: Tokens) -> Tokens:
 
 
 def _forward_only(kind: Kind) -> bool:
-    return kind.keeps_history or kind is Kind.INCREMENTAL_BY_PARTITION
+    return kind.keeps_history or kind.traits.always_forward_only
 
 
 def _choice(given: Property, known: tuple[str, ...]) -> str:

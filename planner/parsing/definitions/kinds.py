@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sqlglot.dialects.dialect import Dialect
@@ -11,7 +12,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from planner.errors import Place, ProjectError
 from planner.intervals import Cron, cron_error
-from planner.model.model import Kind, Model, Seed
+from planner.model.kind import Kind
+from planner.model.model import Model, Seed
 from planner.parsing.definitions.incremental import (
     BOTH,
     KEYS,
@@ -35,15 +37,6 @@ _TIME_RANGE_KEYS = (
 _SEED_KEYS = ("path", "csv_settings", "batch_size")
 _CSV_KEYS = ("delimiter", "quotechar", "encoding", "na_values", "keep_default_na")
 _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
-_KEYS: dict[Kind, tuple[str, ...]] = {
-    Kind.INCREMENTAL_BY_TIME_RANGE: _TIME_RANGE_KEYS,
-    Kind.SEED: _SEED_KEYS,
-    Kind.VIEW: ("materialized",),
-    Kind.FULL: (),
-    Kind.EMBEDDED: (),
-    Kind.EXTERNAL: (),
-    **KEYS,
-}
 
 
 def kind_named(text: str, place: Place) -> Kind:
@@ -64,23 +57,29 @@ def with_kind(model: Model, given: Property) -> Model:
     if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
         raise given.error(f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0])
     later = ("dialect",) if kind.is_incremental else ()
-    found = settings(properties(given.source, joined_whens(rest[1:-1])), _KEYS[kind], later, f"the kind {kind}")
+    keys, read = SETTINGS[kind]
+    found = settings(properties(given.source, joined_whens(rest[1:-1])), keys, later, f"the kind {kind}")
     if "auto_restatement_cron" in found:
         model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
-    match kind:
-        case Kind.INCREMENTAL_BY_TIME_RANGE:
-            return _time_range(with_policies(replace(model, kind=kind), found), given, found)
-        case _ if kind in KEYS:
-            return with_settings(replace(model, kind=kind), given, found)
-        case Kind.SEED:
-            return replace(model, kind=kind, seed=_seed(given, found))
-        case Kind.VIEW if "materialized" in found and boolean(found["materialized"]):
-            raise found["materialized"].error("Materialized views are not supported: Spark has none. Use FULL.")
-        case _:
-            return replace(model, kind=kind)
+    return read(replace(model, kind=kind), given, found)
+
+
+def _without_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
+    return model
+
+
+def _view(model: Model, given: Property, found: dict[str, Property]) -> Model:
+    if "materialized" in found and boolean(found["materialized"]):
+        raise found["materialized"].error("Materialized views are not supported: Spark has none. Use FULL.")
+    return model
+
+
+def _seeded(model: Model, given: Property, found: dict[str, Property]) -> Model:
+    return replace(model, seed=_seed(given, found))
 
 
 def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Model:
+    model = with_policies(model, found)
     if "time_column" not in found:
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise given.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
@@ -165,3 +164,15 @@ def _seed_path(given: Property, source: Source) -> str:
     if path.startswith("../") or posixpath.isabs(path):
         raise given.error(f"The seed `{text}` lies outside the project.")
     return path
+
+
+# The settings that each kind takes, and what makes a model of them.
+SETTINGS: Mapping[Kind, tuple[tuple[str, ...], Callable[[Model, Property, dict[str, Property]], Model]]] = {
+    Kind.SEED: (_SEED_KEYS, _seeded),
+    Kind.VIEW: (("materialized",), _view),
+    Kind.FULL: ((), _without_settings),
+    Kind.EMBEDDED: ((), _without_settings),
+    Kind.EXTERNAL: ((), _without_settings),
+    Kind.INCREMENTAL_BY_TIME_RANGE: (_TIME_RANGE_KEYS, _time_range),
+    **{kind: (keys, with_settings) for kind, keys in KEYS.items()},
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.parsing.sql.macro_scope import ColumnTypes
 from planner.semantics.columns import Parent, model_shape
 
@@ -43,7 +43,7 @@ class KnownColumns:
         return known[1]
 
     def _told(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
-        if model.columns and (model.kind is not Kind.VIEW or not model.sql):
+        if model.columns and (not model.kind.is_view or not model.sql):
             return {column.name: column.type for column in model.columns}
         if model.seed:
             return dict.fromkeys(model.seed.header, "")

@@ -9,7 +9,8 @@ from datetime import date
 from typing import Any
 
 from planner.errors import ProjectError
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.definitions.body import Around, Part
 from planner.parsing.definitions.properties import Property
 from planner.parsing.sql.tokens import Source, statements, tokenize
@@ -76,7 +77,7 @@ def _kind(value: dict[str, Any], document: Document) -> str:
     name, settings = value.get("name"), {key: each for key, each in value.items() if key != "name"}
     if not isinstance(name, str):
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
-    if name.upper() in (Kind.SEED, Kind.EXTERNAL):
+    if name.upper() in {kind for kind in Kind if not kind.has_query}:
         raise ProjectError(f"`{name}` cannot be every model's kind.", place=document.place((AT, "kind")))
     told = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
     return f"{name} ({told})" if told else name

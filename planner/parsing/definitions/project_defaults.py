@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from planner.model.model import AuditCall, Kind
+from planner.model.kind import Kind
+from planner.model.model import AuditCall
 from planner.parsing.definitions.body import Around, Macros, Part
 from planner.parsing.definitions.properties import Property
 from planner.parsing.macros.expand import Scope

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
-from planner.model.model import Kind
+from planner.model.kind import Kind
 from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.kinds import kind_named
 from planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
@@ -136,7 +136,7 @@ def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
     if given is None or isinstance(given, dict):
         return Kind.VIEW
     kind = kind_named(given, place)
-    if kind not in (Kind.VIEW, Kind.FULL, Kind.EMBEDDED):
+    if kind.is_incremental or not kind.has_query:
         hint = "Write `kind:` with `name:` and its settings below it."
         raise ProjectError(f"`{kind}` as every model's kind needs settings, or cannot be it.", place=place, hint=hint)
     return kind

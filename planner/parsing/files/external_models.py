@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from planner.intervals import Cron
-from planner.model.model import AuditCall, Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import AuditCall, Column, Model
 from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import spark_type

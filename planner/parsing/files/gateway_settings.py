@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from planner.errors import Place, ProjectError
-from planner.model.model import Kind, Model
+from planner.model.model import Model
 from planner.parsing.files.schema import ConnectionConfig
 from planner.parsing.sql.yaml_documents import Document
 from planner.semantics.spark_settings import TIME_ZONE, UNREADABLE, Settings, properties, shaping, unreadable, zone_of
@@ -62,7 +62,7 @@ def conf_of(connection: ConnectionConfig) -> dict[str, str]:
 def computed_under(model: Model, gateway: GatewaySettings) -> Model:
     """The model with the settings that shape its rows; ProjectError at a model that no session of another time zone
     than UTC can compute: its intervals are days, or hours, of UTC."""
-    if model.kind is Kind.EXTERNAL:
+    if model.kind.is_external:
         return model
     settings = gateway.shaping
     zone = zone_of(settings)

@@ -15,7 +15,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
-from planner.model.model import Audit, Kind, Model
+from planner.model.kind import Fill
+from planner.model.model import Audit, Model
 from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
 from planner.parsing.definitions.body import Around, Body, Part, outside_jinja, read_body
@@ -101,11 +102,13 @@ def _with_body(
 ) -> Model:
     """The model with its query and the statements around it."""
     scope = replace(scope, model=model.name, kind=str(model.kind))
-    if model.kind is Kind.EXTERNAL and below:
+    if model.kind.is_external and below:
         raise source.error(below[0], f"A {model.kind} model has no query.")
-    around = _around(source, held, defaults.around) if model.kind not in (Kind.EXTERNAL, Kind.EMBEDDED) else Around()
+    around = (
+        _around(source, held, defaults.around) if not (model.kind.is_external or model.kind.is_embedded) else Around()
+    )
     body = read_body(source, below, scope, defaults.jinja, around, at)
-    if body.query is not None and not _has_query(model.kind):
+    if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
     model = replace(
         model,
@@ -117,7 +120,7 @@ def _with_body(
     if model.name in body.reads:
         message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
         raise ProjectError(message, place=line_of(model, model.name))
-    if model.kind is Kind.EMBEDDED and (body.pre_statements or body.post_statements or body.on_virtual_update):
+    if model.kind.is_embedded and (body.pre_statements or body.post_statements or body.on_virtual_update):
         raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
     if body.query is None:
         return model
@@ -153,7 +156,7 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
     """
     source = Source(model.path, model.source, model.dialect)
     try:
-        tokens = tokenize(source) if model.kind is not Kind.EXTERNAL else []  # that one is an item of a YAML file
+        tokens = tokenize(source) if not model.kind.is_external else []  # that one is an item of a YAML file
     except ProjectError:
         return model.place
     parts = identifier.lower().split(".")
@@ -232,7 +235,7 @@ def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     """ProjectError for properties that are right alone and wrong together."""
-    if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.partitioned_by:
+    if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
@@ -308,10 +311,6 @@ def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
         for each in tree.selects
         if each.comments and each.alias_or_name and not each.is_star
     )
-
-
-def _has_query(kind: Kind) -> bool:
-    return kind not in (Kind.SEED, Kind.EXTERNAL)
 
 
 def _with_start(model: Model, given: Property, now: datetime) -> Model:

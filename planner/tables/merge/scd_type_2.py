@@ -59,18 +59,18 @@ def versions(batch: Batch, history: History, execution: datetime) -> str:
     """The SELECT of what the table is to hold after a run at `execution`.
 
     Since when a new key is valid: since 1970 at the first load, and by time always; since its update, or since the run
-    by column, when it came later or is told to. A key that comes back is valid since it went, or later.
+    by column, when it came later or is set to. A key that comes back is valid since it went, or later.
     A query that returns two rows of one key fails.
     """
-    said = _Versions(batch, history, execution)
+    made = _Versions(batch, history, execution)
     if not batch.base:
-        began = said.changed_at if history.begins_when_seen else said.moment(EVER)
+        began = made.changed_at if history.begins_when_seen else made.moment(EVER)
         columns = (exp.column(name, quoted=True) for name in batch.names)
-        ends = (cast(began, history.type).as_(history.valid_from), said.nothing.as_(history.valid_to))
+        ends = (cast(began, history.type).as_(history.valid_from), made.nothing.as_(history.valid_to))
         first = exp.select(*columns, *ends).from_("source").where(exp.column(PRESENT))
         return text(batch, first.with_("source", as_=source(batch)))
     kept = (Column(history.valid_from, history.type), Column(history.valid_to, history.type))
-    joined = _joined(said)
+    joined = _joined(made)
     opened = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("version"))).from_(
         joined.subquery("joined")
     )
@@ -78,43 +78,43 @@ def versions(batch: Batch, history: History, execution: datetime) -> str:
     return text(batch, opened)
 
 
-def _joined(said: _Versions) -> exp.Select:
+def _joined(made: _Versions) -> exp.Select:
     """Each row as the versions that come of it: none, one or two."""
-    in_force = of("target", said.history.valid_to).is_(exp.null())
-    begins = exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), said.changed))
-    old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(said))])
-    new = exp.Case(ifs=[exp.If(this=begins, true=_new(said))])
+    in_force = of("target", made.history.valid_to).is_(exp.null())
+    begins = exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), made.changed))
+    old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(made))])
+    new = exp.Case(ifs=[exp.If(this=begins, true=_new(made))])
     both = exp.Anonymous(this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[old, new])])
     rows = exp.select(exp.Anonymous(this="explode", expressions=[both]).as_("version")).from_("target")
-    rows = rows.join("source", on=exp.and_(*matched(said.batch), in_force), join_type="full outer")
-    return rows.join(_gone(said).subquery("gone"), on=exp.and_(*matched(said.batch, "gone")), join_type="left")
+    rows = rows.join("source", on=exp.and_(*matched(made.batch), in_force), join_type="full outer")
+    return rows.join(_gone(made).subquery("gone"), on=exp.and_(*matched(made.batch, "gone")), join_type="left")
 
 
-def _old(said: _Versions) -> exp.Expr:
+def _old(made: _Versions) -> exp.Expr:
     """A version that the table held: as it was, or closed."""
-    valid_from, valid_to = of("target", said.history.valid_from), of("target", said.history.valid_to)
-    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), said.changed), true=said.changed_at)]
-    if said.history.invalidates_deleted:
-        ifs.append(exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=said.now))
-    return said.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
+    valid_from, valid_to = of("target", made.history.valid_from), of("target", made.history.valid_to)
+    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), made.changed), true=made.changed_at)]
+    if made.history.invalidates_deleted:
+        ifs.append(exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=made.now))
+    return made.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 
-def _new(said: _Versions) -> exp.Expr:
+def _new(made: _Versions) -> exp.Expr:
     """A version that begins: of a row that changed, of one that comes back, of a new one."""
-    gone, updated = of("gone", said.history.valid_to), said.changed_at
+    gone, updated = of("gone", made.history.valid_to), made.changed_at
     ifs = [exp.If(this=exp.not_(absent("target")), true=updated)]
-    if said.by_time:
+    if made.by_time:
         later = exp.Case(ifs=[exp.If(this=gone > updated.copy(), true=gone.copy())], default=updated.copy())
         ifs.append(exp.If(this=exp.not_(gone.copy().is_(exp.null())), true=later))
-    by_clock = said.history.begins_when_seen or not said.by_time
-    began = said.changed_at if by_clock else said.moment(EVER)
-    return said.row("source", exp.Case(ifs=ifs, default=began), said.nothing)
+    by_clock = made.history.begins_when_seen or not made.by_time
+    began = made.changed_at if by_clock else made.moment(EVER)
+    return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing)
 
 
-def _gone(said: _Versions) -> exp.Select:
+def _gone(made: _Versions) -> exp.Select:
     """The keys of which no version is in force, and since when."""
-    valid_to = exp.column(said.history.valid_to, quoted=True)
-    keys = [exp.column(f"{KEY}{n}") for n in range(len(said.batch.keys))]
-    latest = exp.Max(this=valid_to).as_(said.history.valid_to, quoted=True)
+    valid_to = exp.column(made.history.valid_to, quoted=True)
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(made.batch.keys))]
+    latest = exp.Max(this=valid_to).as_(made.history.valid_to, quoted=True)
     gone = exp.select(*keys, latest).from_("target").group_by(*keys)
     return gone.having(exp.Count(this=exp.Star()).eq(exp.Count(this=valid_to.copy())))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.before_after_all import AFTER, BEFORE, surrounding
+from planner.apply.before_after_all import AFTER, BEFORE, statements_of
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectError
 from planner.project.loader import load_project
@@ -22,7 +22,7 @@ VIEWS = environment("dev", snapshot("shop.a"), snapshot("shop.b"))
 def said(root: Path, key: str, statement: str, shown: Environment = VIEWS) -> list[str]:
     """The statements that run for an environment."""
     project = load_project(project_of(root, {"config.yaml": f"{CONFIG}{key}:\n- {statement}\n"}), NOW)
-    return [text for _, text in surrounding(project, shown, key)]
+    return [text for _, text in statements_of(project, shown, key)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.create_tables import table_lease
+from planner.apply.physical_tables import table_lease
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import LeaseHeld, PlanMoved
 from planner.model.model import Column

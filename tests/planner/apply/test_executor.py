@@ -23,7 +23,8 @@ from planner.apply.events import (
     TableAwaited,
     TableCreated,
 )
-from planner.apply.executor import apply
+from planner.apply.executor import ApplyOptions, apply
+from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
 from planner.plan.build import Blocker
@@ -217,7 +218,7 @@ def test_a_table_that_vanished_from_the_catalog_is_built_again(
     plan = planned(project, store)
     applied(project, engine, store, plan=replace(plan, changes=plan.changes))
     store.forget_interval(plan.new.snapshots["shop.apart"].table, days(1, 5))
-    engine.drop_table(plan.new.snapshots["shop.apart"].table)
+    engine.tables.drop(plan.new.snapshots["shop.apart"].table)
     again = replace(plan, old=store.environment("prod"))
 
     with pytest.raises(PlanMoved, match="no longer in the catalog"):
@@ -241,7 +242,7 @@ def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngin
     with pytest.raises(PlanMoved, match="lacks"):
         applied(project, engine, store, plan=plan)
     with store.lease("prod", "test") as lease:
-        apply(plan, project, engine, store, lease, now=NOW, emit=lambda event: None, complete=False)
+        apply(plan, project, engine, store, lease, ApplyOptions(NOW, lambda event: None, complete=False))
 
     assert rows(engine, "SELECT * FROM shop.daily") == []
 
@@ -322,7 +323,7 @@ def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: Spar
     held = threading.Event()
     create_first = planned(project, store, skip_backfill=True)
     with store.lease("prod", "test") as lease:
-        apply(create_first, project, engine, store, lease, now=NOW, emit=lambda e: None, complete=False)
+        apply(create_first, project, engine, store, lease, ApplyOptions(NOW, lambda e: None, complete=False))
     plan = replace(plan, old=store.environment("prod"))
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
@@ -356,7 +357,7 @@ def test_cancelling_the_engine_ends_the_run_and_keeps_what_was_recorded(
 def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    engine.swap_view("ext.raw", "SELECT 1 AS a, 2 AS b")
+    engine.catalog.swap_view(ViewText("ext.raw", "SELECT 1 AS a, 2 AS b"))
 
     applied(written(root, **APART, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store)
 

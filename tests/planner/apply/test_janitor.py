@@ -8,9 +8,10 @@ import pytest
 
 from planner.apply.events import Event, TableDropped, silent
 from planner.apply.janitor import drop_expired, sweep, unneeded
-from planner.apply.promotion import drop_environment, promote
-from planner.engine.protocol import Engine, Table
+from planner.apply.promotion import Wanted, drop_environment, promote
+from planner.engine.protocol import Engine, ViewText
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table
 from planner.model.model import Column
 from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
@@ -28,10 +29,18 @@ class Quiet:
     def __init__(self) -> None:
         self.dropped: list[str] = []
 
-    def drop_table(self, name: str) -> None:
+    @property
+    def tables(self) -> Quiet:
+        return self
+
+    @property
+    def catalog(self) -> Quiet:
+        return self
+
+    def drop(self, name: str) -> None:
         self.dropped.append(name)
 
-    def swap_view(self, *_: object) -> bool:
+    def swap_view(self, view: ViewText) -> bool:
         return True
 
     def drop_view(self, name: str) -> None:
@@ -55,7 +64,7 @@ def to(store: StateStore, engine: Engine, name: str, *snapshots: Snapshot) -> No
         if each.table not in store.physical_tables():
             store.register_table(each.table, ID)
     with store.lease(name, "test") as lease:
-        promote(store, engine, lease, store.environment(name), environment(name, *snapshots), emit=silent)
+        promote(store, engine, lease, Wanted(store.environment(name), environment(name, *snapshots)), emit=silent)
 
 
 def drop(store: StateStore, engine: Engine, name: str) -> None:
@@ -171,8 +180,8 @@ def test_an_environment_that_changes_under_the_sweep_is_looked_at_again(store: S
     store.register_table(A2.table, ID)
 
     class Promoting(Quiet):
-        def drop_table(self, name: str) -> None:
-            super().drop_table(name)
+        def drop(self, name: str) -> None:
+            super().drop(name)
             to(store, Quiet(), "prod", A2)  # type: ignore[arg-type]
 
     promoting = Promoting()
@@ -186,7 +195,7 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
     store.record_interval(A1.table, days(1, 3))
 
     class Dying(Quiet):
-        def drop_table(self, name: str) -> None:
+        def drop(self, name: str) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -199,7 +208,7 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
 
 def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkEngine) -> None:
     for each in (A1, A2):
-        engine.create_table(Table(each.table, ID))
+        engine.tables.create(Table(each.table, ID))
     to(store, engine, "prod", A1)
     to(store, engine, "prod", A2)
     events: list[Event] = []
@@ -207,7 +216,7 @@ def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkE
     sweep(store, engine, now() + 15 * DAY, emit=events.append)
 
     assert events == [TableDropped(A1.table)]
-    assert engine.objects("mergeplan__s") == {"s__a__v2"}
+    assert engine.catalog.objects("mergeplan__s") == {"s__a__v2"}
 
 
 def test_nothing_known_means_nothing_to_do(store: StateStore, quiet: Engine) -> None:

@@ -19,7 +19,8 @@ from planner.apply.openlineage.facets import Scene
 from planner.apply.openlineage.listener import Listener
 from planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
 from planner.intervals import Interval
-from planner.model.model import Column, Kind
+from planner.model.kind import Kind
+from planner.model.model import Column
 from planner.plan.build import Plan
 from planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,9 +16,11 @@ from planner.apply.events import (
     ViewSwapped,
     silent,
 )
-from planner.apply.promotion import drop_environment, promote, recover, rollback
-from planner.engine.protocol import Table
+from planner.apply.promotion import Rollback, Wanted, drop_environment, promote, rollback
+from planner.apply.recovery import recover
+from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table
 from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
 from planner.model.model import Column
 from planner.snapshot.environment import Environment
@@ -27,6 +28,7 @@ from planner.snapshot.snapshot import Snapshot
 from planner.state.environments import Action
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
+from tests.planner.engines import Double
 
 ID = (Column("id", "int"),)
 
@@ -45,8 +47,8 @@ def built(store: StateStore, engine: SparkEngine) -> Callable[..., Snapshot]:
     def build(name: str, number: int) -> Snapshot:
         made = snapshot(name, f"v{number}")
         table = Table(made.table, ID)
-        engine.create_table(table)
-        engine.replace_table(table, f"SELECT {number} AS id")
+        engine.tables.create(table)
+        engine.tables.replace(table, f"SELECT {number} AS id")
         store.register_table(made.table, ID)
         return made
 
@@ -63,22 +65,20 @@ def ended(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
 
 def to(store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = silent) -> Promoted:
     with store.lease(new.name, "test") as lease:
-        return promote(store, engine, lease, store.environment(new.name), new, emit=emit, plan_id="p1", who="ann")
+        return promote(store, engine, lease, Wanted(store.environment(new.name), new, "p1", "ann"), emit=emit)
 
 
-class Breaking:
+class Breaking(Double):
     """The engine, but for one view that cannot be pointed at version 2."""
 
     def __init__(self, engine: SparkEngine, view: str, error: Exception) -> None:
+        super().__init__(engine)
         self.engine, self.view, self.error = engine, view, error
 
-    def __getattr__(self, verb: str) -> object:
-        return getattr(self.engine, verb)
-
-    def swap_view(self, name: str, sql: str, *more: Any) -> bool:
-        if name == self.view and "v2" in sql:
+    def swap_view(self, view: ViewText) -> bool:
+        if view.name == self.view and "v2" in view.sql:
             raise self.error
-        return self.engine.swap_view(name, sql, *more)
+        return self.engine.catalog.swap_view(view)
 
 
 def test_views_come_are_repointed_and_go(
@@ -90,7 +90,7 @@ def test_views_come_are_repointed_and_go(
     done = to(store, engine, environment("prod", a2, c1))
 
     assert done == Promoted("prod", 2, added=1, swapped=1, dropped=1, unchanged=0)
-    assert (shown(engine, "s.a"), set(engine.objects("s"))) == ([2], {"a", "c"})
+    assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([2], {"a", "c"})
     assert store.environment("prod").snapshots == {"s.a": a2, "s.c": c1}
     assert store.pending_promotions() == ()
 
@@ -151,12 +151,12 @@ def test_a_table_in_the_place_of_a_new_view_forbids_the_promotion_and_stays(
     store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
 ) -> None:
     a1, b1 = built("s.a", 1), built("s.b", 1)
-    engine.create_table(Table("s.b", ID))
+    engine.tables.create(Table("s.b", ID))
 
     with pytest.raises(QueryError, match=r"s\.b is a table"):
         to(store, engine, environment("prod", a1, b1))
 
-    assert engine.objects("s") == {"b"}
+    assert engine.catalog.objects("s") == {"b"}
     assert not store.environments()
     assert not store.pending_promotions()
 
@@ -170,13 +170,13 @@ def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
     class Gone(Breaking):
         """After the first failure the catalog is away for good."""
 
-        def swap_view(self, name: str, sql: str, *more: Any) -> bool:
-            if name == self.view:
+        def swap_view(self, view: ViewText) -> bool:
+            if view.name == self.view:
                 self.view = ""
                 raise Cancelled("the run was cancelled.")
             if not self.view:
                 raise self.error
-            return self.engine.swap_view(name, sql, *more)
+            return self.engine.catalog.swap_view(view)
 
     gone = Gone(engine, "s.b", QueryError("the catalog is away."))
     with pytest.raises(Cancelled):
@@ -208,7 +208,7 @@ def test_a_promotion_that_can_never_be_finished_is_undone(
     to(store, engine, environment("prod", a1))
     with store.lease("prod", "crashed") as lease:
         store.begin_promotion(lease, store.environment("prod"), environment("prod", a2))
-    engine.drop_table(a2.table)
+    engine.tables.drop(a2.table)
     events: list[Event] = []
 
     assert ended(recover(store, engine, events.append)) == {"prod": "undone"}
@@ -226,9 +226,9 @@ def test_without_the_lease_nothing_is_swapped(
         pass
 
     with pytest.raises(LeaseHeld):
-        promote(store, engine, lease, Environment("prod"), new, emit=silent)
+        promote(store, engine, lease, Wanted(Environment("prod"), new), emit=silent)
 
-    assert engine.objects("s") == frozenset()
+    assert engine.catalog.objects("s") == frozenset()
 
 
 def test_rollback_goes_to_what_was_shown_before(
@@ -239,10 +239,10 @@ def test_rollback_goes_to_what_was_shown_before(
     to(store, engine, environment("prod", a2, b1))
 
     with store.lease("prod", "ann") as lease:
-        done = rollback(store, engine, lease, emit=silent, who="ann")
+        done = rollback(store, engine, lease, Rollback(who="ann"), emit=silent)
 
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
-    assert (shown(engine, "s.a"), set(engine.objects("s"))) == ([1], {"a"})
+    assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
     newest = store.history("prod")[0]
     assert (newest.action, newest.note) == (Action.ROLLED_BACK, "back to revision 1")
 
@@ -266,7 +266,7 @@ def test_rollback_to_nowhere_is_told(
     to(store, engine, environment("prod", built("s.a", 1)))
 
     with store.lease("prod", "ann") as lease, pytest.raises(error, match=told):
-        rollback(store, engine, lease, revision, emit=silent)
+        rollback(store, engine, lease, Rollback(revision), emit=silent)
 
 
 def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
@@ -295,7 +295,7 @@ def test_rollback_names_a_table_that_is_gone(
     store.forget_tables([a1.table])
 
     with store.lease("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
-        rollback(store, engine, lease, emit=silent)
+        rollback(store, engine, lease, Rollback(), emit=silent)
 
     assert shown(engine, "s.a") == [2]
 

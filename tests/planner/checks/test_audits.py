@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from planner.checks.audits import AuditResult, audit_query, is_blocking, run_audit
-from planner.engine.protocol import Engine, Rows
+from planner.engine.protocol import Engine, Rows, ViewText
 from planner.errors import ProjectError, QueryError
 from planner.intervals import Interval
 from planner.model.model import AuditCall, Model
@@ -31,7 +31,7 @@ def model_of(audits: str, kind: str = "kind FULL") -> Model:
 
 @pytest.fixture
 def table(engine: Engine) -> str:
-    engine.swap_view(TABLE, f"SELECT * FROM {ROWS} AS t(id, name, d)")
+    engine.catalog.swap_view(ViewText(TABLE, f"SELECT * FROM {ROWS} AS t(id, name, d)"))
     return TABLE
 
 

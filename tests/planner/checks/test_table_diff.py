@@ -10,7 +10,7 @@ import pytest
 
 from planner.checks.diff_question import Options
 from planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
-from planner.engine.protocol import Engine
+from planner.engine.protocol import Engine, ViewText
 from planner.errors import RequestError
 from planner.model.model import Column
 
@@ -34,7 +34,7 @@ SAME = {"-0D": "0D", "1.50001D": "1.5D", "MAP('b', 2, 'a', 1)": "MAP('a', 1, 'b'
 
 def compared(engine: Engine, first: str, second: str, **options: object) -> TableDiff:
     for name, sql in (("one", first), ("two", second)):
-        engine.swap_view(f"diff.{name}", sql)
+        engine.catalog.swap_view(ViewText(f"diff.{name}", sql))
     return compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), Options(**options))  # type: ignore[arg-type]
 
 

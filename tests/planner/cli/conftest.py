@@ -19,6 +19,7 @@ from planner.engine.protocol import Connection, Engine
 from planner.engine.spark.engine import SparkEngine
 from planner.state.store import StateStore
 from tests.conftest import empty
+from tests.planner.engines import Double
 from tests.planner.shop import written
 
 TODAY = "2026-01-06 05:00:00"
@@ -47,14 +48,8 @@ class Ran:
         return last
 
 
-class Lent:
+class Lent(Double):
     """The test process's one Spark, as a verb may have it: it does not close what is not its own."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
 
     def close(self) -> None:
         """Whoever lent it closes it."""

@@ -59,7 +59,7 @@ def test_after_an_edit_it_is_refused_and_the_edit_named(shop: Shop, engine: Spar
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith(f"Error: Plan {plan} no longer holds: the project's files changed. Plan again: ")
     assert mergeplan.state.history() == ()
-    assert not engine.objects("mergeplan__shop")
+    assert not engine.catalog.objects("mergeplan__shop")
 
 
 def test_after_prod_moved_it_is_refused_and_prod_named(shop: Shop) -> None:
@@ -161,7 +161,7 @@ def test_a_query_that_fails_names_its_file_and_the_other_branches_finish(shop: S
     assert "✔ Model batches executed" not in ran.out
     assert ran.out.endswith("\nSKIP: `prod` stays as it was, because shop.total failed\n")
     assert not mergeplan.state.environment("prod").exists
-    assert not engine.objects("shop")
+    assert not engine.catalog.objects("shop")
 
 
 def test_after_mending_a_query_only_what_is_missing_is_computed(shop: Shop) -> None:

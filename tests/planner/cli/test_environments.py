@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE, rows
@@ -65,14 +66,14 @@ def test_invalidate_drops_an_environment_and_what_only_it_used(shop: Shop, engin
     promoted(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     promoted(mergeplan, "dev")
-    assert len(engine.objects("mergeplan__shop")) == 2
+    assert len(engine.catalog.objects("mergeplan__shop")) == 2
 
     ran = mergeplan("invalidate", "dev")
 
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("\n`dev` is gone, and with it 1 table.\n")
-    assert not engine.objects("shop__dev")
-    assert len(engine.objects("mergeplan__shop")) == 1
+    assert not engine.catalog.objects("shop__dev")
+    assert len(engine.catalog.objects("mergeplan__shop")) == 1
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
 
 
@@ -104,7 +105,7 @@ def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: Spar
     assert dry.out == "`dev` has expired and would be dropped.\n0 tables would be dropped.\n"
     assert ran.out == "`dev` has expired and is dropped.\n0 tables dropped.\n"
     assert ignored.result["tables"] == []  # the plan of this day needs its table still
-    assert not engine.objects("shop__dev")
+    assert not engine.catalog.objects("shop__dev")
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
 
 
@@ -165,7 +166,11 @@ def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(sho
     mergeplan.edit("config.yaml", "default_gateway", keys + "default_gateway")
 
     promoted(mergeplan, "dev")
-    moved = (engine.objects("shop__dev"), engine.objects("shop"), rows(engine, "SELECT a FROM shop.total__dev"))
+    moved = (
+        engine.catalog.objects("shop__dev"),
+        engine.catalog.objects("shop"),
+        rows(engine, "SELECT a FROM shop.total__dev"),
+    )
     mergeplan.edit("models/total.sql", "2", "3")
     promoted(mergeplan)
     built = rows(engine, "SELECT a FROM shop.total")
@@ -174,9 +179,9 @@ def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(sho
 
     assert moved == (frozenset(), {"total", "total__dev"}, [(2,)])
     assert (back.code, gone.code) == (0, 0)
-    assert [name.startswith("shop__total__") for name in engine.objects("store")] == [True]
+    assert [name.startswith("shop__total__") for name in engine.catalog.objects("store")] == [True]
     assert (built, rows(engine, "SELECT a FROM shop.total")) == ([(3,)], [(1,)])
-    assert engine.objects("shop") == {"total"}
+    assert engine.catalog.objects("shop") == {"total"}
 
 
 def test_diff_tells_how_the_project_or_an_environment_differs(shop: Shop) -> None:
@@ -229,7 +234,7 @@ def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop
     mergeplan = shop(**ALONE, total="MODEL (name shop.total, kind FULL);\nSELECT r.a FROM ext.raw AS r, ext.none AS n")
     strict = mergeplan("create-external-models", "--strict")
     mergeplan.edit("models/total.sql", ", ext.none AS n", "")
-    engine.swap_view("ext.raw", "SELECT 1 AS a, CAST(NULL AS STRING) AS b")
+    engine.catalog.swap_view(ViewText("ext.raw", "SELECT 1 AS a, CAST(NULL AS STRING) AS b"))
     mergeplan.write("external_models.yaml", "# mine\n- name: ext.mine\n")
 
     ran = mergeplan("create-external-models", "--gateway", "local")
@@ -237,7 +242,7 @@ def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop
     file = (mergeplan.root / "external_models.yaml").read_text()
     mergeplan.write("external_models.yaml", f"{file}  audits:\n  - not_null(columns := b)\n")
     stopped = mergeplan("plan", "--auto-apply", "--execution-time", TODAY)
-    engine.swap_view("ext.raw", "SELECT 1 AS a, 'x' AS b")
+    engine.catalog.swap_view(ViewText("ext.raw", "SELECT 1 AS a, 'x' AS b"))
     promoted(mergeplan)
 
     assert strict.err == (

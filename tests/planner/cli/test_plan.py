@@ -40,7 +40,7 @@ def test_without_a_yes_nothing_is_done(answer: str, shop: Shop, engine: SparkEng
     assert ran.code == 0
     assert ran.out.endswith("Nothing was applied.\n")
     assert mergeplan.state.history() == ()
-    assert not engine.objects("mergeplan__shop")
+    assert not engine.catalog.objects("mergeplan__shop")
 
 
 def test_with_json_there_are_only_json_lines_and_the_last_is_the_result(shop: Shop) -> None:
@@ -75,7 +75,7 @@ def test_explain_tells_what_would_be_done_and_does_none_of_it(shop: Shop, engine
     assert "Explained plan\n" in as_text.out
     assert (as_json.result["ok"], as_json.result["applied"]) == (True, False)
     assert mergeplan.state.history() == ()
-    assert not engine.objects("mergeplan__shop")
+    assert not engine.catalog.objects("mergeplan__shop")
 
 
 def test_a_reader_of_the_altered_column_is_recomputed_and_another_is_not(shop: Shop) -> None:
@@ -199,7 +199,7 @@ def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> 
     assert ran.err == "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
     assert [line["ok"] for line in as_json.lines if line["event"] == "test"] == [False]
     assert mergeplan.state.history() == ()
-    assert not engine.objects("mergeplan__shop")
+    assert not engine.catalog.objects("mergeplan__shop")
 
 
 def test_a_removed_column_that_is_still_read_blocks_the_plan(shop: Shop) -> None:

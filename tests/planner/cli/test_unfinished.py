@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from planner.cli.main import VERBS
+from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
 from planner.snapshot.environment import Environment
@@ -18,6 +19,7 @@ from planner.state import tables as t
 from planner.state.environments import Action
 from planner.state.store import StateStore
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
+from tests.planner.engines import Double
 from tests.planner.shop import rows, written
 
 pytestmark = pytest.mark.prove
@@ -63,19 +65,14 @@ class Died(BaseException):
     """The process ends here."""
 
 
-class Dying:
+class Dying(Double):
     """A Spark whose process dies when a view is to be swapped."""
 
-    def __init__(self, engine: SparkEngine) -> None:
-        self._engine = engine
-
-    def __getattr__(self, verb: str) -> Any:
-        return getattr(self._engine, verb)
-
-    def swap_view(self, name: str, *more: Any) -> bool:
-        if name.startswith("shop."):
+    def swap_view(self, view: ViewText) -> bool:
+        if view.name.startswith("shop."):
             raise Died
-        return self._engine.swap_view(name, *more)
+        swapped: bool = self._engine.catalog.swap_view(view)
+        return swapped
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +109,9 @@ def torn(crashed: CommandLine) -> Callable[..., CommandLine]:
         assert crashed.engine is not None
         for name in ("a", "b"):
             old, new = (each.snapshots[f"shop.{name}"].table for each in (pending.old, pending.new))
-            crashed.engine.swap_view(old, "SELECT 1 AS x")
-            crashed.engine.swap_view(new, "SELECT 2 AS x")
-            crashed.engine.swap_view(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}")
+            crashed.engine.catalog.swap_view(ViewText(old, "SELECT 1 AS x"))
+            crashed.engine.catalog.swap_view(ViewText(new, "SELECT 2 AS x"))
+            crashed.engine.catalog.swap_view(ViewText(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}"))
         for name in told:
             with crashed.state.lease("prod", "test") as lease:
                 crashed.state.record_step(lease, pending, f"shop.{name}")
@@ -267,7 +264,7 @@ def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: C
         mergeplan.state.forget_tables(new[1:])
     else:
         for table in {"a new one": new[1:], "the new ones": new, "all of them": new + old}[gone]:
-            mergeplan.engine.drop_table(table)
+            mergeplan.engine.tables.drop(table)
 
     first = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
     second = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
@@ -277,17 +274,11 @@ def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: C
     assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
 
 
-class Refusing:
+class Refusing(Double):
     """A Spark that swaps no view of prod."""
 
-    def __init__(self, engine: object) -> None:
-        self._engine = engine
-
-    def __getattr__(self, verb: str) -> Any:
-        return getattr(self._engine, verb)
-
-    def swap_view(self, name: str, *_more: Any) -> bool:
-        raise QueryError(f"the catalog refuses {name}.")
+    def swap_view(self, view: ViewText) -> bool:
+        raise QueryError(f"the catalog refuses {view.name}.")
 
 
 @pytest.mark.parametrize("verb", ["plan", "plan of another environment", "run", "rollback"])

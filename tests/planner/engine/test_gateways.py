@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner.cli.main import VERBS, run
-from planner.engine.protocol import Connection, Door, Engine, Table, Written
+from planner.engine.gateways import Gateways, RoutedTables
+from planner.engine.protocol import Connection, Engine, ProjectConnection, TableStore, Written
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table
 from planner.project.loader import load_project, with_variables
 from planner.state.store import StateStore
 from tests.planner.cli.conftest import Lent
@@ -51,22 +54,23 @@ class Watched(Lent):
         super().__init__(engine)
         self.name, self.seen = name, seen
 
-    def replace_table(self, table: Table, sql: str) -> Written:
+    def replace(self, table: Table, sql: str) -> Written:
         self.seen.append((self.name, "wrote", table.name.split("__")[2]))
-        written: Written = self._engine.replace_table(table, sql)
+        written: Written = self._engine.tables.replace(table, sql)
         return written
 
     def fetch(self, sql: str, limit: int | None = None) -> object:
         self.seen.append((self.name, "asked", ""))
         return self._engine.fetch(sql, limit)
 
-    def door(self, path: Path, *, python: bool) -> Door:
+    def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         self.seen.append((self.name, "let in", ""))
-        return self._engine.door(path, python=python)  # type: ignore[no-any-return]
+        connection: ProjectConnection = self._engine.connect_project(path, python=python)
+        return connection
 
     def refresh(self, name: str) -> None:
         self.seen.append((self.name, "forgot", name.split("__")[2]))
-        self._engine.refresh(name)
+        self._engine.tables.refresh(name)
 
 
 def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engine: SparkEngine) -> None:
@@ -125,3 +129,37 @@ def test_a_run_on_a_gateway_that_went_is_told(
     assert run(VERBS, ["run", "-p", str(tmp_path), "--execution-time", "2026-01-08"], opened) == 1
     assert "is computed on the gateway `big`: it is not in config.yaml." in capsys.readouterr().err
     assert store.environment("prod").revision == 1
+
+
+def test_each_verb_about_a_table_has_its_route_and_the_others_forget_what_it_wrote() -> None:
+    """A verb that is new and not routed would go unseen until a table of another gateway needs it."""
+    seen: list[tuple[str, str]] = []
+    gateways = Gateways(Silent("own", seen), {"local"}, lambda name: Silent(name, seen))  # type: ignore[arg-type,return-value]
+    gateways.on("big")
+    verbs = {name for name in vars(TableStore) if not name.startswith("_")}
+
+    assert {name for name in vars(RoutedTables) if not name.startswith("_")} == verbs
+    for verb in sorted(verbs - {"create", "contents", "refresh", "drop"}):
+        seen.clear()
+        getattr(gateways.tables, verb)(Table("s.t", (), gateway="big"), *ARGUMENTS[verb])
+        assert seen == [("big", verb), ("own", "refresh")]
+
+
+ARGUMENTS: dict[str, tuple[object, ...]] = {
+    "take_over": ("s.old", ()), "replace": ("SELECT 1",), "replace_interval": ("SELECT 1", None),
+    "replace_partitions": ("SELECT 1",), "merge": (str, "ab"), "unmerge": ("ab",), "load": ([],),
+}  # fmt: skip
+
+
+class Silent:
+    """An engine that says which of its verbs were called."""
+
+    def __init__(self, name: str, seen: list[tuple[str, str]]) -> None:
+        self.name, self.seen = name, seen
+
+    @property
+    def tables(self) -> Silent:
+        return self
+
+    def __getattr__(self, verb: str) -> Any:
+        return lambda *_, **__: self.seen.append((self.name, verb))

@@ -6,7 +6,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.spark_text import spark_text
 from tests.planner.building import day, external, model, project

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from planner.errors import RequestError
 from planner.model.graph import Graph
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.model.selection import select
 
 TAGS = ("hot", "cold")

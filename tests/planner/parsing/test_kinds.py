@@ -9,7 +9,8 @@ import pytest
 
 from planner.errors import ProjectError
 from planner.intervals import Cron, between
-from planner.model.model import History, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import History, Model
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.plan.schedule import Loaded, Window
 from planner.semantics.columns import Parent, model_shape
@@ -81,7 +82,7 @@ def test_partitions_are_columns_and_expressions() -> None:
     assert found.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
 
 
-def test_readers_of_a_table_that_goes_in_order_are_computed_when_it_is_built_anew() -> None:
+def test_readers_of_a_table_that_is_order_dependent_are_computed_when_it_is_built_anew() -> None:
     child = model("s.child", "SELECT id FROM s.t")
     changes = change_of(project(RAW, keyed(), child), project(RAW, keyed("SELECT id, name, at FROM s.raw"), child))
 

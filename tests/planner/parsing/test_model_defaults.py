@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.project.loader import load_project
 from tests.planner.project.test_loader import CONFIG, project_of
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from planner.errors import Place, ProjectError
-from planner.model.model import AuditCall, Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import AuditCall, Column, Model
 from planner.parsing.definitions.audits import parse_audits
 from planner.parsing.files.model_file import Defaults, line_of, parse_model
 

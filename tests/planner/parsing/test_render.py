@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from planner.intervals import Interval
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import render, with_views_inlined

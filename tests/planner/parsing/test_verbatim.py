@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.apply.create_tables import checked_reads
+from planner.apply.table_columns import checked_reads
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import Place, ProjectError, QueryError
 from planner.model.model import Model

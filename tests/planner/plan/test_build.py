@@ -5,7 +5,8 @@ import pytest
 
 from planner.errors import RequestError
 from planner.intervals import Interval
-from planner.model.model import Kind, Model, Seed
+from planner.model.kind import Kind
+from planner.model.model import Model, Seed
 from planner.plan.build import Change, Plan, build_run
 from planner.plan.change import Category
 from planner.plan.schedule import Loaded, Window

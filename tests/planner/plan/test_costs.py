@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from planner.intervals import Cron
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.change import Change
 from planner.plan.costs import Cost, Estimate, estimate, units
 from tests.planner.builders import days

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import ProjectErrors, RequestError
-from planner.model.model import Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
 from planner.plan.change import Category, ChangeKind
 from planner.snapshot.environment import Environment
 from tests.planner.building import change_of, day, external, model, planned, project, promoted

@@ -7,7 +7,7 @@ import pytest
 
 from planner.apply.events import BatchDone, Compared, Event
 from planner.engine.spark.engine import SparkEngine
-from planner.model.model import Kind
+from planner.model.kind import Kind
 from planner.state.store import StateStore
 from tests.planner.shop import FILES, applied, planned, rows, written
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.apply.events import silent
-from planner.apply.promotion import rollback
+from planner.apply.promotion import Rollback, rollback
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError
 from planner.plan.build import build_run
@@ -107,7 +107,7 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     forward(project, engine, store)
     ran(project, engine, store)
     with store.lease("prod", "test") as lease:
-        rollback(store, engine, lease, emit=silent)
+        rollback(store, engine, lease, Rollback(), emit=silent)
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
 
     assert forward(project, engine, store) == 0
@@ -148,11 +148,11 @@ def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine:
     forward(project, engine, store)
     after = store.environment("prod").snapshots
     with store.lease("prod", "test") as lease:
-        rollback(store, engine, lease, emit=silent)
+        rollback(store, engine, lease, Rollback(), emit=silent)
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
         assert store.physical_tables()[after[name].table].reads == (before[name].table,)
-        engine.drop_table(after[name].table)
+        engine.tables.drop(after[name].table)
 
     assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]

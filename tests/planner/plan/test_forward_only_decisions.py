@@ -9,7 +9,8 @@ import pytest
 
 from planner.errors import RequestError
 from planner.intervals import Interval
-from planner.model.model import Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
 from planner.plan.build import Plan, build_run
 from planner.plan.change import Category, Change
 from planner.plan.forward_only import ForwardOnly, is_wider, settled

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.plan.change import Change
 from tests.planner.building import NOW, change_of, external, model, project

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from planner.intervals import Cron, Interval
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.change import Category, Change
 from planner.plan.schedule import Loaded
 from planner.snapshot.content_hash import WHOLE, Content, Contents

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from planner.errors import RequestError
 from planner.fingerprint import Fingerprint
 from planner.intervals import Cron, Interval, Timeline, subtract
-from planner.model.model import Kind, Model, Seed
+from planner.model.kind import Kind
+from planner.model.model import Model, Seed
 from planner.plan.build import Plan
 from planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched
 from planner.plan.restatement_plan import build_restatement

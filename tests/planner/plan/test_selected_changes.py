@@ -7,7 +7,8 @@ import pytest
 
 from planner.errors import RequestError
 from planner.intervals import Interval
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.build import Change, Plan
 from planner.plan.schedule import Loaded, Window
 from planner.plan.selected_changes import chosen_models

@@ -9,7 +9,8 @@ import pytest
 from sqlglot.tokenizer_core import Token
 
 from planner.errors import MergeplanError, ProjectError, RequestError
-from planner.model.model import Column, Kind
+from planner.model.kind import Kind
+from planner.model.model import Column
 from planner.project.loader import load_project, with_variables
 from planner.project.scaffold import write_example
 from planner.project.seeds import read_seed

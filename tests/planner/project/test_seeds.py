@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.model.model import Kind, Model, Seed
+from planner.model.kind import Kind
+from planner.model.model import Model, Seed
 from planner.plan.change import Category, Change
 from planner.project.seeds import with_seed
 from tests.planner.building import change_of, model, project

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from planner.errors import ProjectErrors
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.plan.change import Category, Change
 from planner.plan.decide import REBUILT
 from tests.planner.building import change_of

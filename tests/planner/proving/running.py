@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.spark_text import spark_text
 from tests.planner.generating.data import DAYS

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from planner.checks.unit_tests import run_unit_tests
-from planner.engine.protocol import Door, Server
+from planner.engine.protocol import ProjectConnection, Server
 from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.relay import Relay
+from planner.engine.spark.project_proxy import ProjectProxy
 from planner.errors import Cancelled, MergeplanError, PlanMoved
 from planner.intervals import Interval
-from planner.model.model import Column, Kind
+from planner.model.kind import Kind
+from planner.model.model import Column
 from planner.project.loader import Project, load_project, with_variables
 from planner.python.running import running
 from planner.state.store import StateStore
@@ -262,10 +263,13 @@ def run(project: Project) -> None:
 
 
 class NoSpark:
-    """An engine that nothing is asked of but its door."""
+    """An engine that nothing is asked of but a connection."""
 
-    def door(self, path: Path, *, python: bool) -> Door:
-        return Relay(Server("sc://localhost:1"), path, python=python)
+    def on(self, gateway: str) -> NoSpark:
+        return self
+
+    def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
+        return ProjectProxy(Server("sc://localhost:1"), path, python=python)
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.apply.auto_restatement import struck
+from planner.apply.auto_restatement import due_to_restate
 from planner.intervals import Cron, Interval, Timeline, between, intersection
-from planner.model.model import Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.plan.build import Plan, build_run
 from planner.plan.forward_only import ForwardOnly
@@ -147,9 +148,9 @@ def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
     shown = promoted(weekly)[0].snapshots
     table = shown["s.days"].table
 
-    assert struck(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
-    assert struck(shown, {table: day("2026-01-11")}, LATER) == ()
-    assert struck(shown, {}, LATER) == ()
+    assert due_to_restate(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
+    assert due_to_restate(shown, {table: day("2026-01-11")}, LATER) == ()
+    assert due_to_restate(shown, {}, LATER) == ()
 
 
 def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.create_tables import Layout
+from planner.apply.layout import Layout
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import MergeplanError, ProjectError
 from planner.intervals import Interval, Timeline, batches, between, merge
-from planner.model.model import Kind, SignalCall
+from planner.model.kind import Kind
+from planner.model.model import SignalCall
 from planner.python.running import running
 from planner.state.store import StateStore
 from tests.planner.building import day, model

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.model.model import AuditCall, Column, Kind, Model
+from planner.model.kind import Kind
+from planner.model.model import AuditCall, Column, Model
 from planner.semantics.audited_keys import Keys, audited_keys
 from tests.planner.building import change_of, external, model, project
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.engine.spark.engine import SparkEngine
-from planner.model.model import Column, Kind, Model, Statement
+from planner.model.kind import Kind
+from planner.model.model import Column, Model, Statement
 from planner.plan.change import Category, Change
 from planner.project.loader import load_project
 from planner.semantics.columns import model_shape

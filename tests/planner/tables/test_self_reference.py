@@ -124,7 +124,7 @@ def test_the_same_query_in_another_layout_is_no_change() -> None:
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        (["void", "void"], "nothing tells the type of `id`"),
+        (["void", "void"], "nothing says the type of `id`"),
         (["int", "bigint", "decimal(20,0)", "decimal(21,0)", "decimal(22,0)"], "their types grow with each batch"),
     ],
 )
@@ -133,7 +133,7 @@ def test_types_that_do_not_follow_must_be_declared(types: list[str], message: st
     own = kind_of("INCREMENTAL_UNMANAGED")
     with pytest.raises(ProjectError) as error:
         own_columns(own, lambda _: (Column("id", next(answers)),))
-    assert error.value.message == f"shop.t reads itself, and its columns cannot be told: {message}."
+    assert error.value.message == f"shop.t reads itself, and its columns cannot be inferred: {message}."
     assert error.value.hint == "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
 
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.engine.protocol import Table, time_partitioning
+from planner.engine.protocol import ViewText
 from planner.engine.spark.content import question
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table, time_partitioning
 from planner.errors import QueryError
 from planner.intervals import Interval
 from planner.model.model import Column
@@ -117,7 +118,7 @@ def content(engine: SparkEngine, sql: str, columns: ColumnSet | None = None) -> 
     """The content of a query's rows."""
     table = written(engine, "x", sql if sql.startswith("SELECT") else f"SELECT * FROM {sql}")
     asked = tuple(sorted(column.name for column in table.columns)) if columns is None else columns
-    return engine.contents(table, [asked])[asked][WHOLE]
+    return engine.tables.contents(table, [asked])[asked][WHOLE]
 
 
 def january(first: int, last: int) -> Interval:
@@ -127,8 +128,8 @@ def january(first: int, last: int) -> Interval:
 
 def filled(engine: SparkEngine, table: Table, sql: str) -> Table:
     """A table with these rows."""
-    engine.create_table(table)
-    engine.replace_table(table, sql)
+    engine.tables.create(table)
+    engine.tables.replace(table, sql)
     return table
 
 
@@ -137,7 +138,7 @@ def test_values_that_a_reader_can_tell_apart_have_different_contents(engine: Spa
     found = []
     for side in (0, 1, 1):
         columns = ", ".join(f"{pair[side]} {name}" for name, pair in zip(names, VALUES, strict=True))
-        found.append(engine.contents(written(engine, "v", f"SELECT {columns}"), [(name,) for name in names]))
+        found.append(engine.tables.contents(written(engine, "v", f"SELECT {columns}"), [(name,) for name in names]))
     one, other, again = found
 
     assert set(one) == {(name,) for name in names}
@@ -152,12 +153,12 @@ def test_rows_that_a_reader_can_tell_apart_have_different_contents(engine: Spark
 
 def test_the_time_zone_of_the_session_is_no_content(engine: SparkEngine) -> None:
     table = written(engine, "x", "SELECT timestamp'2024-10-27 00:30:00Z' a, array(timestamp'2024-10-27 00:30:00Z') b")
-    conf = engine._session.spark.conf
+    conf = engine._sessions.current.spark.conf
     before = str(conf.get("spark.sql.session.timeZone"))
-    here = engine.contents(table, [("a",), ("b",)])
+    here = engine.tables.contents(table, [("a",), ("b",)])
 
     conf.set("spark.sql.session.timeZone", "Europe/Berlin" if before != "Europe/Berlin" else "UTC")
-    elsewhere = engine.contents(table, [("a",), ("b",)])
+    elsewhere = engine.tables.contents(table, [("a",), ("b",)])
     conf.set("spark.sql.session.timeZone", before)
 
     assert here == elsewhere
@@ -168,7 +169,7 @@ def test_files_and_their_order_are_no_content(engine: SparkEngine) -> None:
     many = "SELECT /*+ REPARTITION(9) */ 499 - id a, string((499 - id) % 7) b FROM range(500) ORDER BY b"
     other = filled(engine, Table(f"{SCHEMA}.other", PAIR), many)
 
-    found = [engine.contents(table, [("a", "b")])[("a", "b")][WHOLE] for table in (one, other)]
+    found = [engine.tables.contents(table, [("a", "b")])[("a", "b")][WHOLE] for table in (one, other)]
 
     assert found[0] == found[1]
     assert found[0].rows == 500
@@ -177,16 +178,16 @@ def test_files_and_their_order_are_no_content(engine: SparkEngine) -> None:
 def test_several_column_sets_are_told_by_one_pass(engine: SparkEngine) -> None:
     filled(engine, ORDERS, "SELECT id a, string(id % 7) b FROM range(50)")
     sets: list[ColumnSet] = [("a",), ("b",), ("a", "b"), (), ("a",)]
-    fields = engine._run(f"SELECT * FROM {ORDERS.name}").schema.fields
+    fields = engine._sessions.run(f"SELECT * FROM {ORDERS.name}").schema.fields
     before = engine.jobs()
 
-    together = engine.contents(ORDERS, sets)
+    together = engine.tables.contents(ORDERS, sets)
 
     assert engine.jobs() - before <= 2  # the two stages of one query
     plan = str(engine.fetch(f"EXPLAIN {question(ORDERS, fields, sets, None).sql}").rows[0][0])
     assert plan.count("FileScan") == 1
     assert list(together) == sets[:4]
-    assert together == {each: engine.contents(ORDERS, [each])[each] for each in sets[:4]}
+    assert together == {each: engine.tables.contents(ORDERS, [each])[each] for each in sets[:4]}
 
 
 def test_no_columns_ask_for_the_number_of_rows(engine: SparkEngine) -> None:
@@ -201,7 +202,7 @@ def test_a_column_that_is_not_asked_for_is_not_compared(engine: SparkEngine) -> 
 def test_a_table_without_rows_has_the_content_of_no_rows(engine: SparkEngine) -> None:
     filled(engine, ORDERS, "SELECT 1 a, 'b' b WHERE false")
 
-    found = engine.contents(ORDERS, [("a",), ()])
+    found = engine.tables.contents(ORDERS, [("a",), ()])
 
     assert {each[WHOLE].rows for each in found.values()} == {0}
     assert found[("a",)][WHOLE] == empty([("a", "bigint")])
@@ -209,9 +210,9 @@ def test_a_table_without_rows_has_the_content_of_no_rows(engine: SparkEngine) ->
 
 @pytest.mark.parametrize("odd", ["parse_json('1')", "interval '1' day", "array(parse_json('1'))", "NULL"])
 def test_what_cannot_be_compared_is_left_out(engine: SparkEngine, odd: str) -> None:
-    engine.swap_view(f"{SCHEMA}.v", f"SELECT 1 a, {odd} b")  # not all of these can be in a table
+    engine.catalog.swap_view(ViewText(f"{SCHEMA}.v", f"SELECT 1 a, {odd} b"))  # not all of these can be in a table
 
-    found = engine.contents(Table(f"{SCHEMA}.v", ()), [("a",), ("a", "b"), ("b",), ("a", "missing")])
+    found = engine.tables.contents(Table(f"{SCHEMA}.v", ()), [("a",), ("a", "b"), ("b",), ("a", "missing")])
 
     assert set(found) == {("a",)}
 
@@ -220,7 +221,7 @@ def test_nothing_that_can_be_compared_means_no_job(engine: SparkEngine) -> None:
     filled(engine, ORDERS, "SELECT 1 a, 'b' b")
     before = engine.jobs()
 
-    assert engine.contents(ORDERS, [("missing",)]) == {}
+    assert engine.tables.contents(ORDERS, [("missing",)]) == {}
     assert engine.jobs() == before
 
 
@@ -236,11 +237,11 @@ def test_a_struct_is_not_mistaken_for_a_table(engine: SparkEngine) -> None:
 
 
 def test_every_day_of_the_interval_is_told_with_or_without_rows(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
-    engine.replace_interval(DAILY, "SELECT date'2024-01-02' dt, id v FROM range(3)", january(1, 4))
-    engine.replace_interval(DAILY, "SELECT date'2024-01-05' dt, 1 v", january(5, 5))
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, "SELECT date'2024-01-02' dt, id v FROM range(3)", january(1, 4))
+    engine.tables.replace_interval(DAILY, "SELECT date'2024-01-05' dt, 1 v", january(5, 5))
 
-    found = engine.contents(DAILY, [("v",)], january(1, 4))[("v",)]
+    found = engine.tables.contents(DAILY, [("v",)], january(1, 4))[("v",)]
 
     assert {period: each.rows for period, each in found.items()} == {
         "2024-01-01": 0, "2024-01-02": 3, "2024-01-03": 0, "2024-01-04": 0,
@@ -252,11 +253,13 @@ def test_only_the_day_that_changed_is_different(engine: SparkEngine) -> None:
     sql = "SELECT date_add(date'2024-01-01', int(id % 4)) dt, int(id) v FROM range(40)"
     other = Table(f"{SCHEMA}.other", DAILY.columns, DAILY.partitioning)
     for table in (DAILY, other):
-        engine.create_table(table)
-        engine.replace_interval(table, sql, january(1, 4))
-    engine.replace_interval(other, "SELECT date'2024-01-03' dt, -1 v", january(3, 3))
+        engine.tables.create(table)
+        engine.tables.replace_interval(table, sql, january(1, 4))
+    engine.tables.replace_interval(other, "SELECT date'2024-01-03' dt, -1 v", january(3, 3))
 
-    mine, theirs = (Contents().plus(engine.contents(each, [("dt", "v")], january(1, 4))) for each in (DAILY, other))
+    mine, theirs = (
+        Contents().plus(engine.tables.contents(each, [("dt", "v")], january(1, 4))) for each in (DAILY, other)
+    )
 
     days = DAILY.partitioning.periods(january(1, 4)) if DAILY.partitioning else ()
     assert equal_periods(mine, theirs, ("dt", "v"), days) == {"2024-01-01", "2024-01-02", "2024-01-04"}
@@ -265,11 +268,11 @@ def test_only_the_day_that_changed_is_different(engine: SparkEngine) -> None:
 def test_hours_are_periods_of_a_table_cut_by_the_hour(engine: SparkEngine) -> None:
     start = datetime(2024, 10, 27, tzinfo=UTC)
     night = Interval(start, start + timedelta(hours=4))
-    engine.create_table(HOURLY)
+    engine.tables.create(HOURLY)
     sql = "SELECT timestamp_seconds(1729987200 + 1800 * id) at, int(id) v FROM range(6)"
-    engine.replace_interval(HOURLY, sql, night)
+    engine.tables.replace_interval(HOURLY, sql, night)
 
-    found = engine.contents(HOURLY, [("at",)], night)[("at",)]
+    found = engine.tables.contents(HOURLY, [("at",)], night)[("at",)]
 
     assert {period[11:]: each.rows for period, each in found.items()} == {
         "00:00:00": 2, "01:00:00": 2, "02:00:00": 2, "03:00:00": 0,
@@ -277,26 +280,26 @@ def test_hours_are_periods_of_a_table_cut_by_the_hour(engine: SparkEngine) -> No
 
 
 def test_a_table_cut_by_time_can_be_asked_as_a_whole(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
-    engine.replace_interval(DAILY, "SELECT date'2024-01-02' dt, id v FROM range(3)", january(1, 4))
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, "SELECT date'2024-01-02' dt, id v FROM range(3)", january(1, 4))
 
-    assert engine.contents(DAILY, [("dt",)])[("dt",)][WHOLE].rows == 3
+    assert engine.tables.contents(DAILY, [("dt",)])[("dt",)][WHOLE].rows == 3
 
 
 def test_days_are_asked_only_of_tables_that_are_cut(engine: SparkEngine) -> None:
     filled(engine, ORDERS, "SELECT 1 a, 'b' b")
 
-    with pytest.raises(ValueError, match="not cut by time"):
-        engine.contents(ORDERS, [("a",)], january(1, 1))
+    with pytest.raises(ValueError, match="not partitioned by time"):
+        engine.tables.contents(ORDERS, [("a",)], january(1, 1))
 
 
 def test_rows_outside_every_period_are_no_answer(engine: SparkEngine) -> None:
     cut = time_partitioning(HOURLY_COLUMNS, "at", "", 7_200)
-    engine.create_table(HOURLY)
-    engine.replace_interval(HOURLY, "SELECT timestamp'2024-01-01 01:30:00Z' at, 1 v", january(1, 1))
+    engine.tables.create(HOURLY)
+    engine.tables.replace_interval(HOURLY, "SELECT timestamp'2024-01-01 01:30:00Z' at, 1 v", january(1, 1))
 
     with pytest.raises(QueryError, match="'2024-01-01 01:00:00', which is no period"):
-        engine.contents(Table(HOURLY.name, HOURLY_COLUMNS, cut), [("v",)], january(1, 1))
+        engine.tables.contents(Table(HOURLY.name, HOURLY_COLUMNS, cut), [("v",)], january(1, 1))
 
 
 # Freshness and size
@@ -305,13 +308,13 @@ def test_rows_outside_every_period_are_no_answer(engine: SparkEngine) -> None:
 def test_a_table_that_another_session_pointed_elsewhere_is_read_there(engine: SparkEngine) -> None:
     filled(engine, ORDERS, "SELECT 1L a, 'old' b")
     moved = filled(engine, Table(f"{SCHEMA}.moved", PAIR), "SELECT 1L a, 'new' b")
-    old = engine.contents(ORDERS, [("b",)])
+    old = engine.tables.contents(ORDERS, [("b",)])
     details = engine.fetch(f"DESCRIBE TABLE EXTENDED {moved.name}").rows
     (place,) = (row[1] for row in details if row[0] == "Location")
 
-    engine._session.spark.newSession().sql(f"ALTER TABLE {ORDERS.name} SET LOCATION '{place}'")
+    engine._sessions.current.spark.newSession().sql(f"ALTER TABLE {ORDERS.name} SET LOCATION '{place}'")
 
-    assert engine.contents(ORDERS, [("b",)]) == engine.contents(moved, [("b",)]) != old
+    assert engine.tables.contents(ORDERS, [("b",)]) == engine.tables.contents(moved, [("b",)]) != old
 
 
 def test_sums_of_a_trillion_rows_do_not_overflow() -> None:
@@ -320,7 +323,7 @@ def test_sums_of_a_trillion_rows_do_not_overflow() -> None:
 
 def test_a_missing_table_is_a_query_error(engine: SparkEngine) -> None:
     with pytest.raises(QueryError):
-        engine.contents(Table(f"{SCHEMA}.nothing", PAIR), [("a",)])
+        engine.tables.contents(Table(f"{SCHEMA}.nothing", PAIR), [("a",)])
 
 
 NUMBERS = st.none() | st.integers(-1, 1)
@@ -359,11 +362,11 @@ def test_contents_are_equal_if_and_only_if_the_rows_are(
 ) -> None:
     every = [*multisets, *(mix.sample(each, len(each)) for each in multisets), *(each[1:] for each in multisets)]
     engine.fetch(f"DROP TABLE IF EXISTS {MANY.name}")
-    engine.create_table(ORDERS)  # and with it the schema
+    engine.tables.create(ORDERS)  # and with it the schema
     engine.fetch(f"CREATE TABLE {MANY.name} USING parquet PARTITIONED BY (dt) AS {on_days(every)}")
     columns = ("a", "b", "c", "d")
 
-    found = list(engine.contents(MANY, [columns], january(1, len(every)))[columns].values())
+    found = list(engine.tables.contents(MANY, [columns], january(1, len(every)))[columns].values())
 
     rows = [frozenset(Counter(map(repr, each)).items()) for each in every]
     assert [[a == b for b in found] for a in found] == [[a == b for b in rows] for a in rows]

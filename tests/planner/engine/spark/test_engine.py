@@ -16,8 +16,9 @@ from urllib.parse import urlparse
 
 import pytest
 
-from planner.engine.protocol import Engine, Table, time_partitioning
+from planner.engine.protocol import Engine, ViewText
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table, time_partitioning
 from planner.errors import Cancelled, MergeplanError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column
@@ -50,7 +51,7 @@ def folder(engine: SparkEngine, table: str) -> Path:
 def test_it_speaks_every_verb_of_an_engine(engine: SparkEngine) -> None:
     port: Engine = engine
 
-    assert port.objects("nowhere") == frozenset()
+    assert port.catalog.objects("nowhere") == frozenset()
 
 
 # Tables
@@ -66,26 +67,26 @@ def test_the_schema_of_a_query_is_told_without_running_it(engine: SparkEngine) -
 
 
 def test_a_command_is_no_query(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
+    engine.tables.create(ORDERS)
 
     with pytest.raises(QueryError, match="Syntax error"):
         engine.schema(f"DROP TABLE {ORDERS.name}")
-    assert engine.objects("mergeplan__shop") == {"orders"}
+    assert engine.catalog.objects("mergeplan__shop") == {"orders"}
 
 
 def test_a_table_that_exists_is_left_as_it_is(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
-    engine.replace_table(ORDERS, "SELECT 1 id, 'a' name")
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
 
-    engine.create_table(ORDERS)
+    engine.tables.create(ORDERS)
 
     assert engine.fetch(f"SELECT * FROM {ORDERS.name}").rows == ((1, "a"),)
 
 
 def test_rows_are_matched_to_columns_by_name(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
+    engine.tables.create(ORDERS)
 
-    written = engine.replace_table(ORDERS, "SELECT 'b' AS Name, id FROM range(3);")
+    written = engine.tables.replace(ORDERS, "SELECT 'b' AS Name, id FROM range(3);")
 
     assert written.rows == 3
     assert engine.fetch(f"SELECT * FROM {ORDERS.name} ORDER BY id", limit=1).rows == ((0, "b"),)
@@ -96,28 +97,28 @@ def test_rows_are_matched_to_columns_by_name(engine: SparkEngine) -> None:
     [("SELECT 1 id", "lacks column 'name'"), ("SELECT 1 id, '' name, 2 x", "has an unexpected column 'x'")],
 )
 def test_a_query_with_other_columns_than_its_table_is_refused(engine: SparkEngine, sql: str, said: str) -> None:
-    engine.create_table(ORDERS)
+    engine.tables.create(ORDERS)
 
     with pytest.raises(QueryError, match=said):
-        engine.replace_table(ORDERS, sql)
+        engine.tables.replace(ORDERS, sql)
 
 
 def test_replacing_by_no_rows_leaves_an_empty_table(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
-    engine.replace_table(ORDERS, "SELECT 1 id, 'a' name")
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
 
-    written = engine.replace_table(ORDERS, "SELECT 1 id, 'a' name WHERE false")
+    written = engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name WHERE false")
 
     assert written.rows == 0
     assert engine.fetch(f"SELECT * FROM {ORDERS.name}").rows == ()
 
 
 def test_a_query_that_fails_midway_leaves_the_old_rows(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
-    engine.replace_table(ORDERS, "SELECT 1 id, 'a' name")
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
 
     with pytest.raises(QueryError, match=r"^row 90 is bad") as caught:
-        engine.replace_table(ORDERS, "SELECT id, if(id = 90, raise_error('row 90 is bad'), 'b') name FROM range(100)")
+        engine.tables.replace(ORDERS, "SELECT id, if(id = 90, raise_error('row 90 is bad'), 'b') name FROM range(100)")
 
     assert caught.value.condition == "USER_RAISED_EXCEPTION"
     assert engine.fetch(f"SELECT * FROM {ORDERS.name}").rows == ((1, "a"),)
@@ -127,13 +128,13 @@ def test_a_query_that_fails_midway_leaves_the_old_rows(engine: SparkEngine) -> N
 def test_a_reader_opened_before_a_replace_still_reads(engine: SparkEngine, table: Table) -> None:
     def write() -> None:
         if table is DAILY:
-            engine.replace_interval(DAILY, DAYS, days(1, 10))
+            engine.tables.replace_interval(DAILY, DAYS, days(1, 10))
         else:
-            engine.replace_table(ORDERS, "SELECT /*+ REPARTITION(2) */ id, 'a' name FROM range(9)")
+            engine.tables.replace(ORDERS, "SELECT /*+ REPARTITION(2) */ id, 'a' name FROM range(9)")
 
-    engine.create_table(table)
+    engine.tables.create(table)
     write()
-    reader = engine._session.spark.table(table.name).coalesce(3).toLocalIterator()
+    reader = engine._sessions.current.spark.table(table.name).coalesce(3).toLocalIterator()
     next(reader)
 
     write()
@@ -144,19 +145,19 @@ def test_a_reader_opened_before_a_replace_still_reads(engine: SparkEngine, table
 
 def test_a_dropped_table_leaves_no_files(engine: SparkEngine) -> None:
     for table in (ORDERS, DAILY):
-        engine.create_table(table)
+        engine.tables.create(table)
     for _ in range(2):
-        engine.replace_table(ORDERS, "SELECT 1 id, 'a' name")
-        engine.replace_interval(DAILY, DAYS, days(1, 3))
+        engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
+        engine.tables.replace_interval(DAILY, DAYS, days(1, 3))
     folders = [folder(engine, table.name) for table in (ORDERS, DAILY)]
     assert all(len(list(each.iterdir())) >= 2 for each in folders)
 
     for table in (ORDERS, DAILY):
-        engine.drop_table(table.name)
+        engine.tables.drop(table.name)
 
     assert not any(each.exists() for each in folders)
-    engine.drop_table(ORDERS.name)
-    engine.drop_schema_if_empty("mergeplan__shop")
+    engine.tables.drop(ORDERS.name)
+    engine.catalog.drop_schema_if_empty("mergeplan__shop")
     assert column(engine, "SHOW SCHEMAS") == ["default"]
 
 
@@ -164,41 +165,41 @@ def test_a_dropped_table_leaves_no_files(engine: SparkEngine) -> None:
 
 
 def test_an_interval_replaces_its_own_days_only(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
-    engine.replace_interval(DAILY, DAYS, days(1, 6))
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, DAYS, days(1, 6))
 
-    written = engine.replace_interval(DAILY, DAYS.replace("cast(id AS int) v", "-1 v"), days(2, 4))
+    written = engine.tables.replace_interval(DAILY, DAYS.replace("cast(id AS int) v", "-1 v"), days(2, 4))
 
     assert (written.rows, written.partitions) == (2, ("2024-01-02", "2024-01-03"))
     assert column(engine, f"SELECT v FROM {DAILY.name} ORDER BY dt") == [0, -1, -1, 3, 4]
 
 
 def test_days_of_the_interval_without_rows_end_empty(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
-    engine.replace_interval(DAILY, DAYS, days(1, 6))
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, DAYS, days(1, 6))
 
-    engine.replace_interval(DAILY, f"{DAYS} WHERE id = 2", days(2, 5))
+    engine.tables.replace_interval(DAILY, f"{DAYS} WHERE id = 2", days(2, 5))
     assert column(engine, f"SELECT v FROM {DAILY.name} ORDER BY dt") == [0, 2, 4]
 
-    assert engine.replace_interval(DAILY, f"{DAYS} WHERE false", days(1, 9)).rows == 0
+    assert engine.tables.replace_interval(DAILY, f"{DAYS} WHERE false", days(1, 9)).rows == 0
     assert column(engine, f"SELECT v FROM {DAILY.name}") == []
 
 
 def test_rows_outside_the_interval_or_without_a_time_are_left_out(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
+    engine.tables.create(DAILY)
 
-    written = engine.replace_interval(DAILY, f"{DAYS} UNION ALL SELECT null, 99", days(3, 5))
+    written = engine.tables.replace_interval(DAILY, f"{DAYS} UNION ALL SELECT null, 99", days(3, 5))
 
     assert written.rows == 2
     assert column(engine, f"SELECT dt FROM {DAILY.name} ORDER BY dt") == [date(2024, 1, 3), date(2024, 1, 4)]
 
 
 def test_an_interval_that_fails_midway_leaves_the_old_days(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
-    engine.replace_interval(DAILY, DAYS, days(1, 6))
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, DAYS, days(1, 6))
 
     with pytest.raises(QueryError, match="no fifth day"):
-        engine.replace_interval(
+        engine.tables.replace_interval(
             DAILY, f"SELECT dt, if(v = 4, raise_error('no fifth day'), 7) v FROM ({DAYS})", days(1, 6)
         )
 
@@ -206,10 +207,10 @@ def test_an_interval_that_fails_midway_leaves_the_old_days(engine: SparkEngine) 
 
 
 def test_intervals_of_one_table_are_written_at_once(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
+    engine.tables.create(DAILY)
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda day: engine.replace_interval(DAILY, DAYS, days(day, day + 2)), (1, 3, 5, 7)))
+        list(pool.map(lambda day: engine.tables.replace_interval(DAILY, DAYS, days(day, day + 2)), (1, 3, 5, 7)))
 
     assert column(engine, f"SELECT v FROM {DAILY.name} ORDER BY dt") == list(range(8))
 
@@ -217,11 +218,11 @@ def test_intervals_of_one_table_are_written_at_once(engine: SparkEngine) -> None
 def test_timestamps_are_cut_by_the_hour_in_a_hidden_column(engine: SparkEngine) -> None:
     hourly = timed("mergeplan__shop.hourly", Column("at", "timestamp"), by="at", unit=3_600)
     sql = "SELECT timestampadd(MINUTE, cast(20 * id AS int), timestamp'2024-01-01') at FROM range(9)"
-    engine.create_table(hourly)
-    engine.replace_interval(hourly, sql, days(1, 2))
+    engine.tables.create(hourly)
+    engine.tables.replace_interval(hourly, sql, days(1, 2))
 
     one = Interval(datetime(2024, 1, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 2, tzinfo=UTC))
-    written = engine.replace_interval(hourly, f"{sql} LIMIT 4", one)
+    written = engine.tables.replace_interval(hourly, f"{sql} LIMIT 4", one)
 
     assert written.partitions == ("2024-01-01 01:00:00",)
     assert column(engine, f"SELECT hour(at) FROM {hourly.name} ORDER BY at") == [0, 0, 0, 1, 2, 2, 2]
@@ -230,9 +231,9 @@ def test_timestamps_are_cut_by_the_hour_in_a_hidden_column(engine: SparkEngine) 
 
 def test_hours_between_quarters_are_cut_where_they_start(engine: SparkEngine) -> None:
     table = timed("mergeplan__shop.quarters", Column("at", "timestamp_ntz"), by="at", unit=900)
-    engine.create_table(table)
+    engine.tables.create(table)
 
-    written = engine.replace_interval(table, "SELECT timestamp_ntz'2024-01-01 10:44:59.9' at", days(1, 2))
+    written = engine.tables.replace_interval(table, "SELECT timestamp_ntz'2024-01-01 10:44:59.9' at", days(1, 2))
 
     assert written.partitions == ("2024-01-01 10:30:00",)
 
@@ -249,9 +250,9 @@ def test_hours_between_quarters_are_cut_where_they_start(engine: SparkEngine) ->
 )
 def test_every_sort_of_time_column_is_cut_by_the_day(engine: SparkEngine, kind: str, form: str, literal: str) -> None:
     table = timed("mergeplan__shop.texts", Column("ds", kind), by="ds", form=form)
-    engine.create_table(table)
+    engine.tables.create(table)
 
-    written = engine.replace_interval(table, f"SELECT {literal} AS ds UNION ALL SELECT null", days(2, 3))
+    written = engine.tables.replace_interval(table, f"SELECT {literal} AS ds UNION ALL SELECT null", days(2, 3))
 
     assert (written.rows, written.partitions) == (1, ("2024-01-02",))
 
@@ -260,7 +261,7 @@ def test_an_interval_that_cuts_a_day_is_a_defect(engine: SparkEngine) -> None:
     noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
     with pytest.raises(ValueError, match="does not start a unit"):
-        engine.replace_interval(DAILY, DAYS, Interval(noon, datetime(2024, 1, 2, tzinfo=UTC)))
+        engine.tables.replace_interval(DAILY, DAYS, Interval(noon, datetime(2024, 1, 2, tzinfo=UTC)))
 
 
 # Seeds
@@ -269,9 +270,9 @@ def test_an_interval_that_cuts_a_day_is_a_defect(engine: SparkEngine) -> None:
 def test_the_cells_of_a_seed_are_cast(engine: SparkEngine) -> None:
     columns = (Column("a", "int"), Column("b", "decimal(5,2)"), Column("c", "date"), Column("d", "string"))
     table = Table("mergeplan__shop.seed", columns)
-    engine.create_table(table)
+    engine.tables.create(table)
 
-    written = engine.replace_rows(table, [("1", "2.5", "2024-01-01", "it's"), (None, None, None, None)])
+    written = engine.tables.load(table, [("1", "2.5", "2024-01-01", "it's"), (None, None, None, None)])
 
     assert written.rows == 2
     assert set(engine.fetch(f"SELECT * FROM {table.name}").rows) == {
@@ -282,14 +283,14 @@ def test_the_cells_of_a_seed_are_cast(engine: SparkEngine) -> None:
 
 def test_a_cell_that_cannot_be_cast_is_named(engine: SparkEngine) -> None:
     table = Table("mergeplan__shop.seed", (Column("a", "int"), Column("day", "date")))
-    engine.create_table(table)
-    engine.replace_rows(table, [("1", "2024-01-01")])
+    engine.tables.create(table)
+    engine.tables.load(table, [("1", "2024-01-01")])
 
     with pytest.raises(QueryError, match=r"^row 2, column 'day': 'tomorrow' is not a value of type date\.$"):
-        engine.replace_rows(table, [("1", None), ("2", "tomorrow"), ("x", None)])
+        engine.tables.load(table, [("1", None), ("2", "tomorrow"), ("x", None)])
     assert column(engine, f"SELECT a FROM {table.name}") == [1]
 
-    assert engine.replace_rows(table, []).rows == 0
+    assert engine.tables.load(table, []).rows == 0
 
 
 # Views
@@ -298,31 +299,31 @@ def test_a_cell_that_cannot_be_cast_is_named(engine: SparkEngine) -> None:
 def test_a_view_is_created_with_its_schema_and_skipped_when_it_is_so_already(engine: SparkEngine) -> None:
     sql = "SELECT 1 AS a,\n  'it\\'s' AS b, 'token=x' AS url"
 
-    assert engine.swap_view("shop.v", sql, "what it's for")
-    assert not engine.swap_view("shop.v", f"{sql}\n", "what it's for")
+    assert engine.catalog.swap_view(ViewText("shop.v", sql, "what it's for"))
+    assert not engine.catalog.swap_view(ViewText("shop.v", f"{sql}\n", "what it's for"))
 
     assert engine.fetch("SELECT * FROM shop.v").rows == ((1, "it's", "token=x"),)
 
 
 def test_a_view_follows_its_text_and_its_comment(engine: SparkEngine) -> None:
-    engine.swap_view("shop.v", "SELECT 1 AS a")
+    engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a"))
 
-    assert engine.swap_view("shop.v", "SELECT 'x' AS b, 2 AS a")
-    assert engine.swap_view("shop.v", "SELECT 'x' AS b, 2 AS a", "new")
-    assert not engine.swap_view("shop.v", "SELECT 'x' AS b, 2 AS a", "new")
+    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 'x' AS b, 2 AS a"))
+    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 'x' AS b, 2 AS a", "new"))
+    assert not engine.catalog.swap_view(ViewText("shop.v", "SELECT 'x' AS b, 2 AS a", "new"))
 
     assert engine.fetch("SELECT * FROM shop.v").rows == (("x", 2),)
     assert ("Comment", "new", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
 
 
 def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
-    engine.replace_table(ORDERS, "SELECT 1 id, 'a' name")
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
     before = engine.jobs()
 
-    engine.swap_view("shop.orders", f"SELECT id FROM {ORDERS.name}")
-    engine.swap_view("shop.orders", f"SELECT name FROM {ORDERS.name}")
-    engine.drop_view("shop.gone")
+    engine.catalog.swap_view(ViewText("shop.orders", f"SELECT id FROM {ORDERS.name}"))
+    engine.catalog.swap_view(ViewText("shop.orders", f"SELECT name FROM {ORDERS.name}"))
+    engine.catalog.drop_view("shop.gone")
     assert engine.jobs() == before
 
     engine.fetch("SELECT count(*) FROM shop.orders")
@@ -330,22 +331,22 @@ def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(en
 
 
 def test_a_table_is_never_replaced_by_a_view(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
+    engine.tables.create(ORDERS)
 
     with pytest.raises(QueryError, match="is a table, and a view of that name is wanted"):
-        engine.swap_view(ORDERS.name, "SELECT 1 AS a")
-    assert engine.objects("mergeplan__shop") == {"orders"}
+        engine.catalog.swap_view(ViewText(ORDERS.name, "SELECT 1 AS a"))
+    assert engine.catalog.objects("mergeplan__shop") == {"orders"}
 
 
 def test_a_schema_is_dropped_when_nothing_is_left_in_it(engine: SparkEngine) -> None:
-    engine.swap_view("shop.v", "SELECT 1 AS a")
-    engine.drop_schema_if_empty("shop")
-    assert engine.objects("shop") == {"v"}
+    engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a"))
+    engine.catalog.drop_schema_if_empty("shop")
+    assert engine.catalog.objects("shop") == {"v"}
 
-    engine.drop_table("shop.v")
-    engine.drop_schema_if_empty("shop")
+    engine.tables.drop("shop.v")
+    engine.catalog.drop_schema_if_empty("shop")
 
-    assert engine.objects("shop") == frozenset()
+    assert engine.catalog.objects("shop") == frozenset()
     assert column(engine, "SHOW SCHEMAS") == ["default"]
 
 
@@ -439,11 +440,11 @@ def test_the_catalog_answers_after_calls_of_it_were_interrupted(engine: SparkEng
 
 
 def test_a_cancelled_write_changes_nothing(engine: SparkEngine) -> None:
-    engine.create_table(ORDERS)
-    engine.replace_table(ORDERS, "SELECT 1 id, 'a' name")
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
     before = engine.jobs()
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(engine.replace_table, ORDERS, "SELECT id, '' name FROM range(10000000000)")
+        slow = pool.submit(engine.tables.replace, ORDERS, "SELECT id, '' name FROM range(10000000000)")
         while engine.jobs() == before:
             threading.Event().wait(0.05)
 

@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from planner.engine.protocol import Table, time_partitioning
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.scans import explained_bytes
+from planner.engine.table import Table, time_partitioning
 from planner.intervals import Interval
 from planner.model.model import Column
 
@@ -56,8 +56,8 @@ def files_of(engine: SparkEngine, sql: str) -> set[Path]:
 
 @pytest.mark.parametrize("days", [3, 50])
 def test_some_days_of_sixty_are_the_bytes_of_their_files(engine: SparkEngine, days: int) -> None:
-    engine.create_table(DAILY)
-    engine.replace_interval(DAILY, SIXTY_DAYS, Interval(FIRST, FIRST + timedelta(days=60)))
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, SIXTY_DAYS, Interval(FIRST, FIRST + timedelta(days=60)))
     last = FIRST + timedelta(days=days - 1)
     some_days = f"SELECT * FROM {DAILY.name} WHERE dt BETWEEN '2024-01-01' AND '{last:%Y-%m-%d}'"
     files = files_of(engine, some_days)
@@ -71,8 +71,8 @@ def test_some_days_of_sixty_are_the_bytes_of_their_files(engine: SparkEngine, da
 
 
 def test_what_a_query_reads_in_several_places_is_added_up(engine: SparkEngine) -> None:
-    engine.create_table(PRICES)
-    engine.replace_table(PRICES, "SELECT cast(id AS int) v FROM range(100)")
+    engine.tables.create(PRICES)
+    engine.tables.replace(PRICES, "SELECT cast(id AS int) v FROM range(100)")
     prices = on_disk(files_of(engine, f"SELECT * FROM {PRICES.name}"))
     twice = f"SELECT v, (SELECT max(v) FROM {PRICES.name}) AS most FROM {PRICES.name};"
 
@@ -81,7 +81,7 @@ def test_what_a_query_reads_in_several_places_is_added_up(engine: SparkEngine) -
 
 
 def test_what_spark_cannot_tell_is_not_known(engine: SparkEngine) -> None:
-    engine.create_table(DAILY)
+    engine.tables.create(DAILY)
     all_days = f"SELECT * FROM {DAILY.name}"  # nobody has counted them
 
     for sql in (all_days, "SELECT * FROM nowhere.at_all", "SELEC", f"DROP TABLE {DAILY.name}"):

@@ -24,7 +24,7 @@ from planner.engine.protocol import Connection
 from planner.errors import RequestError
 from planner.engine.spark.catalog import Owner, session_conf
 from planner.engine.spark.engine import open_engine
-from planner.engine.spark.session import ConnectSession
+from planner.engine.spark.connect_session import ConnectSession
 from tests.planner.cli.conftest import CommandLine
 
 root, told = Path(sys.argv[1]), {}
@@ -45,7 +45,7 @@ ours.edit("config.yaml", "America/New_York", "UTC")
 again = ours("plan", "dev", "--skip-backfill", "--output", "json").result["plan"]
 told["to UTC"] = {each["name"]: [each["category"], each["rule"]] for each in again["models"]}
 
-url = engine._session.server().url
+url = engine._sessions.current.server().url
 def connected(conf, owner=None):
     try:
         session = ConnectSession(url, session_conf(Connection(conf=conf)), owner=owner)

@@ -14,7 +14,7 @@ from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.java import Profile
-from planner.engine.spark.session import open_session
+from planner.engine.spark.open_session import open_session
 from planner.errors import CatalogBusy, Refused, RequestError
 
 ROOT = Path(__file__).parents[4]
@@ -22,7 +22,8 @@ SCRIPT = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from planner.engine.protocol import Connection, Table, time_partitioning
+from planner.engine.protocol import Connection
+from planner.engine.table import Table, time_partitioning
 from planner.errors import QueryError
 from planner.intervals import Interval
 from planner.model.model import Column
@@ -33,9 +34,9 @@ engine = open_engine(Connection(conf=(("spark.driver.memory", "600m"),), master=
 columns = (Column("at", "timestamp"),)
 table = Table("s.hourly", columns, time_partitioning(columns, "at", "", 3600))
 day = Interval(datetime(2024, 3, 30, tzinfo=UTC), datetime(2024, 4, 2, tzinfo=UTC))
-engine.create_table(table)
-engine.create_table(table)
-print(engine.replace_interval(table, "SELECT timestamp'2024-03-31 01:30:00' at", day))
+engine.tables.create(table)
+engine.tables.create(table)
+print(engine.tables.replace_interval(table, "SELECT timestamp'2024-03-31 01:30:00' at", day))
 print(engine.fetch("SELECT at, cast(at AS string) FROM s.hourly").rows)
 for sql in ("SELECT nope", "SELECT raise_error('no') FROM range(2)", "SELECT * FROM s.gone"):
     try:
@@ -43,9 +44,9 @@ for sql in ("SELECT nope", "SELECT raise_error('no') FROM range(2)", "SELECT * F
     except QueryError as error:
         print(error.condition)
 engine.close()
-print("Java ended:", engine._session.jvm.process.returncode is not None)
+print("Java ended:", engine._sessions.current.jvm.process.returncode is not None)
 engine = open_engine(Connection(master="local[1]"), Path(sys.argv[1]))
-print(sorted(engine.objects("s")))
+print(sorted(engine.catalog.objects("s")))
 engine.close()
 """
 SAID = """\

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection, Part, Table, time_partitioning
+from planner.engine.protocol import Connection, ViewText
 from planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
+from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.engine.spark.session import ConnectSession
+from planner.engine.table import PartitionColumn, Table, time_partitioning
 from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.intervals import Interval
 from planner.model.model import Column
@@ -38,17 +39,18 @@ print("ended", flush=True)
 CLIENT = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection, Table
+from planner.engine.protocol import Connection
+from planner.engine.table import Table
 from planner.model.model import Column
 from planner.engine.spark.engine import open_engine
 
 home, name, rows = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 engine = open_engine(Connection(), home, wait=0)
 table = Table(f"mergeplan__shop.{name}", (Column("id", "bigint"),))
-engine.create_table(table)
-engine.replace_table(table, f"SELECT id FROM range({rows})")
+engine.tables.create(table)
+engine.tables.replace(table, f"SELECT id FROM range({rows})")
 wrote = engine.jobs()
-engine.swap_view(f"shop.{name}", f"SELECT id FROM {table.name}")
+engine.catalog.swap_view(ViewText(f"shop.{name}", f"SELECT id FROM {table.name}"))
 print(engine.fetch(f"SELECT count(*) FROM shop.{name}").rows, wrote > 0, engine.jobs() > wrote)
 engine.close()
 """
@@ -79,8 +81,9 @@ PROMOTION = """
 import os, signal, sys
 from pathlib import Path
 from planner.apply.events import ViewSwapped
-from planner.engine.protocol import Connection, Table
-from planner.apply.promotion import promote
+from planner.engine.protocol import Connection
+from planner.engine.table import Table
+from planner.apply.promotion import Wanted, promote
 from planner.engine.spark.engine import open_engine
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
@@ -92,8 +95,8 @@ ID = (Column("id", "int"),)
 def built(number):
     made = [snapshot(f"s.{name}", f"v{number}") for name in "abcdef"]
     for each in made:
-        engine.create_table(Table(each.table, ID))
-        engine.replace_table(Table(each.table, ID), f"SELECT {number} AS id")
+        engine.tables.create(Table(each.table, ID))
+        engine.tables.replace(Table(each.table, ID), f"SELECT {number} AS id")
         store.register_table(each.table, ID)
     return environment("prod", *made)
 def die(event):
@@ -101,15 +104,15 @@ def die(event):
         os.kill(os.getpid(), signal.SIGKILL)
 first, second = built(1), built(2)
 with store.lease("prod", "the one that dies") as lease:
-    promote(store, engine, lease, store.environment("prod"), first, emit=lambda event: None)
-    promote(store, engine, lease, store.environment("prod"), second, emit=die)
+    promote(store, engine, lease, Wanted(store.environment("prod"), first), emit=lambda event: None)
+    promote(store, engine, lease, Wanted(store.environment("prod"), second), emit=die)
 """
 
 RECOVERY = """
 import sys
 from pathlib import Path
 from planner.engine.protocol import Connection
-from planner.apply.promotion import recover
+from planner.apply.recovery import recover
 from planner.engine.spark.engine import open_engine
 from planner.state.store import StateStore
 
@@ -164,7 +167,7 @@ def test_two_processes_work_on_one_catalog_at_once_and_say_nothing_else(warm_hom
     answers = [client.communicate(timeout=300) for client in clients]
 
     assert answers == [("((3,),) True True\n", ""), ("((5,),) True True\n", "")]
-    assert {"a", "b"} <= attached.objects("shop")
+    assert {"a", "b"} <= attached.catalog.objects("shop")
 
 
 def test_kill_9_in_the_middle_of_a_backfill_and_the_next_process_goes_on(warm_home: Path, tmp_path: Path) -> None:
@@ -193,8 +196,8 @@ def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path,
     before = attached.jobs()
 
     other.fetch("SELECT count(*) FROM range(10)")
-    attached.swap_view("shop.v", "SELECT 1 AS a")
-    attached.swap_view("shop.v", "SELECT 2 AS a")
+    attached.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a"))
+    attached.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a"))
     assert (attached.jobs(), other.jobs() > 0) == (before, True)
 
     attached.fetch("SELECT count(*) FROM range(10)")
@@ -204,12 +207,12 @@ def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path,
 
 def test_what_one_session_replaces_the_other_sees(warm_home: Path, attached: SparkEngine) -> None:
     table = Table("mergeplan__shop.full", (Column("id", "int"),))
-    attached.create_table(table)
-    attached.replace_table(table, "SELECT 1 id")
+    attached.tables.create(table)
+    attached.tables.replace(table, "SELECT 1 id")
     other = open_engine(Connection(), warm_home, wait=0)
     assert other.fetch("SELECT * FROM mergeplan__shop.full").rows == ((1,),)
 
-    attached.replace_table(table, "SELECT 2 id")
+    attached.tables.replace(table, "SELECT 2 id")
 
     assert other.fetch("SELECT * FROM mergeplan__shop.full").rows == ((2,),)
     other.close()
@@ -219,45 +222,48 @@ def test_intervals_seeds_and_errors_are_as_on_a_spark_of_our_own(attached: Spark
     columns = (Column("at", "timestamp"), Column("v", "int"))
     table = Table("mergeplan__shop.hourly", columns, time_partitioning(columns, "at", "", 3600))
     day = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
-    attached.create_table(table)
-    attached.replace_interval(table, "SELECT timestamp'2024-01-01 05:06:07' at, 1 v", day)
+    attached.tables.create(table)
+    attached.tables.replace_interval(table, "SELECT timestamp'2024-01-01 05:06:07' at, 1 v", day)
 
-    written = attached.replace_interval(table, "SELECT timestamp'2024-01-01 06:06:07' at, 2 v", day)
+    written = attached.tables.replace_interval(table, "SELECT timestamp'2024-01-01 06:06:07' at, 2 v", day)
 
     assert (written.rows, written.partitions) == (1, ("2024-01-01 06:00:00",))
     assert attached.fetch("SELECT at, v FROM mergeplan__shop.hourly").rows == (
         (datetime(2024, 1, 1, 6, 6, 7, tzinfo=UTC), 2),
     )
     seed = Table("mergeplan__shop.seed", (Column("v", "int"),))
-    attached.create_table(seed)
+    attached.tables.create(seed)
     with pytest.raises(QueryError, match=r"^row 1, column 'v': 'x' is not a value of type int\.$"):
-        attached.replace_rows(seed, [("x",)])
+        attached.tables.load(seed, [("x",)])
     with pytest.raises(QueryError, match=r"^A column.* `nope` cannot be resolved") as caught:
         attached.fetch("SELECT 1,\n nope")
     assert (caught.value.line, caught.value.column) == (2, 2)
 
 
 def test_a_table_cut_by_columns_is_merged_and_taken_back_as_on_a_spark_of_our_own(attached: SparkEngine) -> None:
-    parts = (Part("name", "string", "`name`", hidden=False), Part("mergeplan_part_1", "string", "'x'", hidden=True))
+    parts = (
+        PartitionColumn("name", "string", "`name`", hidden=False),
+        PartitionColumn("mergeplan_part_1", "string", "'x'", hidden=True),
+    )
     table = Table("mergeplan__shop.cut", (Column("id", "int"), Column("name", "string")), parts=parts)
-    mark, rows = "00000000000000ab", "SELECT id, name FROM mergeplan__shop.cut ORDER BY id"
-    attached.create_table(table)
-    attached.replace_table(table, "SELECT 1 AS id, 'a' AS name")
+    batch_id, rows = "00000000000000ab", "SELECT id, name FROM mergeplan__shop.cut ORDER BY id"
+    attached.tables.create(table)
+    attached.tables.replace(table, "SELECT 1 AS id, 'a' AS name")
 
     for _ in range(2):
-        attached.merge_table(table, lambda base: f"SELECT id, name FROM {base} UNION ALL SELECT 2, 'b'", mark)
+        attached.tables.merge(table, lambda base: f"SELECT id, name FROM {base} UNION ALL SELECT 2, 'b'", batch_id)
 
     assert attached.fetch(rows).rows == ((1, "a"), (2, "b"))
-    attached.unmerge_table(table, mark)
+    attached.tables.unmerge(table, batch_id)
     assert attached.fetch(rows).rows == ((1, "a"),)
 
 
 def test_what_a_query_would_read_is_told_without_a_job(attached: SparkEngine) -> None:
     columns = (Column("dt", "date"), Column("v", "int"))
     table = Table("mergeplan__shop.days", columns, time_partitioning(columns, "dt", "", 86_400))
-    attached.create_table(table)
+    attached.tables.create(table)
     sixty = "SELECT date_add(date'2024-01-01', cast(id AS int)) dt, 1 v FROM range(60)"
-    attached.replace_interval(
+    attached.tables.replace_interval(
         table, sixty, Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC))
     )
     before = attached.jobs()

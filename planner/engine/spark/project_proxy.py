@@ -1,7 +1,7 @@
-"""The way of project code to Spark: a Spark Connect server on a socket file, which passes on what is admitted.
+"""The connection of project code to Spark: a Spark Connect server on a socket file, which passes on what is admitted.
 
 The address of the real server, its token and the settings of the session stay on this side. The session is one that
-belongs to a single child; whoever is to use it is told its number and nothing else.
+belongs to a single child; whoever is to use it knows its number and nothing else.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from uuid import uuid4
 from planner.engine.protocol import Reading, Server
 from planner.engine.spark.admission import Blocks, May, View, admit, view_of
 from planner.engine.spark.libraries import LIB
-from planner.engine.spark.upstream import SERVICE, Spark, bytes_of
-from planner.engine.spark.wire import Malformed, message_of
+from planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
+from planner.engine.spark.proxy_messages import Malformed, message_of
 from planner.errors import RequestError
 from planner.parsing.sql.queried_tables import CATALOG, Refused
 
@@ -29,8 +29,8 @@ LONGEST_PATH = 100  # bytes of a socket's path; the system takes 107
 Ask = Callable[[Any, Any], Any]
 
 
-class Relay:
-    """A door to a Spark Connect server at a socket file; nothing is admitted before `admit`."""
+class ProjectProxy:
+    """A connection to a Spark Connect server at a socket file; nothing passes before `admit`."""
 
     def __init__(self, server: Server, path: Path, *, python: bool) -> None:
         if len(os.fsencode(path)) > LONGEST_PATH:
@@ -42,11 +42,11 @@ class Relay:
         self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
         self._left: list[str] = []  # global views that were let through since `admit`
         self._inputs: dict[str, str] = {}
-        self._spark: Spark | None = None
+        self._spark: ProxiedSession | None = None
         self._closed = False
         self._lock, self._beginning = threading.Lock(), threading.Lock()
         self._server = LIB.grpc.server(
-            ThreadPoolExecutor(THREADS, thread_name_prefix="relay"),
+            ThreadPoolExecutor(THREADS, thread_name_prefix="proxy"),
             handlers=[self._handlers()],
             options=_options(),
             maximum_concurrent_rpcs=THREADS,
@@ -86,21 +86,23 @@ class Relay:
         return LIB.grpc.method_handlers_generic_handler(
             SERVICE,
             {
-                "ExecutePlan": many(self._told(self._execute, many=True)),
-                "ReattachExecute": many(self._told(self._reattach, many=True)),
-                "AnalyzePlan": one(self._told(self._analyze)),
-                "Config": one(self._told(self._passed("Config", LIB.proto.ConfigRequest))),
-                "Interrupt": one(self._told(self._passed("Interrupt", LIB.proto.InterruptRequest))),
-                "ReleaseExecute": one(self._told(self._passed("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))),
-                "ArtifactStatus": one(self._told(self._passed("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))),
-                "FetchErrorDetails": one(self._told(self._details)),
-                "CloneSession": one(self._told(self._clone)),
-                "ReleaseSession": one(self._told(self._release)),
-                "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._told(self._add)),
+                "ExecutePlan": many(self._answering(self._execute, many=True)),
+                "ReattachExecute": many(self._answering(self._reattach, many=True)),
+                "AnalyzePlan": one(self._answering(self._analyze)),
+                "Config": one(self._answering(self._passed("Config", LIB.proto.ConfigRequest))),
+                "Interrupt": one(self._answering(self._passed("Interrupt", LIB.proto.InterruptRequest))),
+                "ReleaseExecute": one(self._answering(self._passed("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))),
+                "ArtifactStatus": one(
+                    self._answering(self._passed("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))
+                ),
+                "FetchErrorDetails": one(self._answering(self._details)),
+                "CloneSession": one(self._answering(self._clone)),
+                "ReleaseSession": one(self._answering(self._release)),
+                "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._answering(self._add)),
             },
         )
 
-    def _told(self, ask: Ask, *, many: bool = False) -> Ask:
+    def _answering(self, ask: Ask, *, many: bool = False) -> Ask:
         """Around each answer: what is refused, and what Spark says is wrong, reaches the child as pyspark expects."""
 
         def one(request: Any, context: Any) -> Any:
@@ -203,7 +205,7 @@ class Relay:
             elif operation:
                 self._begun[operation] = view.name.lower()
 
-    def _ready(self) -> Spark:
+    def _ready(self) -> ProxiedSession:
         """The session, begun when it is first asked for, with the views that the model is given."""
         with self._beginning:
             spark = self._spark or self._begin()
@@ -212,8 +214,8 @@ class Relay:
                 self._inputs.pop(name, None)
             return spark
 
-    def _begin(self) -> Spark:
-        spark = None if self._closed else Spark(self._to, self.session)
+    def _begin(self) -> ProxiedSession:
+        spark = None if self._closed else ProxiedSession(self._to, self.session)
         with self._lock:
             if spark is not None and not self._closed:
                 self._spark = spark
@@ -243,7 +245,7 @@ def _options() -> list[tuple[str, int]]:
 
 
 def _abort(context: Any, error: Exception) -> None:
-    """End a request with what went wrong; what is our own defect is not told to project code."""
+    """End a request with what went wrong; what is our own defect is not shown to project code."""
     if isinstance(error, Refused):
         code = (
             LIB.grpc.StatusCode.INVALID_ARGUMENT
@@ -254,7 +256,7 @@ def _abort(context: Any, error: Exception) -> None:
     elif isinstance(error, LIB.grpc.RpcError) and hasattr(error, "code"):
         status = _without_trace(error)
     else:
-        status = LIB.status(code=LIB.grpc.StatusCode.INTERNAL.value[0], message="The door to Spark failed.")
+        status = LIB.status(code=LIB.grpc.StatusCode.INTERNAL.value[0], message="The connection to Spark failed.")
     context.abort_with_status(LIB.statuses.to_status(status))
 
 

@@ -17,7 +17,7 @@ MUST = ("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute")
 USER = "mergeplan"
 
 
-class Spark:
+class ProxiedSession:
     """A session of the real server, with the gateway's settings."""
 
     def __init__(self, server: Server, session: str) -> None:

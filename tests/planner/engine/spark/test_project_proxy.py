@@ -1,4 +1,4 @@
-"""Project code over a real Spark: through the door, and not past it."""
+"""Project code over a real Spark: through the proxy, and not past it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
+from planner.engine.spark.upstream import SERVICE
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
@@ -18,8 +19,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from planner.engine.protocol import Reading, Server
 from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.relay import Relay
-from planner.engine.spark.upstream import SERVICE
+from planner.engine.spark.project_proxy import ProjectProxy
 from planner.errors import RequestError
 from planner.python.isolation import isolation_of
 from tests.planner.asking import fill, said
@@ -35,19 +35,19 @@ def items(engine: SparkEngine) -> SparkEngine:
 
 
 @pytest.fixture
-def relay(items: SparkEngine) -> Iterator[tuple[Relay, Path]]:
-    """A door at a socket file; the folder's path is short because a socket's may not be long."""
+def served(items: SparkEngine) -> Iterator[tuple[ProjectProxy, Path]]:
+    """A proxy at a socket file; the folder's path is short because a socket's may not be long."""
     with tempfile.TemporaryDirectory(prefix="mp") as folder:
         path = Path(folder) / "s"
-        door = items.door(path, python=False)
-        assert isinstance(door, Relay)
-        door.admit(Reading(("phys.items",), {"given": "SELECT 5 AS id"}, "mergeplan_a"))
-        yield door, path
-        door.close()
+        proxy = items.connect_project(path, python=False)
+        assert isinstance(proxy, ProjectProxy)
+        proxy.admit(Reading(("phys.items",), {"given": "SELECT 5 AS id"}, "mergeplan_a"))
+        yield proxy, path
+        proxy.close()
 
 
-def connected(relay: tuple[Relay, Path]) -> Any:
-    door, path = relay
+def connected(served: tuple[ProjectProxy, Path]) -> Any:
+    proxy, path = served
 
     class Socket(ChannelBuilder):
         def toChannel(self) -> Any:
@@ -58,12 +58,12 @@ def connected(relay: tuple[Relay, Path]) -> Any:
             return "nowhere"
 
     builder = Socket(channelOptions=[("grpc.default_authority", "localhost")])
-    builder.set(ChannelBuilder.PARAM_SESSION_ID, door.session)
+    builder.set(ChannelBuilder.PARAM_SESSION_ID, proxy.session)
     made: Any = SparkSession.builder
     spark = made.channelBuilder(builder).create()
     spark.client.set_retry_policies(
         [DefaultPolicy(max_retries=1, max_backoff=50)]
-    )  # the door may be shut before it ends
+    )  # the proxy may be closed before it ends
     return spark
 
 
@@ -76,22 +76,22 @@ def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: 
     assert "token" not in told
     assert "sc://" not in told
     assert rows(items, "SELECT id FROM shop.secret") == [(7,)]
-    assert items.objects("shop") == {"secret"}
+    assert items.catalog.objects("shop") == {"secret"}
     assert len(rows(items, "SELECT id FROM phys.items")) == 3
 
 
-def test_what_was_admitted_is_refused_when_the_model_has_answered(relay: tuple[Relay, Path]) -> None:
-    spark = connected(relay)
+def test_what_was_admitted_is_refused_when_the_model_has_answered(served: tuple[ProjectProxy, Path]) -> None:
+    spark = connected(served)
     assert spark.sql("SELECT i.id FROM phys.items i JOIN given USING (id)").count() == 0
     spark.range(1).createGlobalTempView("mergeplan_a_0")
 
-    assert relay[0].refuse() == ("global_temp.mergeplan_a_0",)
+    assert served[0].refuse() == ("global_temp.mergeplan_a_0",)
     with pytest.raises(SparkConnectGrpcException, match="is not among what this model reads"):
         spark.table("phys.items").count()
 
 
-def test_a_view_that_could_not_be_made_is_no_name_to_read(relay: tuple[Relay, Path]) -> None:
-    spark = connected(relay)
+def test_a_view_that_could_not_be_made_is_no_name_to_read(served: tuple[ProjectProxy, Path]) -> None:
+    spark = connected(served)
     with pytest.raises(Exception, match="nothing"):
         spark.table("phys.items").select("nothing").createOrReplaceTempView("mine")
 
@@ -99,25 +99,25 @@ def test_a_view_that_could_not_be_made_is_no_name_to_read(relay: tuple[Relay, Pa
         spark.table("mine").count()
 
 
-def test_a_function_in_python_is_refused_where_workers_are_not_isolated(relay: tuple[Relay, Path]) -> None:
-    spark = connected(relay)
+def test_a_function_in_python_is_refused_where_workers_are_not_isolated(served: tuple[ProjectProxy, Path]) -> None:
+    spark = connected(served)
 
     with pytest.raises(SparkConnectGrpcException, match="MERGEPLAN_ISOLATION_UDF=allow"):
         spark.table("phys.items").mapInPandas(lambda parts: parts, "id int").count()
 
 
-def test_an_error_of_spark_comes_without_its_stack(relay: tuple[Relay, Path]) -> None:
+def test_an_error_of_spark_comes_without_its_stack(served: tuple[ProjectProxy, Path]) -> None:
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN") as error:
-        connected(relay).table("phys.items").select("nothing").collect()
+        connected(served).table("phys.items").select("nothing").collect()
 
     assert "org.apache" not in str(error.value)
     assert error.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"  # type: ignore[attr-defined]
 
 
-def test_garbage_is_told_and_harms_nobody(relay: tuple[Relay, Path]) -> None:
+def test_garbage_is_told_and_harms_nobody(served: tuple[ProjectProxy, Path]) -> None:
     chance = random.Random(5)  # noqa: S311  # a fuzz
     codes = set()
-    with grpc.insecure_channel(f"unix:{relay[1]}", options=[("grpc.default_authority", "localhost")]) as channel:
+    with grpc.insecure_channel(f"unix:{served[1]}", options=[("grpc.default_authority", "localhost")]) as channel:
         for method in ("Config", "AnalyzePlan", "ExecutePlan", "Interrupt", "CloneSession", "Nothing") * 20:
             with pytest.raises(grpc.RpcError) as error:
                 channel.unary_unary(f"/{SERVICE}/{method}")(chance.randbytes(chance.randrange(60)), timeout=60)
@@ -128,17 +128,17 @@ def test_garbage_is_told_and_harms_nobody(relay: tuple[Relay, Path]) -> None:
         grpc.StatusCode.PERMISSION_DENIED,
         grpc.StatusCode.UNIMPLEMENTED,
     }
-    assert connected(relay).table("phys.items").count() == 3
+    assert connected(served).table("phys.items").count() == 3
 
 
-def test_what_runs_ends_with_the_door(relay: tuple[Relay, Path], items: SparkEngine) -> None:
-    query = connected(relay).range(10**12).selectExpr("max(id * id % 7)")._plan.to_proto
-    request = proto.ExecutePlanRequest(session_id=relay[0].session, plan=query(connected(relay).client))
-    with grpc.insecure_channel(f"unix:{relay[1]}", options=[("grpc.default_authority", "localhost")]) as channel:
+def test_what_runs_ends_with_the_proxy(served: tuple[ProjectProxy, Path], items: SparkEngine) -> None:
+    query = connected(served).range(10**12).selectExpr("max(id * id % 7)")._plan.to_proto
+    request = proto.ExecutePlanRequest(session_id=served[0].session, plan=query(connected(served).client))
+    with grpc.insecure_channel(f"unix:{served[1]}", options=[("grpc.default_authority", "localhost")]) as channel:
         answers = channel.unary_stream(f"/{SERVICE}/ExecutePlan")(request.SerializeToString())
         next(answers)  # it has begun
 
-        relay[0].close()
+        served[0].close()
 
         with pytest.raises(grpc.RpcError):
             list(answers)
@@ -147,7 +147,7 @@ def test_what_runs_ends_with_the_door(relay: tuple[Relay, Path], items: SparkEng
 
 def test_a_socket_with_too_long_a_path_is_told(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="Set TMPDIR to a shorter folder"):
-        Relay(Server("sc://localhost:1"), tmp_path / ("x" * 100), python=False)
+        ProjectProxy(Server("sc://localhost:1"), tmp_path / ("x" * 100), python=False)
 
 
 def test_functions_in_python_follow_the_operators_word_and_the_workers() -> None:

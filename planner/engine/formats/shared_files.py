@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from planner.engine.protocol import Partitioning, Table
-from planner.engine.spark.placing import NULL, Run
+from planner.engine.formats.partition_locations import NULL, Run
 from planner.engine.spark.quoting import literal, quoted
+from planner.engine.table import Partitioning, Table
 from planner.intervals import Timeline
 
 ADDED_AT_ONCE = 500  # partitions in one statement
 
 
 def share(run: Run, table: Table, old: str, rows: Timeline) -> None:
-    """Point the new table's partitions at the files of another one's: all, or those of a table cut by time that lie in
-    these stretches."""
+    """Point the new table's partitions at the files of another one's: all, or of a table that is partitioned by time
+    those that lie in these intervals."""
     run(f"REFRESH TABLE {quoted(old)}")  # another process may have pointed it at other files since
     folders = {unquote(path).rpartition("/")[0] for path in run(f"SELECT * FROM {quoted(old)}").inputFiles()}
     parts = [part for folder in sorted(folders) if (part := _part(table, folder, rows))]
@@ -31,20 +31,20 @@ def let_go(run: Run, name: str, place: str) -> None:
 
 def _part(table: Table, folder: str, rows: Timeline) -> str:
     """`PARTITION (..) LOCATION ..` for a folder with files; '' for one that is none of the table's partitions."""
-    pieces = folder.split("/")[-len(table.cut) :]
-    if [piece.partition("=")[0] for piece in pieces] != [part.column for part in table.cut]:
+    pieces = folder.split("/")[-len(table.partition_columns) :]
+    if [piece.partition("=")[0] for piece in pieces] != [part.column for part in table.partition_columns]:
         return ""
     if table.partitioning and not _within(table.partitioning, unquote(pieces[0].partition("=")[2]), rows):
         return ""
     return f"{_spec(pieces)} LOCATION {literal(folder)}"
 
 
-def _within(cut: Partitioning, value: str, rows: Timeline) -> bool:
-    return any(low <= value < high for low, high in map(cut.bounds, rows))
+def _within(by: Partitioning, value: str, rows: Timeline) -> bool:
+    return any(low <= value < high for low, high in map(by.bounds, rows))
 
 
 def _spec(pieces: Iterable[str]) -> str:
     """`day=2026-01-01` -> `PARTITION (`day` = '2026-01-01')`."""
     pairs = (piece.partition("=")[::2] for piece in pieces)
-    said = (f"{quoted(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
-    return f"PARTITION ({', '.join(said)})"
+    values = (f"{quoted(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
+    return f"PARTITION ({', '.join(values)})"

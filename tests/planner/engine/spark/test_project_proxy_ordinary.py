@@ -1,4 +1,4 @@
-"""What ordinary models do on Spark, all of it through the door: one child, some fifty pieces of code."""
+"""What ordinary models do on Spark, all of it through the proxy: one child, some fifty pieces of code."""
 
 from __future__ import annotations
 

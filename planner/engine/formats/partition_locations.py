@@ -7,20 +7,20 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
-from planner.engine.protocol import Part, Table
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
+from planner.engine.table import PartitionColumn, Table
 
 Run = Callable[[str], Frame]
-Spec = tuple[str | None, ...]  # the values of a partition, in the order of `Table.cut`
+Spec = tuple[str | None, ...]  # the values of a partition, in the order of `Table.partition_columns`
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark writes them into the name of a folder
 
 
-def specs_seen(cut: tuple[Part, ...]) -> str:
+def specs_seen(columns: tuple[PartitionColumn, ...]) -> str:
     """An aggregate (Spark SQL) that gathers the partitions of the rows that pass."""
-    values = ", ".join(f"cast({quoted(part.column)} as string)" for part in cut)
+    values = ", ".join(f"cast({quoted(part.column)} as string)" for part in columns)
     return f"collect_set(to_json(array({values})))"
 
 
@@ -56,13 +56,13 @@ def _ordered(specs: Iterable[Spec]) -> list[Spec]:
 
 
 def _partition(table: Table, spec: Spec) -> str:
-    pairs = zip(table.cut, spec, strict=True)
-    said = (f"{quoted(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
-    return f"PARTITION ({', '.join(said)})"
+    pairs = zip(table.partition_columns, spec, strict=True)
+    values = (f"{quoted(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
+    return f"PARTITION ({', '.join(values)})"
 
 
 def _place(table: Table, batch: str, spec: Spec) -> str:
-    pairs = zip(table.cut, spec, strict=True)
+    pairs = zip(table.partition_columns, spec, strict=True)
     folders = (f"{part.column}={NULL if value is None else _escaped(value)}" for part, value in pairs)
     return f"LOCATION {literal('/'.join([batch, *folders]))}"
 

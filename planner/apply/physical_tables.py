@@ -1,0 +1,68 @@
+"""The physical table of a snapshot: its partitions, its lease, and whether it must be created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from planner.engine.protocol import Engine
+from planner.engine.table import Table, time_partitioning
+from planner.errors import PlanMoved
+from planner.intervals import UNITS
+from planner.model.kind import Fill
+from planner.model.model import Column
+from planner.snapshot.snapshot import Snapshot
+from planner.state.store import StateStore
+from planner.tables.partitioning import BATCH, parts_of
+
+LEASE = "table:"
+
+
+def table_lease(table: str) -> str:
+    """The name of the lease under which a physical table is created, written and dropped."""
+    return f"{LEASE}{table}"
+
+
+def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
+    """The table of a snapshot whose columns are known: partitioned by time when its kind is, and as it says itself."""
+    model = snapshot.model
+    table = Table(
+        snapshot.table,
+        columns,
+        comment=model.description,
+        format=model.storage_format,
+        options=model.physical_properties,
+        parts=parts_of(model, columns),
+        listed=model.kind.fill in (Fill.PARTITION, Fill.APPEND),
+        sorted_by=model.clustered_by,
+        gateway=model.gateway,
+    )
+    if model.appends:
+        return replace(table, parts=(BATCH, *table.parts))
+    if not model.kind.is_by_time:
+        return table
+    seconds, hidden = UNITS[model.cron.unit], not model.partition_by_time_column
+    cut = time_partitioning(columns, model.time_column, model.time_format, seconds, hidden=hidden)
+    return replace(table, partitioning=cut)
+
+
+def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
+    """The snapshots, in their order, whose physical table must be created.
+
+    PlanMoved when a table that should hold rows was taken away behind our back: it is forgotten, and a new plan
+    builds it again.
+    """
+    wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
+    known = {name: table for name, table in store.physical_tables().items() if not table.garbage and table.columns}
+    there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.catalog.objects(schema)}
+    lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
+    if any(store.loaded(lost).values()):
+        store.forget_tables(lost)
+        raise PlanMoved(
+            f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
+        )
+    return tuple(s for s in wanted if s.table not in known or s.table in lost)
+
+
+def _schemas(snapshots: Iterable[Snapshot]) -> list[str]:
+    return sorted({snapshot.table.rpartition(".")[0] for snapshot in snapshots})

@@ -1,0 +1,90 @@
+"""What a backfill has to do for a table, cut into batches, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.checks.audits import AuditResult
+from planner.errors import AuditFailed, MergeplanError, Refused
+from planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
+from planner.model.model import Model
+from planner.parsing.files.model_file import line_of
+from planner.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one table needs; `missing` as the plan saw it (a restated or late interval may be loaded already)."""
+
+    snapshot: Snapshot
+    missing: Timeline
+    copies: Timeline = ()  # what of it another table of the model holds already
+    copied_from: str = ""
+    until: datetime | None = None  # a unit that begins then is not over: it is computed and counts as missing still
+    late: Timeline = ()  # what its signals hold back, as has been reported: no failure
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A model that could not be computed; `audit` tells of the blocking audit that found rows."""
+
+    model: str
+    error: MergeplanError
+    audit: AuditResult | None = None
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a backfill did: rows written, audits that found something, models that failed, models left out for them."""
+
+    rows: int = 0
+    batches: int = 0
+    warnings: tuple[AuditResult, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def plus(self, other: Filled) -> Filled:
+        """Both backfills as one."""
+        return Filled(
+            self.rows + other.rows,
+            self.batches + other.batches,
+            self.warnings + other.warnings,
+            self.failures + other.failures,
+            self.skipped + other.skipped,
+        )
+
+
+class FoundRows(Exception):
+    """A blocking audit found rows."""
+
+    def __init__(self, result: AuditResult) -> None:
+        super().__init__(result.name)
+        self.result = result
+
+
+def batches_of(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
+    """What is still to do, cut into batches: somebody else, or an earlier run, may have done some of it."""
+    model, left = work.snapshot.model, subtract(work.missing, loaded)
+    if not left:
+        return ()
+    if not model.kind.is_incremental:
+        return (Interval(work.missing[0].start, work.missing[-1].end),)
+    reached = with_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
+    copied = subtract(intersection(left, work.copies), reached)
+    return (*copied, *batches(model.cron, reached, model.batch_size))
+
+
+def not_ready(model: Model, late: Timeline) -> Refused:
+    """That a model waits for its signals, at the line where it asks for them."""
+    names = " and ".join(f"`{call.name}`" for call in model.signals)
+    message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
+    return Refused(message, place=line_of(model, model.signals[0].name, header=True), hint="Run again later.")
+
+
+def found_rows(model: Model, audit: AuditResult) -> Failure:
+    """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
+    rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
+    place = line_of(model, audit.name, header=True)
+    message = f"The audit `{audit.name}` of {model.name} found {rows}."
+    return Failure(model.name, AuditFailed(message, place=place, audit=audit.name, model=model.name), audit)

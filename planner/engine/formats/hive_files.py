@@ -1,0 +1,182 @@
+"""Parquet and ORC tables of a Hive catalog: no file is ever overwritten.
+
+A batch is written aside, into a folder of its own, and then the table (or exactly the partitions that it replaces) is
+pointed there. Old files wait for the table to be dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from planner.engine.formats.hive_location import HiveLocation
+from planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
+from planner.engine.formats.shared_files import let_go, share
+from planner.engine.protocol import Written
+from planner.engine.spark.described import create_in_schema, describe
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.session import Frame
+from planner.engine.spark.sessions import Sessions
+from planner.engine.spark.views import commented
+from planner.engine.table import Table
+from planner.errors import QueryError
+from planner.intervals import Interval, Timeline
+
+BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
+
+
+class HiveFiles:
+    """The verbs of `TableFormat` for parquet and ORC."""
+
+    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
+        self._sessions, self._comments = sessions, comments
+        self._run = sessions.run
+
+    def create(self, table: Table) -> None:
+        """Create the schema and the empty table; existing ones stay as they are."""
+        columns = [f"{quoted(c.name)} {c.type}{commented(c.comment if self._comments else '')}" for c in table.columns]
+        columns += [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
+        by = ", ".join(quoted(each.column) for each in table.partition_columns)
+        partitioned = f" PARTITIONED BY ({by})" if by else ""
+        comment = commented(table.comment if self._comments else "")
+        options = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in table.options)
+        properties = f" TBLPROPERTIES ({options})" if options else ""
+        definition = f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{properties}"
+        sql = f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}"
+        create_in_schema(self._sessions, table.name, sql, listed=_is_listed(table) or not by)
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table over the files that another one points at, of these intervals or of all."""
+        self.create(table)
+        own, theirs = describe(self._sessions, table.name), describe(self._sessions, old)
+        if own is None or theirs is None:
+            raise QueryError(f"there is no table {old} to go on with.")
+        name, place = quoted(table.name), HiveLocation(own).location.encode().hex()
+        self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('mergeplan.place' = '{place}')")
+        if _is_listed(table):
+            share(self._run, table, old, rows)
+        else:
+            self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(theirs).location)}")
+
+    def replace_all(self, table: Table, frame: Frame) -> Written:
+        """Put the rows in place of all, with the location of the table."""
+        return self._replace_all(table, frame, self._batch(table.name))
+
+    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
+        """Put the rows in place of exactly the interval's partitions; days without rows end empty."""
+        assert table.partitioning is not None
+        low, high = table.partitioning.bounds(interval)
+        rows, written = self._replace_listed(table, frame, lambda spec: low <= (spec[0] or "") < high)
+        return Written(rows, tuple(sorted({spec[0] or "" for spec in written})))
+
+    def replace_partitions(
+        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+    ) -> Written:
+        """Put the rows in place of exactly the partitions that they lie in; others that begin with `first`, or all
+        others, end empty."""
+        rows, _ = self._replace_listed(table, frame, lambda spec: others or (first is not None and spec[0] == first))
+        return Written(rows)
+
+    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+        """Put the rows of a merge in place of all; a batch that is merged again starts from what the table held before
+        it was merged the first time."""
+        known = self._located(table.name)
+        if known.batch_id[:8] != batch_id[:8]:
+            before = literal(known.as_property)
+            self._run(f"ALTER TABLE {quoted(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {before})")
+        batch = self._batch(table.name, batch_id)
+        if known.batch_id != batch_id:
+            return self._replace_all(table, merged(table.name), batch)
+        view = f"mergeplan_{uuid4().hex}"
+        self._held(table, self._before(known, table.name)).createOrReplaceTempView(view)
+        try:
+            return self._replace_all(table, merged(view), batch)
+        finally:
+            self._run(f"DROP VIEW IF EXISTS {view}")
+
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Point the table at what it held before the first batch whose id begins as this one; nothing when it bears no
+        such id."""
+        known = self._located(table.name)
+        if known.batch_id[:8] == batch_id[:8]:
+            before = literal(self._before(known, table.name))
+            self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {before}")
+
+    def drop(self, name: str) -> None:
+        """Drop a table that exists, with its files and without those of a table that it took over."""
+        known = self._located(name)
+        if known.has_others_files and known.lists_partitions:
+            let_go(self._run, name, known.base)
+        if known.base != known.location:  # a drop removes the files of the place the table points at
+            self._run(f"ALTER TABLE {quoted(name)} SET LOCATION {literal(known.base)}")
+        self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+    def _located(self, name: str) -> HiveLocation:
+        known = describe(self._sessions, name)
+        if known is None or known.is_view:
+            raise QueryError(f"there is no table {name} to write to.")
+        return HiveLocation(known)
+
+    def _batch(self, name: str, batch_id: str = "") -> str:
+        """A fresh folder for a batch of a table, in the place where the table was created."""
+        return f"{self._located(name).base}/mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
+
+    def _before(self, known: HiveLocation, name: str) -> str:
+        """Where a table's rows lay before the batch whose id it bears."""
+        found = self._run(f"SHOW TBLPROPERTIES {quoted(name)} ('{BEFORE}')").collect()
+        return known.of_property(found[0][1])
+
+    def _held(self, table: Table, place: str) -> Frame:
+        """The rows of a table as they lie in a place where it pointed before."""
+        hidden = [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
+        ddl = ", ".join([*(f"{quoted(column.name)} {column.type}" for column in table.columns), *hidden])
+        return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
+
+    def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
+        frame, observed = self._sessions.current.observed(frame, rows="count(1)")
+        self._sessions.check()
+        _writer(table, _sorted(table, frame)).partitionBy(*_names(table)).save(batch)
+        self._sessions.check()
+        self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {literal(batch)}")
+        return Written(observed().get("rows", 0))
+
+    def _replace_listed(self, table: Table, frame: Frame, takes: Callable[[Spec], bool]) -> tuple[int, frozenset[Spec]]:
+        """Write rows aside, a folder per partition, and point the partitions there; others that the batch `takes` the
+        place of end empty. How many rows there were, and in which partitions."""
+        batch = self._batch(table.name)
+        self._sessions.check()
+        observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
+        frame, observed = self._sessions.current.observed(frame, **observing)
+        _writer(table, _sorted(table, frame)).partitionBy(*_names(table)).save(batch)
+        seen = observed()
+        written = specs_of(seen.get("parts", ()))
+        self._sessions.check()
+        existing = listed(self._run, table)
+        point(self._run, table, batch, written, existing)
+        if emptied := [spec for spec in existing - written if takes(spec)]:
+            nothing = self._run(f"SELECT * FROM {quoted(table.name)} WHERE false").drop(*_names(table))
+            _writer(table, nothing).save(f"{batch}/empty")
+            empty(self._run, table, f"{batch}/empty", emptied)
+        return seen.get("rows", 0), written
+
+
+def _is_listed(table: Table) -> bool:
+    """True when the catalog lists the table's partitions, so that each can be pointed elsewhere alone."""
+    return bool(table.partition_columns) and (table.partitioning is not None or table.listed)
+
+
+def _names(table: Table) -> list[str]:
+    return [each.column for each in table.partition_columns]
+
+
+def _sorted(table: Table, frame: Frame) -> Frame:
+    """A frame's rows in the order in which they are to lie in each file."""
+    if not table.sorted_by:
+        return frame
+    return frame.sortWithinPartitions(*_names(table), *map(quoted, table.sorted_by))
+
+
+def _writer(table: Table, frame: Frame) -> Any:
+    """The writer of a frame's rows as the table's files are written."""
+    return frame.write.format(table.format).options(**dict(table.options))

@@ -1,0 +1,63 @@
+"""Where the rows of a parquet or ORC table lie, by what the catalog says of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from planner.engine.spark.described import Described
+
+BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
+OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
+ELSEWHERE = re.compile(r"at:[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class HiveLocation:
+    """The location of a table, and what can be read off it."""
+
+    known: Described
+
+    @property
+    def location(self) -> str:
+        """Where the table points now."""
+        return self.known.details["Location"]
+
+    @property
+    def base(self) -> str:
+        """The place where the table was created, below which its batches lie.
+
+        A table property could say so more plainly, but Spark blacks out the value of any in which it finds
+        a word like `url` or `token`, and a path may well hold one.
+        """
+        place = OWN_PLACE.search(self.known.details.get("Table Properties", ""))
+        return bytes.fromhex(place[1]).decode() if place else BATCH.sub("", self.location)
+
+    @property
+    def has_others_files(self) -> bool:
+        """True when it points at files of the table whose rows it took over."""
+        return OWN_PLACE.search(self.known.details.get("Table Properties", "")) is not None
+
+    @property
+    def lists_partitions(self) -> bool:
+        """True when the catalog lists its partitions."""
+        return "Partition Provider" in self.known.details
+
+    @property
+    def batch_id(self) -> str:
+        """Of the batch that was merged last; what stands there otherwise is no id."""
+        own = BATCH.search(self.location) and self.location.startswith(f"{self.base}/")
+        return self.location[-32:-16] if own else ""
+
+    @property
+    def as_property(self) -> str:
+        """The location as a property keeps it: relative to the base, or in hexadecimal digits outside of that."""
+        if self.location == self.base or self.location.startswith(f"{self.base}/"):
+            return self.location.removeprefix(self.base).lstrip("/")
+        return f"at:{self.location.encode().hex()}"
+
+    def of_property(self, text: str) -> str:
+        """The location that was kept so."""
+        if ELSEWHERE.fullmatch(text):
+            return bytes.fromhex(text.removeprefix("at:")).decode()
+        return f"{self.base}/{text}".rstrip("/")

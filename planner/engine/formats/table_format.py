@@ -1,0 +1,64 @@
+"""The port of table formats: how a table is created, and how a batch of rows becomes what its readers see.
+
+Each verb commits once, or leaves the table as it was: a reader never fails and never sees half of a batch, a killed
+job loses nothing, and a batch that is repeated comes out the same. Parquet and ORC know no transactions: there rows are
+written aside, and then the table is pointed at them. A format that commits by itself has a statement for each verb:
+
+| verb               | parquet, ORC                       | Delta                       | Iceberg              |
+|--------------------|------------------------------------|-----------------------------|----------------------|
+| replace_all        | the location of the table          | INSERT OVERWRITE            | INSERT OVERWRITE     |
+| replace_interval   | the locations of its partitions    | REPLACE WHERE               | overwrite by filter  |
+| replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
+| merge              | all rows, of those of before       | of `VERSION AS OF`          | the same             |
+| unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
+| take_over          | the files of the other table       | SHALLOW CLONE               | snapshot, branch     |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from planner.engine.protocol import Written
+from planner.engine.spark.session import Frame
+from planner.engine.table import Table
+from planner.intervals import Interval, Timeline
+
+
+class TableFormat(Protocol):
+    """The verbs of a format.
+
+    Whoever calls them has begun a statement (`Sessions.statement`): Spark's errors are translated there. A frame holds
+    the batch's rows in the table's types, with all columns that the table is partitioned by.
+    """
+
+    def create(self, table: Table) -> None:
+        """Create the schema and the empty table; existing ones stay as they are."""
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table with the rows of another one, partitioned alike: of these intervals, or all of them when it
+        is not partitioned by time. No row is read; a column that the files lack is NULL."""
+
+    def replace_all(self, table: Table, frame: Frame) -> Written:
+        """Put the rows in place of all."""
+
+    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
+        """Put the rows (all of the interval) in place of exactly the interval's; days without rows end empty."""
+
+    def replace_partitions(
+        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+    ) -> Written:
+        """Put the rows in place of exactly the partitions that they lie in.
+
+        Other partitions of which `first` is the first value end empty; with `others` all of them do.
+        """
+
+    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+        """Put the rows that are merged with those of a table or view (what the table held before the batch) in place
+        of all: see `TableStore.merge`."""
+
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Let the table hold what it held before the first batch whose id begins so: see `TableStore.unmerge`."""
+
+    def drop(self, name: str) -> None:
+        """Drop a table that exists, with its files and without those of a table that it took over."""

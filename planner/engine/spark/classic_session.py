@@ -1,0 +1,192 @@
+"""A Spark of our own: a JVM that this process starts and ends, which may serve other processes of the machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.engine.protocol import Connection, Server
+from planner.engine.spark.catalog import CatalogLock, driver_conf, session_conf, spark_folder
+from planner.engine.spark.errors import translated
+from planner.engine.spark.java import Jvm, Profile, start_jvm
+from planner.engine.spark.scans import plan_bytes
+from planner.engine.spark.session import LISTED, USER, Frame, Session, listing_here
+from planner.errors import MergeplanError, RequestError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_gateway_lock = threading.Lock()
+
+
+def serving_conf(token: str) -> dict[str, str]:
+    """With what a Spark of our own also serves Spark Connect, on this machine and to who knows the token."""
+    return {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.sql.connect.serverStacktrace.enabled": "false",
+        "spark.connect.authenticate.token": token,
+    }
+
+
+class ClassicSession:
+    """A Spark driver of our own: a JVM that this process starts and ends."""
+
+    def __init__(self, connection: Connection, home: Path, profile: Profile, lock: CatalogLock | None) -> None:
+        self._lock = lock
+        self._catalog = connection.catalog
+        try:
+            _refuse_a_second()
+            self._token = secrets.token_urlsafe(32) if connection.serves else ""
+            conf = driver_conf(connection, home) | (serving_conf(self._token) if self._token else {})
+            self._connection = connection
+            config_dir = Path(connection.config_dir) if connection.config_dir else None
+            keep_open = [lock.descriptor] if lock else []
+            self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
+            try:
+                self.spark, self.gateway = _classic(self.jvm)
+                if connection.catalog:
+                    self.spark.catalog.setCurrentCatalog(connection.catalog)
+            except BaseException as error:
+                self.jvm.stop()
+                _forget_gateway()
+                if isinstance(error, MergeplanError) or not isinstance(error, Exception):
+                    raise
+                raise translated(error, "") from None
+        except BaseException:
+            if lock:
+                lock.release()
+            raise
+
+    @property
+    def isolated(self) -> bool:
+        """True when functions in Python run in workers that are isolated."""
+        return self.jvm.workers is not None
+
+    @property
+    def _scala(self) -> Any:
+        return self.spark.sparkContext._jsc.sc()
+
+    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+        from pyspark.sql.functions import expr
+        from pyspark.sql.observation import Observation
+
+        observation = Observation()
+        seen = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
+        return seen, lambda: observation.get
+
+    def run_unlisted(self, sql: str) -> Frame:
+        apart = self.spark.newSession()  # the setting must not reach what else this session does meanwhile
+        apart.catalog.setCurrentCatalog(self.spark.catalog.currentCatalog())
+        apart.conf.set(LISTED, "false")
+        return apart.sql(sql)
+
+    def enter(self, tag: str) -> None:
+        self.spark.sparkContext.setJobGroup(tag, "mergeplan", interruptOnCancel=True)
+
+    def interrupt(self, tag: str) -> None:
+        self._scala.cancelJobGroupAndFutureJobs(tag)
+
+    def scan_bytes(self, sql: str) -> int | None:
+        with listing_here(self.spark):
+            frame: Any = self.spark.sql(sql)
+            return plan_bytes(frame._jdf.queryExecution().optimizedPlan())
+
+    def parsed(self, sql: str) -> str | None:
+        session: Any = self.spark
+        return str(session._jsparkSession.sessionState().sqlParser().parsePlan(sql).treeString())
+
+    def jobs(self) -> int:
+        return int(self._scala.dagScheduler().numTotalJobs())
+
+    def apart(self) -> Session:
+        other = copy(self)
+        other.spark = self.spark.newSession()
+        if self._catalog:
+            other.spark.catalog.setCurrentCatalog(self._catalog)
+        return other
+
+    def let_go(self) -> None:
+        with suppress(Exception):  # it ends with the Spark in any case
+            for view in self.spark.catalog.listTables():
+                if view.isTemporary:
+                    self.spark.catalog.uncacheTable(view.name)
+                    self.spark.catalog.dropTempView(view.name)
+
+    def client_jobs(self, user: str, session: str, tag: str) -> int:
+        """How many jobs a Connect client of this Spark has started under its tag."""
+        java: Any = self.spark._jvm
+        named = java.org.apache.spark.sql.connect.service.ExecuteSessionTag.apply(user, session, tag)
+        self._scala.listenerBus().waitUntilEmpty()  # the books are kept by a thread of their own
+        return len(self._scala.statusTracker().getJobIdsForTag(named))
+
+    @property
+    def token(self) -> str:
+        """What a Spark Connect client must say to this Spark; '' when it serves none. Nobody else makes one."""
+        return self._token
+
+    def connect_port(self) -> int:
+        """Where the Spark Connect server in this driver listens."""
+        service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+        return int(getattr(service, "MODULE$").localPort())
+
+    def server(self) -> Server:
+        if not self._token:
+            raise RequestError("this Spark was started to serve no other process.")
+        # By that name and no other pyspark sends a token without TLS.
+        url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
+        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.isolated)
+
+    def close(self) -> None:
+        try:
+            with suppress(Exception):  # the JVM may be gone, and it is ended below in any case
+                self.spark.stop()
+            with suppress(Exception):
+                self.gateway.shutdown()
+            _forget_gateway()
+            self.jvm.stop()
+        finally:
+            if self._lock:
+                self._lock.release()
+
+
+def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql.session import SparkSession
+
+    with _gateway_lock:
+        interrupt = signal.getsignal(signal.SIGINT)
+        # The only way to tell pyspark that a JVM of ours is running.
+        os.environ.update(PYSPARK_GATEWAY_PORT=str(jvm.port), PYSPARK_GATEWAY_SECRET=jvm.secret)
+        try:
+            gateway = launch_gateway()  # type: ignore[no-untyped-call]  # pyspark's own
+        finally:
+            del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+        context = SparkContext(gateway=gateway)
+        context.pythonExec = jvm.python
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)  # pyspark put its own there
+        return SparkSession(context), gateway
+
+
+def _refuse_a_second() -> None:
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        raise RequestError("this process has a Spark open already.", hint="Close that one first.")
+
+
+def _forget_gateway() -> None:
+    from pyspark import SparkContext
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None

@@ -1,0 +1,165 @@
+"""A session on a Spark Connect server, which may be the warm Spark of this machine."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from planner.engine.protocol import Server
+from planner.engine.spark.catalog import Owner
+from planner.engine.spark.errors import condition, translated
+from planner.engine.spark.scans import explained_bytes
+from planner.engine.spark.session import LISTED, USER, Frame, Session, listing_here
+from planner.errors import QueryError, RequestError, SparkAway
+from planner.semantics.spark_defaults import DEFAULTS
+from planner.semantics.spark_settings import shaping
+
+
+class ConnectSession:
+    """A session on a Spark Connect server; `owner` is the warm Spark that it is, if it is one."""
+
+    def __init__(
+        self, remote: str, conf: Mapping[str, str], catalog: str | None = None, owner: Owner | None = None
+    ) -> None:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession as Connected
+
+        self._owner, self._made_of = owner, (remote, conf, catalog, owner)
+        self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
+        self._tag = f"mergeplan-{uuid4().hex}"
+        self._stages: set[int] = set()
+        where = "the warm Spark" if owner else remote.split("/;")[0]
+        spark: Any = None
+        try:
+            spark = Connected.builder.remote(remote).create()
+            # A server that restarts is waited for a moment; pyspark's own ten minutes look like a hang.
+            spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
+            version = spark.version
+        except Exception as error:
+            if spark is not None:
+                spark.client.close()  # otherwise it is tried again when this process ends
+            raise SparkAway(f"{where} does not answer: {translated(error, '').message}") from None
+        self.spark = spark
+        try:
+            for key, value in {**conf, "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
+                self._set(key, value)
+            self._agree(where, conf)
+            if catalog:
+                spark.catalog.setCurrentCatalog(catalog)
+        except RequestError:
+            self.close()
+            raise
+        except Exception as error:
+            self.close()
+            why = translated(error, "").message
+            raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
+        spark.registerProgressHandler(self._progressed)
+
+    def apart(self) -> Session:
+        return ConnectSession(*self._made_of)
+
+    def let_go(self) -> None:
+        self.close()
+
+    def _set(self, key: str, value: str) -> None:
+        try:
+            self.spark.conf.set(key, value)
+        except Exception as error:
+            # A warm Spark was started with the settings that only a start can set.
+            if self._owner is None or not (condition(error) or "").startswith("CANNOT_MODIFY"):
+                raise
+
+    def _agree(self, where: str, conf: Mapping[str, str]) -> None:
+        """See that the session has the settings that the tables' versions speak of; RequestError when it has others.
+
+        A warm Spark may have been started under other ones, which are put back.
+        """
+        wanted = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
+        found = self._has(wanted)
+        other = {key: value for key, value in found.items() if shaping({key: value}) != shaping({key: wanted[key]})}
+        if self._owner is not None:
+            for key in other:
+                self._set(key, wanted[key])
+            also = ((key, wanted[key]) for key in other)
+            self._server = replace(self._server, conf=(*self._server.conf, *also))
+        elif other:
+            listed = ", ".join(f"`{key}: {value}`" for key, value in sorted(other.items()))
+            hint = "Write them into `config` of the gateway: they are a part of what a table's version stands for."
+            raise RequestError(
+                f"Spark at {where} has settings of which config.yaml does not speak: {listed}.", hint=hint
+            )
+
+    def _has(self, keys: Iterable[str]) -> dict[str, str]:
+        """What the session has of these settings, as far as the server knows them, asked at once."""
+        from pyspark.sql.connect.proto.base_pb2 import ConfigRequest
+
+        client: Any = self.spark.client
+        asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
+        return {key: value for key, value in client.config(asked).pairs if value is not None}
+
+    def _progressed(self, stages: Any, *_: Any, **__: Any) -> None:
+        self._stages.update(stage.stage_id for stage in stages or ())
+
+    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+        from pyspark.sql.connect.functions import expr
+        from pyspark.sql.connect.observation import Observation
+
+        observation: Any = Observation()
+        columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
+        return frame.observe(observation, *columns), lambda: observation.get
+
+    def run_unlisted(self, sql: str) -> Frame:
+        apart: Any = self.spark.cloneSession()  # the setting must not reach what else this session does meanwhile
+        try:
+            apart.conf.set(LISTED, "false")
+            created: Frame = apart.sql(sql)
+            return created
+        finally:
+            apart.client.close()
+
+    def enter(self, tag: str) -> None:
+        self.spark.clearTags()
+        self.spark.addTag(tag)
+        self.spark.addTag(self._tag)
+
+    def interrupt(self, tag: str) -> None:
+        self.spark.interruptTag(tag)
+
+    def scan_bytes(self, sql: str) -> int | None:
+        with listing_here(self.spark):
+            return explained_bytes(self.spark.sql(f"EXPLAIN COST {sql}").collect()[0][0])
+
+    def parsed(self, sql: str) -> str | None:
+        from pyspark.errors import AnalysisException, ParseException
+
+        try:
+            _ = self.spark.sql(sql).schema
+            with listing_here(self.spark):
+                explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
+        except ParseException:
+            raise
+        except AnalysisException:
+            return None
+        return explained.partition("\n== Analyzed Logical Plan ==")[0]
+
+    def jobs(self) -> int:
+        """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""
+        if self._owner is None:
+            return len(self._stages)
+        with socket.create_connection(("127.0.0.1", self._owner.counter), timeout=30) as line:
+            line.sendall(f"{self._owner.token} {USER} {self.spark.session_id} {self._tag}\n".encode())
+            answer = line.makefile().readline()
+        if not answer:
+            raise QueryError("the warm Spark does not count this session's jobs.")
+        return int(answer)
+
+    def server(self) -> Server:
+        return self._server
+
+    def close(self) -> None:
+        with suppress(Exception):  # a server that has gone has also let go
+            self.spark.stop()

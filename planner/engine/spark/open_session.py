@@ -1,0 +1,36 @@
+"""The session that a connection names: of a Spark of our own, of a warm one, or of a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.engine.protocol import Connection
+from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
+from planner.engine.spark.classic_session import ClassicSession
+from planner.engine.spark.connect_session import ConnectSession
+from planner.engine.spark.java import Profile
+from planner.engine.spark.session import USER, Session, silence
+
+
+def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> Session:
+    """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
+    silence()
+    if connection.remote:
+        return ConnectSession(connection.remote, session_conf(connection), connection.catalog)
+    if not is_embedded(connection):
+        return ClassicSession(connection, home, profile, lock=None)
+    lock = CatalogLock(spark_folder(home))
+    served: list[Owner] = []
+
+    def found_warm() -> bool:
+        owner = lock.owner()
+        if owner is not None and owner.serves:
+            served.append(owner)
+        return bool(served)
+
+    if lock.acquire(wait, stop=found_warm):
+        return ClassicSession(connection, home, profile, lock=lock)
+    owner = served[0]
+    return ConnectSession(
+        f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}", session_conf(connection), owner=owner
+    )

@@ -1,0 +1,118 @@
+"""Which session each thread works in, and what runs in them: statements of several threads, cancelled all at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from planner.engine.spark.errors import WRAPPER, is_spark, translated
+from planner.engine.spark.session import Frame, Session
+from planner.errors import Cancelled
+
+
+class Sessions:
+    """The session that all threads share, and those that some have for themselves inside of `beside`."""
+
+    def __init__(self, shared: Session) -> None:
+        self.shared = shared
+        self._thread = threading.local()
+        self._own: list[Session] = []
+        self._lock = threading.RLock()  # a signal's handler may come in on top of a statement
+        self._era = 0  # counts the calls of cancel()
+        self._under_way: dict[int, int] = {}
+
+    @property
+    def current(self) -> Session:
+        """This thread's session."""
+        own: Session | None = getattr(self._thread, "session", None)
+        return own or self.shared
+
+    @contextmanager
+    def beside(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
+        """A context in which this thread has a session of its own, with statements at its begin and at its end."""
+        if not before and not after:
+            yield
+            return
+        with self.statement():
+            session = self.shared.apart()
+        self._thread.session = session
+        with self._lock:
+            self._own.append(session)
+        try:
+            self._run_all(before)
+            yield
+            self._run_all(after)
+        finally:
+            del self._thread.session
+            with self._lock:
+                self._own.remove(session)
+            session.let_go()
+
+    def _run_all(self, statements: Sequence[str]) -> None:
+        for text in statements:
+            with self.statement(text):
+                self.run(text)
+
+    @contextmanager
+    def statement(self, sql: str = "") -> Iterator[None]:
+        """Around whatever is asked of Spark: its jobs go by the era's tag, and Spark's errors come out as ours."""
+        with self._lock:
+            era = self._era
+            self._under_way[era] = self._under_way.get(era, 0) + 1
+        outer: int | None = getattr(self._thread, "era", None)
+        self._thread.era = era
+        try:
+            self.current.enter(self._tag(era))
+            yield
+            self.check()
+        except Exception as error:
+            if not is_spark(error):
+                raise
+            self.check()
+            raise translated(error, sql) from None
+        finally:
+            self._thread.era = outer
+            with self._lock:
+                self._under_way[era] -= 1
+                if not self._under_way[era]:
+                    del self._under_way[era]
+
+    def check(self) -> None:
+        """Cancelled when this thread's statement was; asked before each step that cannot be taken back."""
+        if self._thread.era != self._era:
+            raise Cancelled("the query was cancelled.")
+
+    def run(self, sql: str) -> Frame:
+        """What Spark makes of a statement."""
+        return self.current.spark.sql(sql)
+
+    def query(self, sql: str) -> Frame:
+        """What Spark makes of a query; a text that is a command is refused and not run."""
+        return self.run(wrapped(sql))
+
+    def cancel(self) -> None:
+        """End what runs now; it never blocks: a signal handler may call it."""
+        with self._lock:
+            era, self._era = self._era, self._era + 1
+            if self._under_way.get(era):
+                threading.Thread(target=self._interrupt, args=(era,), daemon=True).start()
+
+    def _interrupt(self, era: int) -> None:
+        """Interrupt until every statement of the era has ended: one may be just about to start its job."""
+        pause = threading.Event()
+        while self._under_way.get(era):
+            try:
+                for session in (self.shared, *self._own):
+                    session.interrupt(self._tag(era))
+            except Exception:
+                return
+            pause.wait(0.2)
+
+    def _tag(self, era: int) -> str:
+        return f"mergeplan-{id(self)}-{era}"
+
+
+def wrapped(sql: str) -> str:
+    """The query inside another, so that a text which is a command is refused and not run."""
+    return f"{WRAPPER}{sql.rstrip().rstrip(';')}\n)"

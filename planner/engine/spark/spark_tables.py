@@ -1,0 +1,115 @@
+"""The physical tables of one Spark: rows in the table's types are handed to the table's format, which commits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.engine.formats.hive_files import HiveFiles
+from planner.engine.formats.table_format import TableFormat
+from planner.engine.protocol import Merge, Written
+from planner.engine.spark.content import question
+from planner.engine.spark.described import describe
+from planner.engine.spark.errors import is_spark
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.sessions import Sessions
+from planner.engine.spark.typed_rows import bad_cell, typed
+from planner.engine.table import Table
+from planner.intervals import Interval, Timeline
+from planner.snapshot.content_hash import ColumnSet, Found
+
+
+class SparkTables:
+    """The verbs of `TableStore` on one Spark."""
+
+    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
+        self._sessions = sessions
+        self._files = HiveFiles(sessions, comments=comments)
+        self._formats: dict[str, TableFormat] = {"parquet": self._files, "orc": self._files}
+
+    def create(self, table: Table) -> None:
+        """Create the schema and the empty table; existing ones stay as they are."""
+        with self._sessions.statement():
+            self._format(table.format).create(table)
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table over the files that another one points at, of these intervals or of all."""
+        with self._sessions.statement():
+            self._format(table.format).take_over(table, old, rows)
+
+    def replace(self, table: Table, sql: str) -> Written:
+        """Put the query's rows in place of all rows of a table that is not partitioned by time."""
+        with self._sessions.statement(sql):
+            return self._format(table.format).replace_all(table, typed(table, self._sessions.query(sql)))
+
+    def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
+        """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
+        by = table.partitioning
+        if by is None:
+            raise ValueError(f"{table.name} is not partitioned by time")
+        low, high = (f"cast({literal(text)} as {by.type})" for text in by.bounds(interval))
+        with self._sessions.statement(sql):
+            frame = typed(table, self._sessions.query(sql))
+            inside = frame.where(f"{quoted(by.column)} >= {low} AND {quoted(by.column)} < {high}")
+            return self._format(table.format).replace_interval(table, inside, interval)
+
+    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+        """Put the query's rows in place of exactly the partitions that it returns rows for; others that begin with
+        `first`, or all others, end empty."""
+        with self._sessions.statement(sql):
+            frame = typed(table, self._sessions.query(sql))
+            return self._format(table.format).replace_partitions(table, frame, first=first, others=others)
+
+    def merge(self, table: Table, merge: Merge, batch_id: str) -> Written:
+        """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
+        with self._sessions.statement():
+            return self._format(table.format).merge(
+                table, lambda base: typed(table, self._sessions.query(merge(base))), batch_id
+            )
+
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Let the table hold what it held before the first batch whose id begins as this one."""
+        with self._sessions.statement():
+            self._format(table.format).unmerge(table, batch_id)
+
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
+        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
+        names = [column.name for column in table.columns]
+        with self._sessions.statement():
+            numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
+            ddl = ", ".join(["`#` bigint", *(f"{quoted(name)} string" for name in names)])
+            frame = self._sessions.current.spark.createDataFrame(numbered, ddl)
+            try:
+                return self._format(table.format).replace_all(table, typed(table, frame.drop("#")))
+            except Exception as error:
+                bad = bad_cell(table, frame) if is_spark(error) else None
+                raise bad or error from None
+
+    def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
+        """What the table holds of each column set, by period; without an interval as a whole. Sets that cannot be
+        compared are left out."""
+        with self._sessions.statement():
+            name = quoted(table.name)
+            self._sessions.run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
+            fields = self._sessions.run(f"SELECT * FROM {name}").schema.fields
+            asked = question(table, fields, column_sets, interval)
+            return asked.answer(self._sessions.run(asked.sql).collect() if asked.sets else ())
+
+    def refresh(self, name: str) -> None:
+        """Forget what is remembered of a table's files: another Spark has written it."""
+        with self._sessions.statement():
+            self._sessions.run(f"REFRESH TABLE {quoted(name)}")
+
+    def drop(self, name: str) -> None:
+        """Drop the table and its files if it exists (a view of that name is dropped as a view)."""
+        with self._sessions.statement():
+            known = describe(self._sessions, name)
+            if known is None:
+                return
+            if known.is_view:
+                self._sessions.run(f"DROP VIEW IF EXISTS {quoted(name)}")
+                return
+            self._format(known.format).drop(name)
+
+    def _format(self, name: str) -> TableFormat:
+        """The format of that name; files of any other format are pointed at as parquet's are."""
+        return self._formats.get(name, self._files)

@@ -1,0 +1,70 @@
+"""Rows on their way into a table, in its types, and on their way out of Spark, with their times in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from planner.engine.spark.quoting import quoted
+from planner.engine.spark.session import Frame
+from planner.engine.table import Table
+from planner.errors import QueryError
+
+# A cast would give the time of the session's own zone.
+_IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01 00:00:00')"
+
+
+def typed(table: Table, frame: Frame) -> Frame:
+    """A frame's rows in the table's types, with all columns that the table is partitioned by."""
+    frame = frame.selectExpr(*_cast(table, frame))
+    parts = {
+        each.column: f"cast({each.expression} as {each.type}) {quoted(each.column)}" for each in table.partition_columns
+    }
+    if not parts:
+        return frame
+    visible = [parts.pop(column.name, quoted(column.name)) for column in table.columns]
+    return frame.selectExpr(*visible, *parts.values())
+
+
+def bad_cell(table: Table, frame: Frame) -> QueryError | None:
+    """The first cell that cannot be read as its column's type; the frame's column `#` numbers its rows."""
+    cases = " ".join(
+        f"WHEN {quoted(c.name)} IS NOT NULL AND try_cast({quoted(c.name)} as {c.type}) IS NULL THEN {index}"
+        for index, c in enumerate(table.columns)
+    )
+    try:
+        bad = frame.selectExpr("*", f"CASE {cases} END `#bad`").where("`#bad` IS NOT NULL").orderBy("`#`").first()
+    except Exception:  # there is no such cast at all, and the first error says so
+        return None
+    if bad is None:
+        return None
+    column = table.columns[bad["#bad"]]
+    message = f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
+    return QueryError(message, line=int(bad["#"]) + 1)  # below the header
+
+
+def fetched_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
+    """A frame's rows; instants come as aware datetimes in UTC, whatever the time zone of the machine.
+
+    pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart.
+    """
+    instants = [n for n, field in enumerate(frame.schema.fields) if field.dataType.typeName() == "timestamp"]
+    if not instants:
+        return tuple(tuple(row) for row in frame.collect())
+    names = [f"c{n}" for n in range(len(frame.columns))]
+    columns = [f"{_IN_UTC.format(name)} {name}" if n in instants else name for n, name in enumerate(names)]
+    found = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
+    return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in found)
+
+
+def _aware(value: object) -> object:
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+
+
+def _cast(table: Table, frame: Frame) -> list[str]:
+    """The table's columns out of a frame's, by name, in the table's order and types."""
+    wanted = [column.name.lower() for column in table.columns]
+    given = [name.lower() for name in frame.columns]
+    for names, others, verb in ((wanted, given, "lacks"), (given, wanted, "has an unexpected")):
+        if odd := [name for name in names if name not in others]:
+            raise QueryError(f"the query for {table.name} {verb} column {', '.join(repr(name) for name in odd)}.")
+    return [f"cast({quoted(c.name)} as {c.type}) {quoted(c.name)}" for c in table.columns]
