@@ -9,12 +9,13 @@ import click
 import yaml
 
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import output_option
+from planner.cli.output import output_option
 from planner.cli.terminal import counted
-from planner.cli.workspace import Workspace, opened, workspace
+from planner.cli.workspace import opened, workspace
 from planner.errors import ProjectError, QueryError
 from planner.model.model import Column
 from planner.parsing.files.model_file import line_of
+from planner.session.workspace import Workspace
 
 FILE = "external_models.yaml"
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -53,7 +54,7 @@ def _looked_up(work: Workspace) -> tuple[Mapping[str, Sequence[Column]], list[st
     """The columns of each table that the catalog knows, and the tables that it does not."""
     found: dict[str, Sequence[Column]] = {}
     missing = []
-    for name in sorted(work.strangers):
+    for name in sorted(work.undefined):
         try:
             found[name] = work.engine.schema(f"SELECT * FROM {name}")
         except QueryError as error:

@@ -45,7 +45,7 @@ from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
 from planner.cli.tests_text import show_tests
-from planner.cli.unfinished import on_stderr, recovered_text
+from planner.cli.unfinished_text import on_stderr, recovered_text
 from planner.plan.build import Plan
 from planner.plan.costs import Estimate
 

@@ -8,10 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.checks.unit_tests import TestResult
-from planner.cli.unit_tests import chosen, junit_xml
+from planner.cli.unit_tests import junit_xml
 from planner.errors import MergeplanError, RequestError
 from planner.parsing.definitions.unit_tests import UnitTest
 from planner.project.scaffold import write_example
+from planner.session.unit_tests import chosen
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE
 
