@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.cli.lineage_page import lineage_html
 from planner.cli.terminal import WIDE, counted
 from planner.cli.workspace import opened, workspace
 from planner.model.graph import graph_of
@@ -21,6 +20,7 @@ from planner.model.model import Kind, Model
 from planner.model.selection import select
 from planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
 from planner.session.git_changes import changed_since
+from planner.session.lineage_page import lineage_html
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
