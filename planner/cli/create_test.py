@@ -68,7 +68,7 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
         _check_name(work, title, file)
         work.look()
         body = _body(work, found, title, file, asked)
-        shown = file.relative_to(work.root)
+        shown = file.relative_to(work.settings.root)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(_text(title, body), "utf-8")
     click.echo(f"Wrote {shown}: {title}. Run it with: mergeplan test {shown.as_posix()}::{title}")
@@ -98,7 +98,7 @@ def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Wr
 def _read(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:
     dialects = {name: each.dialect for name, each in work.project.models.items()}
     around = Surroundings(dialects, work.project.config.gateways, lambda path, _: path, work.now)
-    (test,) = read_tests(read_document(file.relative_to(work.root).as_posix(), _text(title, body)), around)
+    (test,) = read_tests(read_document(file.relative_to(work.settings.root).as_posix(), _text(title, body)), around)
     return test
 
 

@@ -62,8 +62,8 @@ def warm(root: Path, gateway: str | None) -> int:
     mergeplan warm &
     """
     with opened(root, gateway) as work:
-        is_project = any((work.root / name).is_file() for name in ("config.yaml", "config.yml"))
-        serve_warm(work.home, work.connection if is_project else Connection(), say=click.echo)
+        is_project = any((work.settings.root / name).is_file() for name in ("config.yaml", "config.yml"))
+        serve_warm(work.settings.folder, work.connection if is_project else Connection(), say=click.echo)
     return 0
 
 

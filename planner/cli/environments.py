@@ -66,7 +66,7 @@ def rollback(environment: str, revision: int | None, root: Path, gateway: str | 
     mergeplan rollback prod --to 3
     """
     name, out = checked_name(environment), output_of(output)
-    with opened(root, gateway, on_event=showing(out), about={name}) as work:
+    with opened(root, gateway, on_event=showing(out)) as work:
         done = roll_back(work, name, revision, given_to(Record, given))
     what = (
         f"The interrupted rollback of `{name}` is finished"
@@ -91,7 +91,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     """
     name, out = checked_name(environment), output_of(output)
     check_droppable(name)
-    with opened(root, gateway, on_event=showing(out), about={name}) as work:
+    with opened(root, gateway, on_event=showing(out)) as work:
         done = drop(work, name, who)
     sentence = f"`{name}` is gone, and with it {counted(len(done.tables), 'table')}"
     _ended(out, done.promoted, 0, sentence, tables=list(done.tables))

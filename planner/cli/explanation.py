@@ -114,9 +114,9 @@ def _steps(plan: Plan) -> Tree:
     layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
     _views(plan, layer)
     nothing = ((physical, "Nothing to create"), (batches, "Nothing to compute"), (layer, "No view changes"))
-    for stage, said in nothing:
+    for stage, text in nothing:
         if not stage.children:
-            stage.add(said)
+            stage.add(text)
     return root
 
 

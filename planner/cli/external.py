@@ -38,7 +38,8 @@ def create_external_models(strict: bool, root: Path, gateway: str | None, output
         found, missing = _looked_up(work)
         if strict and missing:
             raise _unknown(work, missing[0])
-        file = work.root / (FILE if not (work.root / "external_models.yml").is_file() else "external_models.yml")
+        other = work.settings.root / "external_models.yml"
+        file = other if other.is_file() else work.settings.root / FILE
         if found:
             _add(file, found, gateway)
     if output == "json":

@@ -98,7 +98,7 @@ def run(
     open_engine: Callable[..., object] | None = None,
 ) -> int:
     """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
-    refused, 130 interrupted. Errors are said on stderr, or as JSON lines on stdout under `--output json`.
+    refused, 130 interrupted. Errors are written to stderr, or as JSON lines on stdout under `--output json`.
 
     `open_engine` opens Spark in place of `planner.engine.spark.engine.open_engine`, for who has one open.
     """

@@ -22,11 +22,11 @@ from planner.errors import Refused
 from planner.plan.build import Plan
 from planner.session.applying import estimates
 from planner.session.options import PlanOptions, categories
-from planner.session.plan import applied, check_queries, prepared, promoted_before, renew, requested
-from planner.session.planning import save, saved_request, unmoved
+from planner.session.plan import applied, check_queries, made_again, prepared, promoted_before, renew, requested
+from planner.session.planning import save
 from planner.session.run import run_after_plan
 from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD, checked_name
+from planner.snapshot.environment import checked_name
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,8 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
     mergeplan apply 3f9c0a1b2d4e
     """
     out = output_of(output)
-    with opened(root, gateway, "backfill", on_event=showing(out), about={PROD}) as work:
-        asked = saved_request(work, plan_id)
-        now = unmoved(work, plan_id, asked)
+    with opened(root, gateway, "backfill", on_event=showing(out)) as work:
+        now, asked = made_again(work, plan_id)
         out.plan(now, estimates(work, now))
         if now.is_empty or now.blockers:
             return unapplied(out, now)

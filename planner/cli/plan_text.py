@@ -47,7 +47,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     if plan.changes and plan.restatement is None:
         parts.append(_models(plan))
     parts += _decisions(plan, diffs=diffs)
-    parts += _standing(plan)
+    parts += _computed_already(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
     parts += [_note(f"Warning: {each.place or ''} {each.message}") for each in plan.warnings]
@@ -55,7 +55,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
     for model in sorted(edited & {word.model for word in plan.unused_words}):
-        parts.append(_note(f"What was said of `{model}` no longer applies: it has changed since."))
+        parts.append(_note(f"The category given to `{model}` no longer applies: it has changed since."))
     return Group(*parts)
 
 
@@ -175,7 +175,7 @@ def _diff(diff: str) -> Iterator[Text]:
         yield Text(line, style=style)
 
 
-def _standing(plan: Plan) -> Iterator[Tree]:
+def _computed_already(plan: Plan) -> Iterator[Tree]:
     """The changed models whose new tables somebody has computed already."""
     there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
     if not there:

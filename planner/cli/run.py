@@ -56,7 +56,7 @@ def run(
     """
     out, name = output_of(output), checked_name(given["environment"])
     options = given_to(RunOptions, {**given, "environment": name, "unless_updated": updated is not None})
-    with opened(root, gateway, "backfill", execution_time, on_event=showing(out), about={name}) as work:
+    with opened(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
         done = run_due(work, options)
     if done.updated:
         raise _updated(name, updated)

@@ -57,7 +57,7 @@ def clean(root: Path, gateway: str | None) -> int:
     mergeplan clean
     """
     with opened(root, gateway) as work:
-        home = work.home
+        home = work.settings.folder
     files = [path for folder in (home / "cache", home / "logs") for path in folder.rglob("*") if path.is_file()]
     files += [path for path in (home / "spark" / "spark.log",) if path.is_file()]
     size = sum(path.stat().st_size for path in files)

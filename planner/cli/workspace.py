@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -56,13 +56,12 @@ def opened(
     *,
     on_event: Emit = on_stderr,
     only_looks: bool = False,
-    about: Collection[str] = (),
 ) -> Iterator[Workspace]:
     """The workspace of a folder, now or at another moment; RequestError when it is no folder.
 
     What a crash left half promoted is finished when the state is first used; a verb that `only_looks` leaves it and
-    reports it. Where it is `about` some environments, it waits for whoever promotes them. How Spark is opened may be
-    given to `planner.cli.main.run`. SIGINT and SIGTERM end what Spark is doing, and with it the verb.
+    reports it. How Spark is opened may be given to `planner.cli.main.run`. SIGINT and SIGTERM end what Spark is doing,
+    and with it the verb.
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
@@ -72,6 +71,6 @@ def opened(
         given = replace(given, open_engine=open_engine)
     now = datetime.now(UTC)
     at = moment(execution_time, now) or now
-    work = Workspace(given, profile, at, on_event, only_looks, frozenset(about))
+    work = Workspace(given, profile, at, on_event, only_looks)
     with interruptible(work.cancel, (signal.SIGINT, signal.SIGTERM)), closing(work):
         yield work

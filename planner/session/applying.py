@@ -37,7 +37,7 @@ def carried_out(
     complete: bool = True,
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
-    """The plan made true, and OpenLineage told of it; see `planner.apply.executor.apply`."""
+    """The plan made true, and reported to OpenLineage; see `planner.apply.executor.apply`."""
     with openlineage(work, planned) as reported:
         reported.outcome = apply_plan(
             planned, work.project, work.engine, work.store, lease,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from planner.model.model import Kind, Model
 from planner.plan.build import Plan, Request, build_plan
 from planner.plan.schedule import Window
-from planner.session.workspace import Workspace
+from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.environment import Environment, checked_name
 
 
@@ -15,7 +15,7 @@ def difference(work: Workspace, environment: str, other: str | None = None) -> P
     """What would make the environment show the project's files, or the other environment, as a plan's changes."""
     shown = work.environment(checked_name(environment))
     models = _models(work.environment(checked_name(other))) if other else _local(work, shown)
-    return build_plan(models, shown, shown, work.loaded()[0], Request(Window(work.now), naming=shown.naming))
+    return build_plan(models, shown, shown, loaded_in(work)[0], Request(Window(work.now), naming=shown.naming))
 
 
 def _models(environment: Environment) -> Mapping[str, Model]:

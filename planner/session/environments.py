@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from planner.apply.events import Promoted, PromotionRecovered, Recovery
 from planner.apply.events import silent as no_events
-from planner.apply.janitor import drop_expired, expired, sweep, unneeded
+from planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
 from planner.apply.promotion import drop_environment
 from planner.apply.promotion import rollback as roll_back
 from planner.errors import RequestError
+from planner.parsing.files.environments import ttl
 from planner.session.applying import Record
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
@@ -46,6 +47,7 @@ class Swept:
 
 def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
     """The environment points again at what it showed at a revision (None: the last that was different)."""
+    work.about = frozenset({name})
     work.environment(name)
     with work.lease(name, f"rollback of {name}") as lease:
         work.settle(lease)
@@ -67,6 +69,7 @@ def check_droppable(name: str) -> None:
 def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
     """The environment is dropped at once: its views, and the tables that only it used."""
     check_droppable(name)
+    work.about = frozenset({name})
     with work.lease(name, f"invalidation of {name}") as lease:
         work.settle(lease)
         found = _finished(work, name, Action.DROPPED)
@@ -82,13 +85,15 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
 def janitor(work: Workspace, retention: timedelta | None = None) -> Swept:
     """Expired environments are dropped, and the tables that no environment, no history younger than the retention and
     no open plan refers to; a workspace that only looks says which they are."""
-    kept = work.retention if retention is None else retention
-    pinned = {name.lower() for name in work.project.config.pinned_environments}
+    config = work.project.config
+    if retention is None:
+        retention = ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
+    pinned = {name.lower() for name in config.pinned_environments}
     if work.only_looks:
-        over, tables = expired(work.store, work.now, pinned), unneeded(work.store, work.now, kept)
+        over, tables = expired(work.store, work.now, pinned), unneeded(work.store, work.now, retention)
         return Swept(tuple(over), tuple(tables), dropped=False)
     over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
-    gone = sweep(work.store, work.engine, datetime.now(UTC), kept, emit=work.on_event)
+    gone = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
     return Swept(tuple(over), tuple(gone), dropped=True)
 
 

@@ -34,7 +34,7 @@ class Reported:
             self.tell(lambda listener: listener.event(event))
 
     def tell(self, say: Callable[[Listener], None]) -> None:
-        """Let OpenLineage hear; a defect of ours in it is no reason to fail a plan."""
+        """Report to OpenLineage; a defect of ours in that is no reason to fail a plan."""
         if self._listener is None or self.defect:
             return
         try:
@@ -77,6 +77,6 @@ def openlineage(work: Workspace, planned: Plan) -> Iterator[Reported]:
 
 def _sender(work: Workspace, given: OpenLineageConfig) -> Sender:
     if given.file is not None:
-        return Sender(to_file(work.root / given.file))
+        return Sender(to_file(work.settings.root / given.file))
     key = work.settings.openlineage_key or (given.api_key.get_secret_value() if given.api_key else "")
     return Sender(to_server(given.address, key, given.timeout_seconds))

@@ -16,7 +16,7 @@ from planner.session.applying import Record, carried_out, estimates
 from planner.session.events import Revised, Tested
 from planner.session.lint import check_rules
 from planner.session.options import PlanOptions
-from planner.session.planning import checked_request, current, planned_for
+from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD, view_changes, views_of
 from planner.state.environments import Action
@@ -43,6 +43,13 @@ def prepared(work: Workspace, asked: PlanOptions) -> Plan:
         _run_tests(work)
     # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
     return planned_for(work, asked, work.models) if work.undefined else planned
+
+
+def made_again(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
+    """A kept plan as it comes out now, and what was asked of it; PlanMoved when it comes out otherwise."""
+    work.about = frozenset({PROD})
+    asked = saved_request(work, plan_id)
+    return unmoved(work, plan_id, asked), asked
 
 
 def check_queries(work: Workspace, planned: Plan) -> None:

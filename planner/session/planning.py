@@ -10,7 +10,7 @@ from planner.errors import PlanMoved, RequestError
 from planner.model.graph import graph_of
 from planner.model.model import Model
 from planner.model.selection import select
-from planner.parsing.files.environments import naming_of
+from planner.parsing.files.environments import environment_ttl, naming_of
 from planner.plan.build import Category, Plan, Request, build_plan
 from planner.plan.forward_only import ForwardOnly
 from planner.plan.restatement_plan import build_restatement
@@ -20,7 +20,7 @@ from planner.serial import from_json, to_json
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
 from planner.session.options import PlanOptions, categories
-from planner.session.workspace import Workspace
+from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.content_hash import Contents
 from planner.snapshot.environment import PROD, checked_name
 from planner.state.leases import Lease
@@ -36,7 +36,7 @@ def checked_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
     config = work.project.config.plan
     return replace(
         asked,
-        environment=checked_name(asked.environment or work.default_target),
+        environment=checked_name(asked.environment or work.project.config.default_target_environment),
         start=start.isoformat() if start else None,
         end=end.isoformat() if end else None,
         categories=categories(f"{model}={category}" for model, category in asked.categories.items()),
@@ -80,32 +80,16 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
-    window = _window(work, asked)
-    wanted = {name: Category(category) for name, category in asked.categories.items()}
     words = store.words(asked.environment)
     if asked.words_from:
         words = (*words, *store.words(asked.words_from))
-    loaded, owners = work.loaded()
+    loaded, owners = loaded_in(work)
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
     if asked.select:
         deployed = target if target.exists else base
         models = chosen_models(models, deployed, asked.select, changed_since(work.project))
-    only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
-    request = Request(
-        window,
-        wanted,
-        asked.skip_backfill,
-        asked.who,
-        naming_of(work.project.config),
-        work.expiry(asked.environment),
-        forward=_forward_only(work, asked),
-        backfill=only,
-        empty_backfill=asked.empty_backfill,
-        no_gaps=asked.no_gaps,
-        include_unmodified=asked.include_unmodified,
-        diff_rendered=asked.diff_rendered,
-    )
+    request = _request(work, asked, models)
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
         return build_plan(models, target, base, loaded, request, words, owners)
     contents: dict[str, Contents] = {}
@@ -118,11 +102,36 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
         contents |= store.contents(compared - contents.keys())
 
 
+def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Request:
+    """What the pure part of planning takes: names, dates and selectors as what they stand for."""
+    only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
+    return Request(
+        _window(work, asked),
+        {name: Category(category) for name, category in asked.categories.items()},
+        asked.skip_backfill,
+        asked.who,
+        naming_of(work.project.config),
+        _expiry(work, asked.environment),
+        forward=_forward_only(work, asked),
+        backfill=only,
+        empty_backfill=asked.empty_backfill,
+        no_gaps=asked.no_gaps,
+        include_unmodified=asked.include_unmodified,
+        diff_rendered=asked.diff_rendered,
+    )
+
+
+def _expiry(work: Workspace, environment: str) -> datetime | None:
+    """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
+    length = environment_ttl(work.project.config, environment)
+    return None if length is None else work.began_at + length
+
+
 def _restatement(work: Workspace, asked: PlanOptions) -> Plan:
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
     window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
-    return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
+    return build_restatement(environment, prod, loaded_in(work)[0], window, asked.restate, past, changed)
 
 
 def _forward_only(work: Workspace, asked: PlanOptions) -> ForwardOnly:
@@ -183,7 +192,7 @@ def _planned_again(work: Workspace, asked: PlanOptions) -> Plan:
 
 
 def _components(work: Workspace, planned: Plan) -> dict[str, str]:
-    """What a plan stands on, piece by piece, so that it can be said which of them moved."""
+    """What a plan rests on, piece by piece, so that a moved plan names which of them moved."""
     return {
         "the project's files": work.project.files,
         f"the models of `{planned.base}` that it replaces": repr(

@@ -23,7 +23,7 @@ from planner.session.events import Due
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
 from planner.session.options import RunOptions
-from planner.session.workspace import Workspace
+from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.environment import PROD, Environment
 from planner.state.leases import Lease
 
@@ -51,6 +51,7 @@ def checked_run(work: Workspace, asked: RunOptions) -> Window:
 def run(work: Workspace, asked: RunOptions) -> RunResult:
     """What is due, computed when it is this run's turn; one that finds another at the same work leaves it to that."""
     name, window = asked.environment, checked_run(work, asked)
+    work.about = frozenset({name})
     before = work.environment(name).revision
     with ExitStack() as turn:
         lease = _turn(work, name, turn)
@@ -72,7 +73,7 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     work.settle(lease)
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
     restate_what_struck(environment, prod, work.store, work.now, lease, work.on_event)
-    loaded, chosen = work.loaded()[0], _chosen(work, environment, asked)
+    loaded, chosen = loaded_in(work)[0], _chosen(work, environment, asked)
     with running(work.project.code, work.engine) as python:
         ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, window, prod, chosen, ready)

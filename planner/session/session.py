@@ -26,8 +26,8 @@ from planner.session.events import Emit, silent
 from planner.session.lint import LintReport, linted
 from planner.session.moments import moment
 from planner.session.options import AuditOptions, PlanOptions, RunOptions, TableDiffOptions, TestOptions
-from planner.session.plan import applied, check_queries, prepared, renew, requested
-from planner.session.planning import save, saved_request, unmoved
+from planner.session.plan import applied, check_queries, made_again, prepared, renew, requested
+from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
 from planner.session.run import RunResult, run
 from planner.session.settings import Settings
@@ -75,15 +75,13 @@ class Opened:
             return work.engine.fetch(sql, limit)
 
     @contextmanager
-    def _doing(
-        self, on_event: Emit, *, only_looks: bool = False, about: Collection[str] = (), at: str | None = None
-    ) -> Iterator[Workspace]:
+    def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
         """The workspace for a call."""
         with self._taken(), interruptible(self.cancel):
             now = datetime.now(UTC)
             now = moment(at or self._execution_time, now) or now
             emit = self._work.cancellation.checking(on_event)
-            self._work.begin(now, emit, only_looks=only_looks, about=about)
+            self._work.begin(now, emit, only_looks=only_looks)
             self._busy = True
             try:
                 yield self._work
@@ -138,7 +136,7 @@ class Session(Opened):
         model that fails forbids the promotion: its error is raised when all others are done, or with `check=False`
         stands in the outcome's `failures`.
         """
-        with self._doing(on_event, about={PROD}) as work:
+        with self._doing(on_event) as work:
             outcome = _nothing(work, plan) or _applied(work, plan if isinstance(plan, str) else plan.id, note)
         if check:
             outcome.raise_failure()
@@ -169,7 +167,7 @@ class Session(Opened):
         A model's error is raised when all others are done, or with `check=False` stands in the outcome's `failures`.
         """
         asked = replace(options or RunOptions(), environment=checked_name(environment))
-        with self._doing(on_event, about={asked.environment}) as work:
+        with self._doing(on_event) as work:
             result = run(work, asked)
         if check and result.outcome is not None:
             result.outcome.raise_failure()
@@ -185,7 +183,7 @@ class Session(Opened):
     ) -> RolledBack:
         """The environment points again at what it showed at a revision (None: the last that was different)."""
         name = checked_name(environment)
-        with self._doing(on_event, about={name}) as work:
+        with self._doing(on_event) as work:
             return rollback(work, name, revision, Record(who, note))
 
     def environments(self) -> tuple[Environment, ...]:
@@ -202,7 +200,7 @@ class Session(Opened):
         """The environment dropped at once: its views, and the tables that only it used. RequestError for prod."""
         name = checked_name(environment)
         check_droppable(name)
-        with self._doing(on_event, about={name}) as work:
+        with self._doing(on_event) as work:
             return invalidate(work, name, who)
 
     def janitor(self, retention: timedelta | None = None, *, dry_run: bool = False, on_event: Emit = silent) -> Swept:
@@ -256,8 +254,7 @@ def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
 
 def _applied(work: Workspace, plan_id: str, note: str) -> Outcome:
     """A kept plan made again and carried out."""
-    asked = saved_request(work, plan_id)
-    planned = unmoved(work, plan_id, asked)
+    planned, asked = made_again(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)
     check_queries(work, planned)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
 from planner.apply.events import PromotionRecovered
-from planner.apply.janitor import RETENTION
 from planner.engine.gateways import routed
 from planner.engine.protocol import Connection, Engine
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
 from planner.model.model import Column, Kind, Model
-from planner.parsing.files.environments import environment_ttl, ttl
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.gateways import gateways_apart
 from planner.plan.schedule import Loaded
@@ -42,11 +40,11 @@ class Workspace:
     only_looks: bool = False  # it reports what a crash left half promoted, and leaves it so
     about: frozenset[str] = frozenset()  # the environments on which what is done rests
     recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and is finished now
+    began_at: datetime = field(default_factory=lambda: datetime.now(UTC))  # by the clock on the wall
     cancellation: Cancellation = field(default_factory=Cancellation)
     _engine: Engine | None = None
     _store: StateStore | None = None
     _settled: bool = False
-    _opened_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def close(self) -> None:
         """Let go of Spark and of the database."""
@@ -61,11 +59,11 @@ class Workspace:
         if self._engine is not None:
             self._engine.cancel()
 
-    def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False, about: Collection[str] = ()) -> None:
+    def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
         """Another use case begins: files are read anew, and what a crash left half promoted is looked for again."""
         self.turn_to(now)
-        self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset(about)
-        self.recovered, self._settled, self._opened_at = (), False, datetime.now(UTC)
+        self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
+        self.recovered, self._settled, self.began_at = (), False, datetime.now(UTC)
         self.cancellation.forget()
 
     def turn_to(self, now: datetime) -> None:
@@ -74,27 +72,12 @@ class Workspace:
         self.__dict__.pop("project", None)
         self.__dict__.pop("models", None)
 
-    @property
-    def root(self) -> Path:
-        """The project's folder."""
-        return self.settings.root
-
-    @property
-    def home(self) -> Path:
-        """Where the embedded Spark and state live."""
-        return self.settings.folder
-
     @cached_property
     def project(self) -> Project:
         """The project in the folder."""
         given = self.settings
-        isolation = given.isolation.hiding(self.home)
-        return load_project(self.root, self.now, given.gateway, given.gateways_from, isolation)
-
-    @property
-    def default_target(self) -> str:
-        """The environment that a plan is for when nobody names one."""
-        return self.project.config.default_target_environment
+        isolation = given.isolation.hiding(self.settings.folder)
+        return load_project(self.settings.root, self.now, given.gateway, given.gateways_from, isolation)
 
     @property
     def store(self) -> StateStore:
@@ -174,26 +157,6 @@ class Workspace:
                 models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
         return models
 
-    def loaded(self) -> tuple[Loaded, dict[str, str]]:
-        """What every table holds, and for each table an environment that shows it (prod before others)."""
-        owners: dict[str, str] = {}
-        for environment in sorted(self.store.environments(), key=lambda each: (each.name != "prod", each.name)):
-            for snapshot in environment.snapshots.values():
-                owners.setdefault(snapshot.table, environment.name)
-        tables = self.store.physical_tables().keys() | owners.keys()
-        return Loaded(self.store.loaded(tables), frozenset(owners), self.store.drifted_tables()), owners
-
-    @property
-    def retention(self) -> timedelta:
-        """How long the tables that nothing shows any more are kept."""
-        given = self.project.config.snapshot_ttl
-        return ttl(given) if given else RETENTION
-
-    def expiry(self, environment: str) -> datetime | None:
-        """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
-        length = environment_ttl(self.project.config, environment)
-        return None if length is None else self._opened_at + length
-
     def environment(self, name: str) -> Environment:
         """An environment that exists; RequestError when there is none of that name."""
         found = self.store.environment(name)
@@ -220,7 +183,7 @@ class Workspace:
         )
 
     def _opened(self) -> Engine:
-        engine = self.settings.open_engine(self.connection, self.home, self.profile)
+        engine = self.settings.open_engine(self.connection, self.settings.folder, self.profile)
         gateways = self.project.config.gateways
         if len(gateways) == 1:
             return engine
@@ -233,7 +196,7 @@ class Workspace:
         why = "it is not in config.yaml" if gateway not in config.gateways else ""
         if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
             raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {why}.")
-        return self.settings.open_engine(self._connection(gateway), self.home, self.profile)
+        return self.settings.open_engine(self._connection(gateway), self.settings.folder, self.profile)
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
         try:
@@ -245,4 +208,14 @@ class Workspace:
         if self.settings.state_url:
             return self.settings.state_url
         state = self.project.config.gateways[self.project.gateway].state_connection
-        return url_of(state, self.root) if state else f"sqlite:///{self.home / 'state.db'}"
+        return url_of(state, self.settings.root) if state else f"sqlite:///{self.settings.folder / 'state.db'}"
+
+
+def loaded_in(work: Workspace) -> tuple[Loaded, dict[str, str]]:
+    """What every table holds, and for each table an environment that shows it (prod before others)."""
+    owners: dict[str, str] = {}
+    for environment in sorted(work.store.environments(), key=lambda each: (each.name != "prod", each.name)):
+        for snapshot in environment.snapshots.values():
+            owners.setdefault(snapshot.table, environment.name)
+    tables = work.store.physical_tables().keys() | owners.keys()
+    return Loaded(work.store.loaded(tables), frozenset(owners), work.store.drifted_tables()), owners
