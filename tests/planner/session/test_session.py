@@ -68,7 +68,7 @@ def test_an_environment_is_compared_promoted_and_rolled_back(shop: Callable[...,
     session.plan().apply(note="two")
 
     assert stages == [Stage.CREATE, Stage.BACKFILL, Stage.PROMOTE]
-    assert [change.name for change in different.changes] == ["shop.a"]
+    assert [change.name for change in different.changes] == ["shop.a", "shop.b"]
     assert (compared.same, session.diff("prod").same) == (False, True)
     assert [(row.revision, row.note) for row in session.history()] == [(2, "two"), (1, "")]
     assert (session.rollback("prod").promoted.revision, session.fetch("SELECT x FROM shop.b").rows) == (3, ((1,),))
