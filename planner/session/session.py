@@ -95,7 +95,7 @@ class Opened:
         """One call at a time; whoever waited in `on_event` would wait for ever."""
         if not self._turn.acquire(blocking=False):
             message = "Another call of this session is under way."
-            raise RequestError(message, hint="Wait for it, end it with `cancel`, or open a second session.")
+            raise RequestError(message, hint="Wait for it, or end it with `cancel`.")
         try:
             yield
         finally:
