@@ -11,6 +11,7 @@ WORKDIR /build
 COPY pyproject.toml requirements.lock README.md LICENSE ./
 COPY planner planner
 COPY bot bot
+COPY mergeplan mergeplan
 RUN pip install --no-cache-dir --constraint requirements.lock . && rm -rf /build/*
 
 USER mergeplan

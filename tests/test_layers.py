@@ -16,8 +16,8 @@ STAGES = """
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.files planner.parsing.render
     planner.plan
     planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
-    planner.apply planner.cli
-    bot.sandbox bot
+    planner.apply planner.session mergeplan planner.cli
+    bot.sandbox bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}
@@ -35,7 +35,11 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-FILES = {module_of(path): path for folder in ("planner", "bot") for path in sorted((ROOT / folder).rglob("*.py"))}
+FILES = {
+    module_of(path): path
+    for folder in ("planner", "bot", "mergeplan")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
 
 
 @cache

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
 import yaml
 
 from planner.checks.unit_tests import cte_names, known_columns, model_rows
-from planner.cli.workspace import Workspace, opened, workspace
+from planner.cli.given import given_to
+from planner.cli.workspace import opened, workspace
 from planner.engine.protocol import Rows
 from planner.errors import Place, RequestError
 from planner.model.model import Model
@@ -18,8 +20,21 @@ from planner.parsing.definitions.unit_tests import Relation, Surroundings, UnitT
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import read_document
+from planner.session.workspace import Workspace
 
 Written = dict[str, object]
+
+
+@dataclass(frozen=True)
+class NewTest:
+    """What the test is to hold, and where it is written."""
+
+    queries: tuple[tuple[str, str], ...]
+    variables: tuple[tuple[str, str], ...]
+    path: str | None
+    name: str | None
+    include_ctes: bool
+    overwrite: bool
 
 
 @click.command()
@@ -33,17 +48,7 @@ Written = dict[str, object]
 @click.option("--include-ctes", is_flag=True, help="Expect the rows of each CTE, too.")
 @click.option("-o", "--overwrite", is_flag=True, help="Replace the file when there is one.")
 @workspace
-def create_test(
-    model: str,
-    queries: tuple[tuple[str, str], ...],
-    variables: tuple[tuple[str, str], ...],
-    path: str | None,
-    name: str | None,
-    include_ctes: bool,
-    overwrite: bool,
-    root: Path,
-    gateway: str | None,
-) -> int:
+def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> int:
     """Write a unit test of MODEL: rows that queries find now go in, and what the model makes of them is expected.
 
     \b
@@ -52,30 +57,37 @@ def create_test(
     mergeplan create_test shop.daily --var start 2026-01-01 \\
         --query shop.items "select * from shop.items"
     """
+    asked = given_to(NewTest, given)
     with opened(root, gateway, only_looks=True) as work:
         found = work.project.models.get(model.lower())
         if found is None:
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
         short = found.name.partition(".")[2]
-        title = name or f"test_{short}"
-        file = _file(work, path or f"test_{short}.yaml", overwrite)
+        title = asked.name or f"test_{short}"
+        file = _file(work, asked.path or f"test_{short}.yaml", asked.overwrite)
         _check_name(work, title, file)
         work.look()
-        inputs = {_table(found, table): _input(work, _table(found, table), sql) for table, sql in queries}
-        body: Written = {"model": found.name, "inputs": inputs, "outputs": {"query": []}}
-        if variables:
-            body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in variables}
-        body["outputs"] = _outputs(work, found, title, file, body, include_ctes)
-        shown = file.relative_to(work.root)
+        body = _body(work, found, title, file, asked)
+        shown = file.relative_to(work.settings.root)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(_text(title, body), "utf-8")
     click.echo(f"Wrote {shown}: {title}. Run it with: mergeplan test {shown.as_posix()}::{title}")
     return 0
 
 
-def _outputs(work: Workspace, model: Model, title: str, file: Path, body: Written, ctes: bool) -> Written:
-    """What the model makes of the inputs; the test is read as it will be read from its file."""
+def _body(work: Workspace, model: Model, title: str, file: Path, asked: NewTest) -> Written:
+    """The test as it will stand in its file: read from there, it gives the outputs that it expects."""
+    inputs = {_table(model, table): _input(work, _table(model, table), sql) for table, sql in asked.queries}
+    body: Written = {"model": model.name, "inputs": inputs, "outputs": {"query": []}}
+    if asked.variables:
+        body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in asked.variables}
     test = _read(work, title, file, body)
+    body["outputs"] = _outputs(work, model, test, ctes=asked.include_ctes)
+    return body
+
+
+def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
+    """What the model makes of the test's inputs."""
     if ctes:
         test = replace(test, ctes={each: Relation() for each in cte_names(model)})
     found = {output: _listed(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
@@ -86,7 +98,7 @@ def _outputs(work: Workspace, model: Model, title: str, file: Path, body: Writte
 def _read(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:
     dialects = {name: each.dialect for name, each in work.project.models.items()}
     around = Surroundings(dialects, work.project.config.gateways, lambda path, _: path, work.now)
-    (test,) = read_tests(read_document(file.relative_to(work.root).as_posix(), _text(title, body)), around)
+    (test,) = read_tests(read_document(file.relative_to(work.settings.root).as_posix(), _text(title, body)), around)
     return test
 
 

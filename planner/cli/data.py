@@ -13,7 +13,8 @@ import click
 from rich.cells import cell_len
 
 from planner.cli.json_lines import JsonLines, line
-from planner.cli.unfinished import on_stderr
+from planner.cli.output import showing
+from planner.cli.unfinished_text import on_stderr
 from planner.cli.workspace import opened, workspace
 from planner.engine.protocol import Connection, Rows
 from planner.engine.spark.warm import serve_warm
@@ -34,14 +35,13 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
     """
     if not sql.strip():
         raise RequestError("The query is empty.")
-    told = JsonLines()
-    hear = told.event if output == "json" else on_stderr
-    with opened(root, gateway, hear=hear, only_looks=True) as work:
+    found = JsonLines()
+    with opened(root, gateway, on_event=showing(found) if output == "json" else on_stderr, only_looks=True) as work:
         work.look()
         rows = work.engine.fetch(sql, limit)
     if output == "json":
         listed = [[plain(value) for value in row] for row in rows.rows]
-        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": listed, **told.unfinished})
+        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": listed, **found.unfinished})
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.columns)
@@ -54,7 +54,7 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
 @click.command()
 @workspace
 def warm(root: Path, gateway: str | None) -> int:
-    """Keep a Spark running on the embedded catalog until it is told to stop; the other verbs use it and start faster.
+    """Keep a Spark running on the embedded catalog until it is stopped; the other verbs use it and start faster.
 
     In a folder that is no project it is the catalog in MERGEPLAN_HOME, with Spark's own settings.
 
@@ -62,8 +62,8 @@ def warm(root: Path, gateway: str | None) -> int:
     mergeplan warm &
     """
     with opened(root, gateway) as work:
-        is_project = any((work.root / name).is_file() for name in ("config.yaml", "config.yml"))
-        serve_warm(work.home, work.connection if is_project else Connection(), say=click.echo)
+        is_project = any((work.settings.root / name).is_file() for name in ("config.yaml", "config.yml"))
+        serve_warm(work.settings.folder, work.connection if is_project else Connection(), say=click.echo)
     return 0
 
 

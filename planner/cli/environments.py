@@ -1,25 +1,26 @@
-"""environments, rollback, invalidate, janitor, migrate: what stands, what stood, and what may go."""
+"""environments, rollback, invalidate, janitor, migrate: what there is, what there was, and what may go."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 
-from planner.apply.events import Promoted, PromotionRecovered, Recovery, silent
-from planner.apply.janitor import drop_expired, expired, sweep, unneeded
-from planner.apply.promotion import Rollback, drop_environment
-from planner.apply.promotion import rollback as roll_back
+from planner.apply.events import Promoted
+from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import output_option
-from planner.cli.running import LEASE_WAIT, Output
-from planner.cli.terminal import Terminal, counted
-from planner.cli.workspace import Workspace, opened, workspace
-from planner.errors import RequestError
-from planner.snapshot.environment import PROD, Environment, checked_name
-from planner.state.environments import Action, Revision
-from planner.state.store import StateStore
+from planner.cli.output import Output, output_of, output_option, showing
+from planner.cli.terminal import counted
+from planner.cli.workspace import opened, workspace
+from planner.session.applying import Record
+from planner.session.environments import check_droppable
+from planner.session.environments import invalidate as drop
+from planner.session.environments import janitor as sweep
+from planner.session.environments import rollback as roll_back
+from planner.snapshot.environment import Environment, checked_name
+from planner.state.environments import Revision
 
 
 @click.command()
@@ -34,8 +35,8 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     mergeplan environments prod
     mergeplan environments --output json
     """
-    out = _output(output)
-    with opened(root, gateway, hear=out.event, only_looks=True) as work:
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
             rows = [_environment(each) for each in work.store.environments()]
         else:
@@ -57,26 +58,22 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
 @click.option("--note", default="", help="Why, for the history.")
 @output_option
 @workspace
-def rollback(
-    environment: str, revision: int | None, who: str, note: str, root: Path, gateway: str | None, output: str
-) -> int:
+def rollback(environment: str, revision: int | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
     """Point ENVIRONMENT back to what it showed before; nothing is computed.
 
     \b
     mergeplan rollback prod
     mergeplan rollback prod --to 3
     """
-    name, out = checked_name(environment), _output(output)
-    with opened(root, gateway, hear=out.event, about={name}) as work:
-        work.environment(name)
-        with work.store.lease(name, f"rollback of {name}", wait=LEASE_WAIT) as lease:
-            work.settle(lease)
-            if (found := _finished(work, name, Action.ROLLED_BACK)) and _went_there(work.store, found, revision):
-                return _again(out, found, f"The interrupted rollback of `{name}` is finished")
-            jobs = work.engine.jobs()
-            done = roll_back(work.store, work.engine, lease, Rollback(revision, who, note), emit=out.event)
-            jobs = work.engine.jobs() - jobs
-    _told(out, done, jobs, f"`{name}` shows again what it showed before; this is its revision {done.revision}")
+    name, out = checked_name(environment), output_of(output)
+    with opened(root, gateway, on_event=showing(out)) as work:
+        done = roll_back(work, name, revision, given_to(Record, given))
+    what = (
+        f"The interrupted rollback of `{name}` is finished"
+        if done.finished
+        else f"`{name}` shows again what it showed before"
+    )
+    _ended(out, done.promoted, done.spark_jobs, f"{what}; this is its revision {done.promoted.revision}")
     return 0
 
 
@@ -92,21 +89,12 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     \b
     mergeplan invalidate dev
     """
-    name, out = checked_name(environment), _output(output)
-    if name == PROD:
-        raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
-    with opened(root, gateway, hear=out.event, about={name}) as work:
-        with work.store.lease(name, f"invalidation of {name}", wait=LEASE_WAIT) as lease:
-            work.settle(lease)
-            found = _finished(work, name, Action.DROPPED)
-            if found is None or work.store.environment(name).exists:
-                work.environment(name)
-                done = drop_environment(work.store, work.engine, lease, emit=out.event, who=who)
-            else:
-                done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
-        work.store.forget_words(name)
-        tables = sweep(work.store, work.engine, work.now, orphans=True, emit=out.event)
-    _told(out, done, 0, f"`{name}` is gone, and with it {counted(len(tables), 'table')}", tables=list(tables))
+    name, out = checked_name(environment), output_of(output)
+    check_droppable(name)
+    with opened(root, gateway, on_event=showing(out)) as work:
+        done = drop(work, name, who)
+    sentence = f"`{name}` is gone, and with it {counted(len(done.tables), 'table')}"
+    _ended(out, done.promoted, 0, sentence, tables=list(done.tables))
     return 0
 
 
@@ -126,26 +114,19 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
     mergeplan janitor
     mergeplan janitor --days 3 --dry-run
     """
-    out = _output(output)
-    with opened(root, gateway, hear=out.event, only_looks=dry_run) as work:
-        retention = work.retention if days is None else timedelta(days=days)
-        retention = timedelta(0) if ignore_ttl else retention
-        pinned = {name.lower() for name in work.project.config.pinned_environments}
-        if dry_run:
-            over = expired(work.store, work.now, pinned)
-            tables = tuple(unneeded(work.store, work.now, retention))
-        else:
-            over = drop_expired(work.store, work.engine, work.now, pinned, emit=silent)
-            tables = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=out.event)
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+        found = sweep(work, timedelta(0) if ignore_ttl else None if days is None else timedelta(days=days))
     if isinstance(out, JsonLines):
-        out.result(True, None, {"environments": list(over), "tables": list(tables), "dropped": not dry_run})
+        listed = {"environments": list(found.environments), "tables": list(found.tables), "dropped": found.dropped}
+        out.result(True, None, listed)
         return 0
     out.finished()
-    for name in over:
+    for name in found.environments:
         out.say(f"`{name}` has expired and {'would be dropped' if dry_run else 'is dropped'}.")
-    for table in tables if dry_run else ():
+    for table in found.tables if dry_run else ():
         out.say(table)
-    out.say(f"{counted(len(tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+    out.say(f"{counted(len(found.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
     return 0
 
 
@@ -158,33 +139,13 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     \b
     mergeplan migrate
     """
-    out = _output(output)
-    with opened(root, gateway, hear=out.event, only_looks=True) as work:
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         work.store.environments()
     if isinstance(out, JsonLines):
         out.result(True)
     else:
         click.echo("The state database is up to date.")
-    return 0
-
-
-def _finished(work: Workspace, name: str, action: Action) -> PromotionRecovered | None:
-    """The promotion of that sort which a crash had left, and which this verb has just finished."""
-    mine = (each for each in work.recovered if each.environment == name and each.ended is Recovery.FINISHED)
-    return next((each for each in mine if each.action == action), None)
-
-
-def _went_there(store: StateStore, found: PromotionRecovered, revision: int | None) -> bool:
-    """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
-    if revision is None:
-        return True
-    rows = {row.revision: row.snapshots for row in store.history(found.environment)}
-    return rows.get(revision) == rows[found.revision]
-
-
-def _again(out: Output, found: PromotionRecovered, sentence: str) -> int:
-    done = Promoted(found.environment, found.revision, 0, len(found.views), 0, 0)
-    _told(out, done, 0, f"{sentence}; this is its revision {found.revision}")
     return 0
 
 
@@ -227,11 +188,7 @@ def _cell(title: str, value: object) -> str:
     return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
 
 
-def _output(output: str) -> Output:
-    return JsonLines() if output == "json" else Terminal()
-
-
-def _told(out: Output, done: Promoted, jobs: int, sentence: str, **more: object) -> None:
+def _ended(out: Output, done: Promoted, jobs: int, sentence: str, **more: object) -> None:
     counts = {"added": done.added, "swapped": done.swapped, "dropped": done.dropped, "unchanged": done.unchanged}
     promotion = {"views": counts, "spark_jobs": jobs, "revision": done.revision}
     if isinstance(out, JsonLines):

@@ -8,10 +8,11 @@ from rich.console import Group
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.cli.plan_text import TITLES, shown_name, stands_already
+from planner.cli.plan_text import stands_already
 from planner.plan.build import Plan
 from planner.plan.change import Change, ChangeKind, Columns
 from planner.plan.early_cutoff import Comparison
+from planner.session.wording import TITLES, shown_name
 from planner.snapshot.snapshot import Snapshot
 
 
@@ -23,7 +24,7 @@ def explanation(plan: Plan) -> Group:
 def _decisions(plan: Plan) -> Tree:
     root = Tree(Text("Decisions", style="bold"))
     for change in plan.changes:
-        title = TITLES[change.category][0].partition(":")[0] if change.category else str(change.change).capitalize()
+        title = TITLES[change.category].partition(":")[0] if change.category else str(change.change).capitalize()
         branch = root.add(Text(f"{shown_name(plan, change.name)}: {title}, by the rule `{change.rule}`"))
         for line in _because(plan, change):
             branch.add(Text(line))
@@ -112,9 +113,9 @@ def _steps(plan: Plan) -> Tree:
     layer = root.add(f"Update the virtual layer for environment '{plan.environment}'")
     _views(plan, layer)
     nothing = ((physical, "Nothing to create"), (batches, "Nothing to compute"), (layer, "No view changes"))
-    for stage, said in nothing:
+    for stage, text in nothing:
         if not stage.children:
-            stage.add(said)
+            stage.add(text)
     return root
 
 

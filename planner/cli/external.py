@@ -9,12 +9,13 @@ import click
 import yaml
 
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import output_option
+from planner.cli.output import output_option
 from planner.cli.terminal import counted
-from planner.cli.workspace import Workspace, opened, workspace
+from planner.cli.workspace import opened, workspace
 from planner.errors import ProjectError, QueryError
 from planner.model.model import Column
 from planner.parsing.files.model_file import line_of
+from planner.session.workspace import Workspace
 
 FILE = "external_models.yaml"
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -37,7 +38,8 @@ def create_external_models(strict: bool, root: Path, gateway: str | None, output
         found, missing = _looked_up(work)
         if strict and missing:
             raise _unknown(work, missing[0])
-        file = work.root / (FILE if not (work.root / "external_models.yml").is_file() else "external_models.yml")
+        other = work.settings.root / "external_models.yml"
+        file = other if other.is_file() else work.settings.root / FILE
         if found:
             _add(file, found, gateway)
     if output == "json":
@@ -53,7 +55,7 @@ def _looked_up(work: Workspace) -> tuple[Mapping[str, Sequence[Column]], list[st
     """The columns of each table that the catalog knows, and the tables that it does not."""
     found: dict[str, Sequence[Column]] = {}
     missing = []
-    for name in sorted(work.strangers):
+    for name in sorted(work.undefined):
         try:
             found[name] = work.engine.schema(f"SELECT * FROM {name}")
         except QueryError as error:

@@ -1,4 +1,4 @@
-"""What a person or a program is told when something went wrong."""
+"""What a person or a program reads when something went wrong."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
 def _line(message: str, hint: str, exit_code: int, kind: str, place: Place | None, retry: bool = False) -> None:
     path, line, column = (place.path, place.line, place.column) if place else ("", 0, 0)
     event = {"event": "error", "message": message, "path": path, "line": line, "column": column}
-    told = {**event, "hint": hint, "exit_code": exit_code, "kind": kind, "retry": retry}
-    print(json.dumps(told), flush=True)  # noqa: T201
+    error_line = {**event, "hint": hint, "exit_code": exit_code, "kind": kind, "retry": retry}
+    print(json.dumps(error_line), flush=True)  # noqa: T201
 
 
 def _end() -> None:

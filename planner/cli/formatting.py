@@ -73,7 +73,7 @@ def format_files(
     if not check and not diff:
         for each in changed:
             _write(root / each.file.name, each.now.text.replace("\n", each.file.newline))
-    _told(results, check=check, diff=diff, as_json=output == "json")
+    _report(results, check=check, diff=diff, as_json=output == "json")
     return 1 if check and changed else 0
 
 
@@ -131,16 +131,16 @@ def _write(path: Path, text: str) -> None:
         raise
 
 
-def _told(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
+def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
     changed = [each for each in results if each.changed]
     left = [each for each in results if each.now.left]
     if as_json:
-        told = {
+        report = {
             "changed": [each.file.name for each in changed],
             "left": [{"path": each.file.name, "reason": each.now.left} for each in left],
             "files": len(results),
         }
-        JsonLines().result(not (check and changed), None, {"format": told})
+        JsonLines().result(not (check and changed), None, {"format": report})
         return
     out = Terminal()
     dry = check or diff
@@ -151,9 +151,9 @@ def _told(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) 
             out.say(f"{'would be formatted' if dry else 'formatted'}: {each.file.name}")
     for each in left:
         out.say(f"left as it is: {each.file.name}: {each.now.left}")
-    word = "would be formatted" if dry else "formatted"
+    verb = "would be formatted" if dry else "formatted"
     rest = len(results) - len(changed) - len(left)
-    out.say(f"{counted(len(changed), 'file')} {word}, {rest} in order already, {len(left)} left as they are.")
+    out.say(f"{counted(len(changed), 'file')} {verb}, {rest} in order already, {len(left)} left as they are.")
 
 
 def _diff(result: Result) -> Iterable[str]:

@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.cli.gitchanges import changed_since
-from planner.cli.lineage_page import lineage_html
 from planner.cli.terminal import WIDE, counted
 from planner.cli.workspace import opened, workspace
 from planner.model.graph import graph_of
 from planner.model.model import Model
 from planner.model.selection import select
 from planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
+from planner.session.git_changes import changed_since
+from planner.session.lineage_page import lineage_html
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
@@ -125,7 +125,7 @@ def _print_tree(console: Console, found: Lineage, models: Mapping[str, Model]) -
 
 
 def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
-    """The lineage as a tree; what goes many ways is told in full where it comes first."""
+    """The lineage as a tree; what goes many ways is written in full where it comes first."""
     words = DOWN if found.downstream else UP
     near = "source" if found.downstream else "target"
     edges: dict[Node, list[tuple[str, Node]]] = {}
@@ -134,7 +134,7 @@ def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
         edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
     own = Node(found.model, found.column or ALL)
     tree = Tree(_label("", own, models) if found.column else Text.assemble(found.model, _kind(found.model, models)))
-    told: set[Node] = set()
+    shown: set[Node] = set()
     waiting: list[tuple[Tree, str, Node]] = []
     for start in reversed(found.starts):
         if start != own:
@@ -143,11 +143,11 @@ def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
             waiting += [(tree, word, node) for word, node in reversed(edges.get(start, []))]
     while waiting:
         above, word, node = waiting.pop()
-        again = node in told and node in edges
+        again = node in shown and node in edges
         inside = not word and node.model == found.model
         label = Text(_short(node)) if inside else _label(word, node, models)
         branch = above.add(label.append(" (as above)", "dim") if again else label)
-        told.add(node)
+        shown.add(node)
         if not again:
             waiting += [(branch, more, each) for more, each in reversed(edges.get(node, []))]
     return tree
@@ -191,9 +191,9 @@ def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
 
 def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
     """The graph as one JSON object (docs/json.md)."""
-    told = [{"name": name, "parents": list(parents[name])} for name in models]
+    listed = [{"name": name, "parents": list(parents[name])} for name in models]
     kinds = {name: str(model.kind) for name, model in models.items()}
-    return json.dumps({"event": "result", "ok": True, "models": told, "kinds": kinds})
+    return json.dumps({"event": "result", "ok": True, "models": listed, "kinds": kinds})
 
 
 def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
@@ -225,10 +225,10 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
         boxes.append(f'<g class="{model.kind}">{about}{box}{title}{kind}</g>')
     right = max((places[name][0] + width[name] for name in models), default=0) + 2
     low = max((y for _, y in places.values()), default=0) + BOX + 2
-    told = f"{counted(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
+    legend = f"{counted(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
     head = f'<meta charset="utf-8"><title>Models</title><style>{STYLE}</style>'
     drawn = "\n".join((f'<div><svg width="{right}" height="{low}">', *paths, *boxes, "</svg></div>"))
-    body = f"<h1>Models</h1><p>{told}</p>\n{drawn}"
+    body = f"<h1>Models</h1><p>{legend}</p>\n{drawn}"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
 
 

@@ -6,21 +6,18 @@ from pathlib import Path
 
 import click
 
-from planner.checks.linter import lint
-from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
-from planner.cli.terminal import Terminal, counted
+from planner.cli.output import output_of, output_option
+from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
-from planner.errors import ProjectErrors
-from planner.model.graph import graph_of
-from planner.model.selection import select
 from planner.project.loader import Project
+from planner.session.lint import linted
 
 
 @click.command("lint")
 @click.argument("names", nargs=-1)
 @click.option("-m", "--model", "--models", "models", multiple=True, help="Only this model; the same as NAMES.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For a person or a program.")
+@output_option
 @workspace
 def lint_models(names: tuple[str, ...], models: tuple[str, ...], output: str, root: Path, gateway: str | None) -> int:
     """Hold the models, or those of NAMES (also globs, tag:x), to the rules of `linter` in config.yaml.
@@ -30,29 +27,19 @@ def lint_models(names: tuple[str, ...], models: tuple[str, ...], output: str, ro
     mergeplan lint --model shop.orders
     mergeplan lint --output json
     """
-    out: Terminal | JsonLines = JsonLines() if output == "json" else Terminal()
+    out = output_of(output)
     with opened(root, gateway) as work:
         project = work.project
-        wanted = (*names, *models)
-        chosen = select(graph_of(project.models), wanted, changed_since(project)) if wanted else None
-        found = lint(project, chosen)
+        report = linted(project, (*names, *models))
+    found, failed = report.violations, [each for each in report.violations if each.blocking]
     out.lint(found)
-    failed = [each for each in found if each.blocking]
     if isinstance(out, JsonLines):
-        out.result(not failed, None, {"lint": {"errors": len(failed), "warnings": len(found) - len(failed)}})
+        out.result(report.ok, None, {"lint": {"errors": len(failed), "warnings": len(found) - len(failed)}})
     elif not found:
-        out.say(_nothing(project, len(project.models) if chosen is None else len(chosen)))
+        out.say(_nothing(project, report.models))
     else:
         out.say(f"{counted(len(failed), 'error')}, {counted(len(found) - len(failed), 'warning')}.")
-    return 1 if failed else 0
-
-
-def check_rules(project: Project, out: Terminal | JsonLines) -> None:
-    """What stands before a plan: warnings are told, and a broken rule ends the verb; ProjectErrors."""
-    found = lint(project)
-    out.lint([each for each in found if not each.blocking])
-    if errors := tuple(each.error for each in found if each.blocking):
-        raise ProjectErrors(errors)
+    return 0 if report.ok else 1
 
 
 def _nothing(project: Project, models: int) -> str:

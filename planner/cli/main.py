@@ -21,7 +21,7 @@ VERBS = {
     "create_test": ("planner.cli.create_test:create_test", "Write a unit test from rows that tables hold."),
     "format": ("planner.cli.formatting:format_files", "Lay out the SQL files in one way."),
     "lint": ("planner.cli.linting:lint_models", "Hold the models to the project's rules."),
-    "audit": ("planner.cli.project:audit", "Run the audits on an environment's tables."),
+    "audit": ("planner.cli.audits:audit", "Run the audits on an environment's tables."),
     "table_diff": ("planner.cli.table_diff:table_diff", "Compare tables, or models in two environments."),
     "render": ("planner.cli.rendering:render", "Print a model's query as Spark runs it."),
     "dag": ("planner.cli.lineage:dag", "Draw the graph of models."),
@@ -98,7 +98,7 @@ def run(
     open_engine: Callable[..., object] | None = None,
 ) -> int:
     """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
-    refused, 130 interrupted. Errors are said on stderr, or as JSON lines on stdout under `--output json`.
+    refused, 130 interrupted. Errors are written to stderr, or as JSON lines on stdout under `--output json`.
 
     `open_engine` opens Spark in place of `planner.engine.spark.engine.open_engine`, for who has one open.
     """

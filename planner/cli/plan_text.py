@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -14,34 +14,20 @@ from planner.model.kind import Kind
 from planner.plan.build import Plan
 from planner.plan.change import Category, Change, ChangeKind
 from planner.plan.costs import Estimate
+from planner.session.wording import TITLES, cost_text, days_text, differences_text, headline, shown_name
 from planner.snapshot.environment import PROD
 
-TITLES = {
-    Category.BREAKING: ("Breaking", "red"),
-    Category.NON_BREAKING: ("Non-breaking", "green"),
-    Category.FORWARD_ONLY: ("Forward-only", "yellow"),
-    Category.METADATA: ("Metadata", "cyan"),
-    Category.EQUIVALENT: ("Equivalent", "cyan"),
-    Category.INDIRECT_BREAKING: ("Indirect Breaking", "red"),
-    Category.INDIRECT_NON_BREAKING: ("Indirect Non-breaking", "green"),
-    Category.UNDECIDED: ("Undecided: breaking unless you say otherwise", "red"),
+STYLES = {
+    Category.BREAKING: "red",
+    Category.NON_BREAKING: "green",
+    Category.FORWARD_ONLY: "yellow",
+    Category.METADATA: "cyan",
+    Category.EQUIVALENT: "cyan",
+    Category.INDIRECT_BREAKING: "red",
+    Category.INDIRECT_NON_BREAKING: "green",
+    Category.UNDECIDED: "red",
 }
-
-
 PREVIEWED = " (preview)"
-
-
-def headline(plan: Plan) -> str:
-    """What the plan would do to its environment, in a line."""
-    if plan.is_empty:
-        return f"No changes to plan: the project matches the `{plan.environment}` environment."
-    if plan.environment == PROD and not plan.old.exists:
-        return "`prod` environment will be initialized"
-    if not plan.old.exists:
-        return f"New environment `{plan.environment}` will be created from `{plan.base}`"
-    if plan.restatement is not None:
-        return f"Restatement of the `{plan.environment}` environment as it is shown; no model changes."
-    return _differences(plan)
 
 
 def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
@@ -57,11 +43,11 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
         return Text(headline(plan), style="bold")
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
-        parts += [Text(), Text(_differences(plan), style="bold"), Text()]
+        parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
     if plan.changes and plan.restatement is None:
         parts.append(_models(plan))
     parts += _decisions(plan, diffs=diffs)
-    parts += _standing(plan)
+    parts += _computed_already(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
     parts += [_note(f"Warning: {each.place or ''} {each.message}") for each in plan.warnings]
@@ -69,7 +55,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
     for model in sorted(edited & {word.model for word in plan.unused_words}):
-        parts.append(_note(f"What was said of `{model}` no longer applies: it has changed since."))
+        parts.append(_note(f"The category given to `{model}` no longer applies: it has changed since."))
     return Group(*parts)
 
 
@@ -79,12 +65,6 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
         return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
     head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
     return Group(head, _models(plan), *_decisions(plan, diffs=True))
-
-
-def _differences(plan: Plan) -> str:
-    if plan.changes:
-        return f"Differences from the `{plan.base}` environment:"
-    return f"No differences from the `{plan.base}` environment."
 
 
 def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:
@@ -127,11 +107,6 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     return Text(f"{number:<{2 * len(str(most)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s")
 
 
-def shown_name(plan: Plan, name: str) -> str:
-    """The model as it is called in the plan's environment."""
-    return plan.new.naming.view(name, plan.environment)
-
-
 def _models(plan: Plan) -> Tree:
     root = Tree(Text("Models:", style="bold"))
     sections = (
@@ -160,7 +135,7 @@ def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
             yield Text()
             yield from _diff(change.diff)
             yield Text()
-        title, style = TITLES[change.category]
+        title, style = TITLES[change.category], STYLES[change.category]
         modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
         title += PREVIEWED if change.preview else ""
         head = Text.assemble(f"{modified}: {shown_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
@@ -175,7 +150,7 @@ def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
 def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
     for child in children:
         assert child.category is not None
-        title, style = TITLES[child.category]
+        title, style = TITLES[child.category], STYLES[child.category]
         title += PREVIEWED if child.preview else ""
         leaf = branch.add(Text.assemble(f"{shown_name(plan, child.name)} ", (f"({title})", style)))
         leaf.add(Text(child.reason, style="dim"))
@@ -200,34 +175,7 @@ def _diff(diff: str) -> Iterator[Text]:
         yield Text(line, style=style)
 
 
-def cost_text(estimates: Sequence[Estimate]) -> str:
-    """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
-    read = _sum([each.bytes for each in estimates], _size)
-    time = _sum([each.seconds for each in estimates], _duration)
-    return ", ".join(each for each in (f"{read} read" if read else "", time) if each)
-
-
-def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{'~' if len(known) == len(values) else 'at least '}{text(sum(known))}" if sum(known) else ""
-
-
-def _size(number: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{max(1, round(seconds))} s"
-    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
-
-
-def _standing(plan: Plan) -> Iterator[Tree]:
+def _computed_already(plan: Plan) -> Iterator[Tree]:
     """The changed models whose new tables somebody has computed already."""
     there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
     if not there:
@@ -248,7 +196,7 @@ def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
     root = Tree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
-        line = f"{shown_name(plan, change.name)}: {_days(change)}{PREVIEWED if change.preview else ''}"
+        line = f"{shown_name(plan, change.name)}: {days_text(change)}{PREVIEWED if change.preview else ''}"
         root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_unless(plan, change), "dim")))
     return root
 
@@ -259,12 +207,6 @@ def _unless(plan: Plan, change: Change) -> str:
     if not models:
         return ""
     return f", unless {' and '.join(models)} come{'s' if len(models) == 1 else ''} out the same"
-
-
-def _days(change: Change) -> str:
-    if change.kind.is_incremental:
-        return f"[{', '.join(str(interval) for interval in change.missing)}]"
-    return "[full refresh]"
 
 
 def _warning(text: str) -> Text:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import sqlglot
 
 from planner.checks.audits import audit_query
-from planner.cli.gitchanges import changed_since
-from planner.cli.workspace import Workspace, moment, opened, workspace
+from planner.cli.given import given_to
+from planner.cli.workspace import opened, workspace
 from planner.errors import Place, ProjectError, RequestError
 from planner.intervals import Interval
 from planner.model.graph import graph_of
@@ -24,13 +25,25 @@ from planner.parsing.render import render as rendered
 from planner.parsing.sql.misreading import differ
 from planner.parsing.sql.spark_text import SPARK
 from planner.parsing.sql.tokens import Source, checked_dialect, did_you_mean, tokenize
+from planner.session.git_changes import changed_since
+from planner.session.moments import moment
+from planner.session.workspace import Workspace
 
 _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s+", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Filling:
     """What is filled in: the time, and the models whose queries stand in place of their names."""
+
+    start: str | None
+    end: str | None
+    expand: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """A model, its time, and the models whose queries stand in place of their names."""
 
     model: Model
     interval: Interval | None
@@ -49,18 +62,7 @@ class Asked:
 @click.option("--no-format", is_flag=True, help="Print each query in one line.")
 @click.option("--audits", is_flag=True, help="Print what its audits ask.")
 @workspace
-def render(
-    model: str,
-    start: str | None,
-    end: str | None,
-    execution_time: str | None,
-    expand: tuple[str, ...],
-    dialect: str,
-    no_format: bool,
-    audits: bool,
-    root: Path,
-    gateway: str | None,
-) -> int:
+def render(model: str, audits: bool, root: Path, gateway: str | None, **given: Any) -> int:
     """Print MODEL's query as Spark would run it, dates and embedded models filled in.
 
     \b
@@ -68,39 +70,39 @@ def render(
     mergeplan render shop.orders --expand '+shop.orders' --dialect duckdb
     mergeplan render shop.orders --audits
     """
-    into = _dialect(dialect)
-    with opened(root, gateway, execution_time=execution_time) as work:
-        asked = _asked(work, model, start, end, expand)
-        if asked.model.python and not audits:
-            click.echo(asked.model.source, nl=False)  # it has no query: its code is what there is to show
+    into = _dialect(given["dialect"])
+    with opened(root, gateway, execution_time=given["execution_time"]) as work:
+        wanted = _rendering(work, model, given_to(Filling, given))
+        if wanted.model.python and not audits:
+            click.echo(wanted.model.source, nl=False)  # it has no query: its code is what there is to show
             return 0
-        found = list(_audits(work, asked) if audits else _query(work, asked))
+        found = list(_audits(work, wanted) if audits else _query(work, wanted))
     for sql in found:
-        text = _written(sql, into, in_one_line=no_format)
+        text = _written(sql, into, in_one_line=given["no_format"])
         click.echo(f"{text};" if audits else text)
     return 0
 
 
-def _asked(work: Workspace, name: str, start: str | None, end: str | None, expand: tuple[str, ...]) -> Asked:
+def _rendering(work: Workspace, name: str, given: Filling) -> Rendering:
     models = work.project.models
     model = models.get(name.lower())
     if model is None:
         raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
-    since, until = moment(start, work.now), moment(end, work.now, end=True) or work.now
+    since, until = moment(given.start, work.now), moment(given.end, work.now, end=True) or work.now
     if since and since >= until:
         raise RequestError("The end does not come after the start.")
-    chosen = select(graph_of(models), expand, changed_since(work.project)) - {model.name}
+    chosen = select(graph_of(models), given.expand, changed_since(work.project)) - {model.name}
     expanded = {each: models[each] for each in chosen if models[each].sql}
-    return Asked(model, Interval(since, until) if since else None, {**work.project.embedded, **expanded})
+    return Rendering(model, Interval(since, until) if since else None, {**work.project.embedded, **expanded})
 
 
-def _query(work: Workspace, asked: Asked) -> Iterator[str]:
+def _query(work: Workspace, asked: Rendering) -> Iterator[str]:
     if not asked.model.sql:
         raise RequestError(f"`{asked.model.name}` has no query: its kind is {asked.model.kind}.")
     yield rendered(asked.model, {}, asked.expanded, asked.interval, work.now)
 
 
-def _audits(work: Workspace, asked: Asked) -> Iterator[str]:
+def _audits(work: Workspace, asked: Rendering) -> Iterator[str]:
     model, audits = asked.model, work.project.audits
     if not model.audits:
         raise RequestError(f"`{model.name}` has no audits.")

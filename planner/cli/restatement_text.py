@@ -24,12 +24,12 @@ def restatement_lines(plan: Plan) -> Iterator[Text]:
 
 def touched_text(touched: Touched | EnvironmentTouched) -> str:
     """What another environment feels of a restatement, in a sentence."""
-    said = []
+    effects = []
     if touched.shared:
-        said.append(f"shows the same table of {_listed(touched.shared)}")
+        effects.append(f"shows the same table of {_listed(touched.shared)}")
     if touched.outdated:
-        said.append(f"must compute this time of {_listed(touched.outdated)} again, at its next plan or run")
-    return f"`{touched.environment}` {' and '.join(said)}."
+        effects.append(f"must compute this time of {_listed(touched.outdated)} again, at its next plan or run")
+    return f"`{touched.environment}` {' and '.join(effects)}."
 
 
 def _listed(names: Sequence[str]) -> str:

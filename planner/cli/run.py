@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
+from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import execution_time_option, output_option
-from planner.cli.running import LEASE_WAIT, Output, Wanted, catch_up, run_of, told, unapplied
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import Workspace, moment, opened, workspace
-from planner.errors import LeaseHeld, RequestError
-from planner.plan.schedule import Window
+from planner.cli.outcome import ended, unapplied
+from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from planner.cli.workspace import opened, workspace
+from planner.errors import LeaseHeld
+from planner.session.options import RunOptions
+from planner.session.run import run as run_due
 from planner.snapshot.environment import PROD, checked_name
-from planner.state.leases import Lease
 
 
 @click.command()
 @click.argument("environment", default=PROD)
 @click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
 @click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
-@click.option("--select-model", multiple=True, metavar="SELECTOR", help="Only these models, and what they read.")
-@click.option("--no-auto-upstream", is_flag=True, help="With --select-model: leave what they read as it is.")
+@click.option(
+    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Only these models, and what they read."
+)
+@click.option(
+    "--no-auto-upstream", "upstream", is_flag=True, flag_value=False, default=True,
+    help="With --select-model: leave what they read as it is.",
+)  # fmt: skip
 @click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
 @click.option(
     "--exit-on-env-update",
+    "updated",
     type=click.IntRange(1, 255),
     metavar="CODE",
     help="End with this exit code when the environment was changed while the run waited for its turn.",
@@ -36,7 +41,9 @@ from planner.state.leases import Lease
 @execution_time_option
 @output_option
 @workspace
-def run(environment: str, root: Path, gateway: str | None, output: str, **flags: Any) -> int:
+def run(
+    root: Path, gateway: str | None, output: str, execution_time: str | None, updated: int | None, **given: Any
+) -> int:
     """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
 
     The models are those that the environment shows, whatever the project's files say by now; views stay as they are.
@@ -47,39 +54,15 @@ def run(environment: str, root: Path, gateway: str | None, output: str, **flags:
     mergeplan run --select-model "tag:hourly" --ignore-cron
     mergeplan run --execution-time 2026-01-31
     """
-    out: Output = JsonLines() if output == "json" else Terminal()
-    name = checked_name(environment)
-    with opened(root, gateway, "backfill", flags["execution_time"], hear=out.event, about={name}) as work:
-        wanted = Wanted(_window(work, flags), flags["select_model"], not flags["no_auto_upstream"], flags["note"])
-        before = work.environment(name).revision
-        with ExitStack() as turn:
-            lease = _turn(work, name, turn)
-            if isinstance(lease, str):
-                return _skipped(out, lease)
-            if flags["exit_on_env_update"] and work.environment(name).revision != before:
-                raise _updated(name, flags["exit_on_env_update"])
-            due, outcome = catch_up(work, name, out, wanted, lease)
-    return unapplied(out, due) if outcome is None else told(out, outcome)
-
-
-def _window(work: Workspace, flags: dict[str, Any]) -> Window:
-    start, end = moment(flags["start"], work.now), moment(flags["end"], work.now, end=True)
-    if start and end and start >= end:
-        raise RequestError(f"The end `{flags['end']}` does not come after the start `{flags['start']}`.")
-    if flags["no_auto_upstream"] and not flags["select_model"]:
-        raise RequestError("`--no-auto-upstream` does nothing without `--select-model`.", hint="Select some models.")
-    return Window(work.now, start, end, ignore_cron=flags["ignore_cron"])
-
-
-def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
-    """The lease on the environment, waited for; or, where another run has it, that: it does what this one would."""
-    try:
-        return turn.enter_context(work.store.lease(name, run_of(name)))
-    except LeaseHeld:
-        holder = work.store.holder(name)
-    if holder is not None and holder.holder == run_of(name):
-        return f"`{name}` is being run already, since {holder.since:%Y-%m-%d %H:%M:%S} UTC: nothing was done here."
-    return turn.enter_context(work.store.lease(name, run_of(name), wait=LEASE_WAIT))
+    out, name = output_of(output), checked_name(given["environment"])
+    options = given_to(RunOptions, {**given, "environment": name, "unless_updated": updated is not None})
+    with opened(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
+        done = run_due(work, options)
+    if done.updated:
+        raise _updated(name, updated)
+    if done.plan is None:
+        return _skipped(out, done.skipped)
+    return unapplied(out, done.plan) if done.outcome is None else ended(out, done.outcome)
 
 
 def _skipped(out: Output, why: str) -> int:
@@ -90,7 +73,7 @@ def _skipped(out: Output, why: str) -> int:
     return 0
 
 
-def _updated(name: str, code: int) -> LeaseHeld:
+def _updated(name: str, code: int | None) -> LeaseHeld:
     error = LeaseHeld(f"`{name}` was changed while this run waited for its turn.", hint="Run again.")
-    error.exit_code = code
+    error.exit_code = code or error.exit_code
     return error

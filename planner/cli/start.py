@@ -42,10 +42,10 @@ def init(
     folder = Path() if target in (None, "spark") else Path(str(target))
     given = (target, template, remote, master, cli_mode)
     if all(each is None for each in given) and sys.stdin.isatty():
-        wishes = _asked()
+        wishes = _answers()
     else:
         wishes = Wishes(template or "default", _spark(remote, master), cli_mode == "flow")
-    _told(folder, wishes, write_project(folder, wishes))
+    _next_steps(folder, wishes, write_project(folder, wishes))
     return 0
 
 
@@ -62,7 +62,7 @@ def _line(key: str, address: str) -> str:
     return f'{key}: "{address}"'
 
 
-def _asked() -> Wishes:
+def _answers() -> Wishes:
     """What the person at the terminal wants."""
     click.echo(f"{RULE}\nWelcome to mergeplan!\n{RULE}\n")
     template = _choice(
@@ -96,7 +96,7 @@ def _choice(question: str, *answers: str) -> int:
     return chosen - 1
 
 
-def _told(folder: Path, wishes: Wishes, written: tuple[Path, ...]) -> None:
+def _next_steps(folder: Path, wishes: Wishes, written: tuple[Path, ...]) -> None:
     for path in written:
         click.echo(f"  {path}")
     click.echo("\nYour mergeplan project is ready!\n")

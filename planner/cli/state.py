@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import output_option
-from planner.cli.running import Output
-from planner.cli.terminal import Terminal, counted
+from planner.cli.output import Output, output_of, output_option, showing
+from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
 from planner.errors import RequestError
 from planner.snapshot.environment import checked_name
@@ -43,14 +42,14 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
     """
     if file.exists() and not no_confirm and not (output == "text" and click.confirm(f"Overwrite {file}?", err=True)):
         raise RequestError(f"`{file}` exists already.", hint="Write `--no-confirm` to replace it.")
-    out = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway, hear=out.event, only_looks=True) as work:
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         document = work.store.exported(tuple(checked_name(name) for name in names))
     draft = file.with_name(f".{file.name}.part")
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     draft.replace(file)
     shown = document["environments"]
-    _told(out, {"file": str(file), "environments": shown}, f"{counted(len(shown), 'environment')} in {file}.")
+    _ended(out, {"file": str(file), "environments": shown}, f"{counted(len(shown), 'environment')} in {file}.")
     return 0
 
 
@@ -71,18 +70,18 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
         data = json.loads(file.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RequestError(f"`{file}` is not JSON: {error}.") from None
-    out = JsonLines() if output == "json" else Terminal()
-    with opened(root, gateway, hear=out.event) as work:
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out)) as work:
         if replace and not no_confirm and work.store.history():
-            told = "All that is remembered of this project will be forgotten. Go on?"
-            if output == "json" or not click.confirm(told, err=True):
+            question = "All that is remembered of this project will be forgotten. Go on?"
+            if output == "json" or not click.confirm(question, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
         names = work.store.imported(data, replace=replace)
-    _told(out, {"environments": list(names)}, f"{counted(len(names), 'environment')} imported from {file}.")
+    _ended(out, {"environments": list(names)}, f"{counted(len(names), 'environment')} imported from {file}.")
     return 0
 
 
-def _told(out: Output, facts: dict[str, object], sentence: str) -> None:
+def _ended(out: Output, facts: dict[str, object], sentence: str) -> None:
     if isinstance(out, JsonLines):
         out.result(True, None, facts)
     else:

@@ -22,8 +22,8 @@ def show_diff(console: Console, diff: TableDiff) -> None:
     console.print(Text(f"{first} and {second}{of}", style="bold"))
     console.print(_schema_tree(diff))
     console.print(_rows_tree(diff))
-    for told in _remarks(diff):
-        console.print(Text(told, style="yellow"), soft_wrap=True)
+    for remark in _remarks(diff):
+        console.print(Text(remark, style="yellow"), soft_wrap=True)
     differing = [(name, count) for name, count in diff.rows.columns if count]
     if differing:
         table = Table("column", "rows that differ", "% that match", title="Rows in both", title_justify="left")
@@ -99,16 +99,16 @@ def _rows_tree(diff: TableDiff) -> Tree:
 
 
 def _remarks(diff: TableDiff) -> list[str]:
-    told = []
+    remarks = []
     if not diff.key and not diff.rows.same:
-        told.append("Whole rows were compared, since there is no key: say `grain` in MODEL, or --on.")
+        remarks.append("Whole rows were compared, since there is no key: give `grain` in MODEL, or --on.")
     for name, count in zip(diff.names, diff.rows.null_keys, strict=True):
         if count and diff.key:
-            told.append(f"In {name} the key of {count} rows holds a NULL; NULL equals NULL here.")
+            remarks.append(f"In {name} the key of {count} rows holds a NULL; NULL equals NULL here.")
     for name, count in zip(diff.names, diff.rows.duplicate_keys, strict=True):
         if count and diff.key:
-            told.append(f"In {name} {count} keys have several rows; their rows were paired one by one.")
-    return told
+            remarks.append(f"In {name} {count} keys have several rows; their rows were paired one by one.")
+    return remarks
 
 
 def _sample(title: str, rows: Rows, diff: TableDiff) -> Table:

@@ -45,7 +45,7 @@ from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
 from planner.cli.tests_text import show_tests
-from planner.cli.unfinished import on_stderr, recovered_text
+from planner.cli.unfinished_text import on_stderr, recovered_text
 from planner.plan.build import Plan
 from planner.plan.costs import Estimate
 
@@ -99,7 +99,7 @@ class Terminal:
         self.console.print(plan_text(plan, estimates, diffs=self.diffs))
 
     def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
-        """What comparing tables spared, when the plan is carried out."""
+        """What comparing tables made needless, when the plan is carried out."""
         self.finished()
         if text := spared_text(plan, estimates):
             self.console.print()
@@ -161,9 +161,9 @@ class Terminal:
                 self._batches = max(self._batches, batches)
                 self._expect(batches - 1)  # the stage counted the model as one
             case ModelFailed(model, message):
-                # What an audit found was told when it was found.
-                told = f"{model} failed" if model in self._audited else f"{model}: {message}"
-                self._line(Text.assemble(("✘ ", "red"), told))
+                # What an audit found was reported when it was found.
+                text = f"{model} failed" if model in self._audited else f"{model}: {message}"
+                self._line(Text.assemble(("✘ ", "red"), text))
                 self._failed = True
             case ModelSkipped(model, because):
                 self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
@@ -182,6 +182,14 @@ class Terminal:
                 self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case EnvironmentTouched():
                 self._line(Text(f"- {touched_text(event)}", style="dim"))
+            case TableDropped(table):
+                self._line(Text(f"dropped {table}"))
+            case _:
+                self._promotion(event)
+
+    def _promotion(self, event: Event) -> None:
+        """What becomes of promotions, now or after a crash."""
+        match event:
             case PromotionFound(environment, _):
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
             case PromotionRecovered():
@@ -195,8 +203,6 @@ class Terminal:
             case PromotionUndone(environment, message):
                 self._failed = True
                 self._line(Text(f"✘ `{environment}` shows again what it showed before: {message}", style="red"))
-            case TableDropped(table):
-                self._line(Text(f"dropped {table}"))
             case _:
                 pass
 
@@ -208,7 +214,7 @@ class Terminal:
     def _skip(self, stage: Stage, reason: str) -> None:
         self._end()
         if self._rounds is not None and stage is not Stage.PROMOTE:
-            return  # there was something in another round, or it is told when the rounds end
+            return  # there was something in another round, or it is reported when the rounds end
         self._end_rounds()
         where = f"`{self._plan.environment}`" if self._plan else "the environment"
         stays = f"SKIP: {where} stays as it was, because {reason}"

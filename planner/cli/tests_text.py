@@ -43,10 +43,10 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
 
 def _show_output(console: Console, output: OutputResult, most: int | None) -> None:
     console.print(Text(f"Output `{output.output}` differs:"))
-    told = [each for each in output.differences if each.expected is None and each.actual is None]
-    for each in told:
+    remarks = [each for each in output.differences if each.expected is None and each.actual is None]
+    for each in remarks:
         console.print(Text(each.text), soft_wrap=True)
-    rows = [each for each in output.differences if each not in told]
+    rows = [each for each in output.differences if each not in remarks]
     if rows:
         console.print(_table(rows[:most]))
     if len(rows) > len(rows[:most]):

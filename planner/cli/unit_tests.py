@@ -1,23 +1,22 @@
-"""test: the project's unit tests, all or some, told to a person, to a program, or to a CI system as JUnit's XML."""
+"""test: the project's unit tests, all or some, for a person, for a program, or for a CI system as JUnit's XML."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import click
 
-from planner.checks.unit_tests import TestResult, run_unit_tests
+from planner.checks.unit_tests import TestResult
+from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import output_option
+from planner.cli.output import output_of, output_option
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
-from planner.errors import RequestError
-from planner.parsing.definitions.unit_tests import UnitTest
-from planner.parsing.sql.tokens import did_you_mean
+from planner.session.options import TestOptions
+from planner.session.unit_tests import tested
 
 
 @click.command()
@@ -29,15 +28,7 @@ from planner.parsing.sql.tokens import did_you_mean
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Also write JUnit's XML to this file.")
 @output_option
 @workspace
-def test(
-    names: tuple[str, ...],
-    patterns: tuple[str, ...],
-    verbose: bool,
-    junit: Path | None,
-    root: Path,
-    gateway: str | None,
-    output: str,
-) -> int:
+def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
     """Run the project's unit tests, all or those of the given NAMES: tests, models, files, FILE::TEST, also as globs.
 
     \b
@@ -45,36 +36,20 @@ def test(
     mergeplan test shop.orders tests/test_full_model.yaml::test_example
     mergeplan test 'tests/test_*' -k orders --junit report.xml
     """
-    out = JsonLines() if output == "json" else Terminal()
+    out = output_of(output)
     with opened(root, gateway) as work:
-        tests = chosen(work.project.tests, names, patterns)
-        started = time.monotonic()
-        results = run_unit_tests(work.engine, work.project, tests) if tests else ()
-        seconds = time.monotonic() - started
+        report = tested(work, given_to(TestOptions, given))
+    results, seconds = report.results, report.seconds
     if isinstance(out, Terminal):
         out.tests(results, seconds, verbose=verbose)
     else:
         out.tests(results, seconds)
     if junit is not None:
         junit.write_text(junit_xml(results, seconds), "utf-8")
-    failed = sum(not result.ok for result in results)
     if isinstance(out, JsonLines):
-        out.result(not failed, None, {"tests": {"passed": len(results) - failed, "failed": failed}})
-    return 1 if failed else 0
-
-
-def chosen(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequence[str]) -> tuple[UnitTest, ...]:
-    """The tests that one of the names means, and one of the patterns; RequestError for a word that means none."""
-    for name in names:
-        if not any(_named(test, name) for test in tests):
-            known = [word for test in tests for word in (test.name, test.model, test.path)]
-            raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, known, most=12))
-    found = [test for test in tests if not names or any(_named(test, name) for name in names)]
-    found = [test for test in found if not patterns or any(_like(test, pattern) for pattern in patterns)]
-    if not found and patterns:
-        hint = did_you_mean(patterns[0], [test.name for test in tests], most=12)
-        raise RequestError(f"`{patterns[0]}` is no test.", hint=hint)
-    return tuple(found)
+        failed = len(report.failed)
+        out.result(report.ok, None, {"tests": {"passed": len(results) - failed, "failed": failed}})
+    return 0 if report.ok else 1
 
 
 def junit_xml(results: Sequence[TestResult], seconds: float) -> str:
@@ -89,20 +64,7 @@ def junit_xml(results: Sequence[TestResult], seconds: float) -> str:
         case = ElementTree.SubElement(suite, "testcase", place)
         if not result.ok:
             kind = "failure" if result.error is None else "error"
-            told = ElementTree.SubElement(case, kind, {"message": result.message.partition("\n")[0]})
-            told.text = result.message
+            detail = ElementTree.SubElement(case, kind, {"message": result.message.partition("\n")[0]})
+            detail.text = result.message
     ElementTree.indent(suite)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
-
-
-def _named(test: UnitTest, name: str) -> bool:
-    """Whether a word means the test: its name, its model, its file, or file::name; each may hold * and ?."""
-    path, _, own = name.partition("::")
-    path = path.removeprefix("./")
-    if own:
-        return fnmatch(test.path, path) and fnmatch(test.name, own)
-    return any(fnmatch(word, path) for word in (test.name, test.model, test.path))
-
-
-def _like(test: UnitTest, pattern: str) -> bool:
-    return pattern in test.name or fnmatch(test.name, pattern)

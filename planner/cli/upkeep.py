@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from planner.cli.json_lines import JsonLines
-from planner.cli.plan import output_option
+from planner.cli.output import output_option, showing
 from planner.cli.terminal import counted
-from planner.cli.unfinished import on_stderr
-from planner.cli.workspace import Workspace, opened, workspace
+from planner.cli.unfinished_text import on_stderr
+from planner.cli.workspace import opened, workspace
 from planner.errors import MergeplanError
+from planner.session.workspace import Workspace
 
 
 @click.command()
@@ -28,7 +29,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
     mergeplan info --skip-connection
     """
     out = JsonLines() if output == "json" else None
-    with opened(root, gateway, hear=out.event if out else on_stderr, only_looks=True) as work:
+    with opened(root, gateway, on_event=showing(out) if out else on_stderr, only_looks=True) as work:
         project = work.project
         facts: dict[str, object] = {
             "version": version("mergeplan"),
@@ -56,7 +57,7 @@ def clean(root: Path, gateway: str | None) -> int:
     mergeplan clean
     """
     with opened(root, gateway) as work:
-        home = work.home
+        home = work.settings.folder
     files = [path for folder in (home / "cache", home / "logs") for path in folder.rglob("*") if path.is_file()]
     files += [path for path in (home / "spark" / "spark.log",) if path.is_file()]
     size = sum(path.stat().st_size for path in files)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.cli.plan_text import cost_text
 from planner.plan.costs import Estimate
+from planner.session.wording import cost_text
 
 
 @pytest.mark.parametrize(

@@ -65,3 +65,15 @@ def test_every_option_is_explained(verb: str) -> None:
 
     assert command is not None
     assert all(option.help for option in command.params if isinstance(option, click.Option))
+
+
+def test_the_package_starts_as_fast_as_the_command() -> None:
+    code = (
+        "import contextlib, runpy\nsys.argv = ['mergeplan', '--help']\n"
+        "with contextlib.suppress(SystemExit): runpy.run_module('mergeplan', run_name='__main__', alter_sys=True)"
+    )
+
+    found = imported_by(code)
+
+    assert "mergeplan" in found
+    assert not found & HEAVY

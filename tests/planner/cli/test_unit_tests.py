@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.checks.unit_tests import TestResult
-from planner.cli.unit_tests import chosen, junit_xml
-from planner.errors import MergeplanError, RequestError
+from planner.cli.unit_tests import junit_xml
+from planner.errors import MergeplanError
 from planner.parsing.definitions.unit_tests import UnitTest
 from planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
@@ -33,28 +33,6 @@ test_total:
   inputs: {shop.lines: [{day: 2026-01-01, price: 5}]}
   outputs: {query: [{day: 2026-01-01, total: 6}, {day: 2026-01-02, total: 6}]}
 """
-
-
-@pytest.mark.parametrize(
-    ("names", "patterns", "found"),
-    [
-        ((), (), ["test_a", "test_b", "other"]),
-        (("shop.b",), (), ["test_b", "other"]),
-        (("tests/test_*",), (), ["test_a", "test_b"]),
-        (("./tests/test_a.yaml::test_b", "other"), (), ["test_b", "other"]),
-        (("shop.b",), ("test",), ["test_b"]),
-        ((), ("*_a", "oth"), ["test_a", "other"]),
-    ],
-)
-def test_tests_are_chosen_by_name_model_file_and_pattern(
-    names: tuple[str, ...], patterns: tuple[str, ...], found: list[str]
-) -> None:
-    assert [test.name for test in chosen(TESTS, names, patterns)] == found
-
-
-def test_a_word_that_means_no_test_is_told() -> None:
-    with pytest.raises(RequestError, match=r"`tests/test_a.yaml::test_c` is no test\."):
-        chosen(TESTS, ("test_a", "tests/test_a.yaml::test_c"), ())
 
 
 def test_junit_tells_failures_from_errors() -> None:

@@ -212,11 +212,11 @@ def test_a_planner_that_holds_an_address_is_hidden_before_it_reads_it() -> None:
     """Another run's project code, as the same user, reads neither its memory nor its standard input."""
     asks = (
         "import ctypes, io, os, pathlib, sys\n"
-        "from planner.cli.workspace import Workspace\n"
+        "from planner.cli.workspace import settings\n"
         "class Input(io.StringIO):\n"
         "    def readline(self): print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)); return 'sqlite://'\n"
         "sys.stdin = Input(); os.environ['MERGEPLAN_STATE_URL'] = '-'\n"
-        "Workspace(pathlib.Path('.'), None, 'metadata')"
+        "settings(pathlib.Path('.'), None)"
     )
     said = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=60, check=True)
 

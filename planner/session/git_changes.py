@@ -42,6 +42,6 @@ def _git(root: Path, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RequestError(f"git does not answer: {error}.", hint="Select without `git:`.") from None
     if ran.returncode:
-        said = (ran.stderr.strip().splitlines() or ["it finds no common commit"])[0].removeprefix("fatal: ")
-        raise RequestError(f"git cannot tell what changed: {said}.", hint="Name a branch, a tag or a commit.")
+        message = (ran.stderr.strip().splitlines() or ["it finds no common commit"])[0].removeprefix("fatal: ")
+        raise RequestError(f"git cannot tell what changed: {message}.", hint="Name a branch, a tag or a commit.")
     return ran.stdout

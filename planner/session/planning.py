@@ -1,68 +1,32 @@
-"""From what a person asked to a plan, kept so that it can be made again, and what moved when it comes out otherwise."""
+"""From what is asked to a plan, kept so that it can be made again, and what moved when it comes out otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from planner.cli.gitchanges import changed_since
-from planner.cli.plan_json import plan_json
-from planner.cli.workspace import Workspace, moment
 from planner.errors import PlanMoved, RequestError
 from planner.model.graph import graph_of
 from planner.model.model import Model
 from planner.model.selection import select
-from planner.parsing.files.environments import naming_of
+from planner.parsing.files.environments import environment_ttl, naming_of
 from planner.plan.build import Category, Plan, Request, build_plan
 from planner.plan.forward_only import ForwardOnly
 from planner.plan.restatement_plan import build_restatement
 from planner.plan.schedule import Window
 from planner.plan.selected_changes import chosen_models
+from planner.serial import from_json, to_json
+from planner.session.git_changes import changed_since
+from planner.session.moments import moment
+from planner.session.options import PlanOptions, categories
+from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.content_hash import Contents
 from planner.snapshot.environment import PROD, checked_name
 from planner.state.leases import Lease
 
-GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
-DEFAULT_TARGET = "-"  # no environment was named: the one that the project names, or prod
-CATEGORIES = {
-    "breaking": Category.BREAKING,
-    "non-breaking": Category.NON_BREAKING,
-    "non_breaking": Category.NON_BREAKING,
-    "forward-only": Category.FORWARD_ONLY,
-    "forward_only": Category.FORWARD_ONLY,
-}
 
-
-@dataclass(frozen=True)
-class Asked:
-    """What a person asked of a plan, kept with it so that it can be made again and compared."""
-
-    environment: str
-    start: str | None = None
-    end: str | None = None
-    categories: Mapping[str, str] | None = None
-    skip_backfill: bool = False
-    words_from: str | None = None
-    who: str = ""
-    execution_time: str | None = None
-    restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
-    forward_only: bool = False
-    effective_from: str | None = None
-    enable_preview: bool | None = None
-    allow_destructive: Sequence[str] = ()
-    allow_additive: Sequence[str] = ()
-    select: tuple[str, ...] = ()  # selectors of models whose changes count; () for all
-    backfill: tuple[str, ...] = ()  # selectors of models to compute; () for all
-    min_intervals: int = 0
-    no_gaps: bool = False
-    empty_backfill: bool = False
-    include_unmodified: bool = False
-    diff_rendered: bool = False
-    ignore_cron: bool = False
-
-
-def checked_request(work: Workspace, asked: Asked) -> Asked:
+def checked_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
     """What was asked with names and moments checked and dates fixed: `yesterday` is another day tomorrow."""
     start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
     since = moment(asked.effective_from, work.now)
@@ -72,21 +36,20 @@ def checked_request(work: Workspace, asked: Asked) -> Asked:
     config = work.project.config.plan
     return replace(
         asked,
-        environment=checked_name(asked.environment if asked.environment != DEFAULT_TARGET else work.default_target),
+        environment=checked_name(asked.environment or work.project.config.default_target_environment),
         start=start.isoformat() if start else None,
         end=end.isoformat() if end else None,
+        categories=categories(f"{model}={category}" for model, category in asked.categories.items()),
         words_from=checked_name(asked.words_from) if asked.words_from else None,
         execution_time=work.now.isoformat() if asked.execution_time else None,
         include_unmodified=asked.include_unmodified or config.include_unmodified,
         forward_only=not asked.restate and (asked.forward_only or config.forward_only),
         effective_from=since.isoformat() if since else None,
         enable_preview=config.enable_preview if asked.enable_preview is None else asked.enable_preview,
-        allow_destructive=tuple(asked.allow_destructive),
-        allow_additive=tuple(asked.allow_additive),
     )
 
 
-def _check_together(asked: Asked) -> None:
+def _check_together(asked: PlanOptions) -> None:
     """RequestError for options that are right alone and wrong together."""
     about_changes = {
         "--categorize": asked.categories,
@@ -112,39 +75,21 @@ def _check_together(asked: Asked) -> None:
         raise RequestError("`--min-intervals` does nothing without `--start`.", hint="Give a start, or leave it out.")
 
 
-def categories(given: Iterable[str]) -> dict[str, str]:
-    """MODEL=CATEGORY as model -> category; RequestError for what is no category that can be given."""
-    found = {}
-    for text in given:
-        model, equals, category = (part.strip().lower() for part in text.partition("="))
-        if not equals or category not in CATEGORIES:
-            raise RequestError(f"`{text}` gives no category.", hint=GIVEN)
-        found[model] = str(CATEGORIES[category])
-    return found
-
-
-def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> Plan:
+def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Plan:
     """The plan for what was asked, as things are now."""
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
-    window = _window(work, asked)
-    wanted = {name: Category(category) for name, category in (asked.categories or {}).items()}
     words = store.words(asked.environment)
     if asked.words_from:
         words = (*words, *store.words(asked.words_from))
-    loaded, owners = work.loaded()
+    loaded, owners = loaded_in(work)
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
     if asked.select:
         deployed = target if target.exists else base
         models = chosen_models(models, deployed, asked.select, changed_since(work.project))
-    only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
-    named, expires_at = naming_of(work.project.config), work.expiry(asked.environment)
-    request = Request(
-        window, wanted, asked.skip_backfill, asked.who, named, expires_at, _forward_only(work, asked), only,
-        asked.empty_backfill, asked.no_gaps, asked.include_unmodified, asked.diff_rendered,
-    )  # fmt: skip
+    request = _request(work, asked, models)
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
         return build_plan(models, target, base, loaded, request, words, owners)
     contents: dict[str, Contents] = {}
@@ -157,49 +102,72 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
         contents |= store.contents(compared - contents.keys())
 
 
-def _restatement(work: Workspace, asked: Asked) -> Plan:
+def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Request:
+    """What the pure part of planning takes: names, dates and selectors as what they stand for."""
+    only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
+    return Request(
+        _window(work, asked),
+        {name: Category(category) for name, category in asked.categories.items()},
+        asked.skip_backfill,
+        asked.who,
+        naming_of(work.project.config),
+        _expiry(work, asked.environment),
+        forward=_forward_only(work, asked),
+        backfill=only,
+        empty_backfill=asked.empty_backfill,
+        no_gaps=asked.no_gaps,
+        include_unmodified=asked.include_unmodified,
+        diff_rendered=asked.diff_rendered,
+    )
+
+
+def _expiry(work: Workspace, environment: str) -> datetime | None:
+    """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
+    length = environment_ttl(work.project.config, environment)
+    return None if length is None else work.began_at + length
+
+
+def _restatement(work: Workspace, asked: PlanOptions) -> Plan:
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
     window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
-    return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
+    return build_restatement(environment, prod, loaded_in(work)[0], window, asked.restate, past, changed)
 
 
-def _forward_only(work: Workspace, asked: Asked) -> ForwardOnly:
+def _forward_only(work: Workspace, asked: PlanOptions) -> ForwardOnly:
     preview = True if asked.enable_preview is None else asked.enable_preview
-    since, given = moment(asked.effective_from, work.now), (tuple(asked.allow_destructive), tuple(asked.allow_additive))
-    return ForwardOnly(asked.forward_only, since, preview, *given)
+    since = moment(asked.effective_from, work.now)
+    return ForwardOnly(asked.forward_only, since, preview, asked.allow_destructive, asked.allow_additive)
 
 
-def _window(work: Workspace, asked: Asked) -> Window:
+def _window(work: Workspace, asked: PlanOptions) -> Window:
     start, end = moment(asked.start, work.now), moment(asked.end, work.now)
     return Window(work.now, start, end, asked.min_intervals, asked.ignore_cron)
 
 
-def save(work: Workspace, planned: Plan, asked: Asked) -> None:
+def save(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
     """Keep a plan that was shown, for `mergeplan apply`."""
     work.store.save_plan(
         planned.id,
         planned.environment,
         tables=[change.new.table for change in planned.changes if change.new],
-        options={**asdict(asked), "categories": dict(asked.categories or {})},
+        options=to_json(asked),
         components=_components(work, planned),
-        result=plan_json(planned, {}),
     )
 
 
-def saved_request(work: Workspace, plan_id: str) -> Asked:
+def saved_request(work: Workspace, plan_id: str) -> PlanOptions:
     """What was asked of a saved plan; the workspace goes back to the moment that the plan was asked for, if any."""
     options = work.store.plan(plan_id).options
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
-    lists = {name: tuple(options.get(name, ())) for name in ("restate", "select", "backfill")}
-    asked = Asked(**{**options, **lists})
+    asked = from_json(PlanOptions, options)
     if asked.execution_time:
         work.turn_to(datetime.fromisoformat(asked.execution_time))
     return asked
 
 
-def unmoved(work: Workspace, plan_id: str, asked: Asked) -> Plan:
+def unmoved(work: Workspace, plan_id: str, asked: PlanOptions) -> Plan:
     """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
     now = _planned_again(work, asked)
     if now.id != plan_id:
@@ -209,7 +177,7 @@ def unmoved(work: Workspace, plan_id: str, asked: Asked) -> Plan:
     return now
 
 
-def current(work: Workspace, planned: Plan, asked: Asked, lease: Lease) -> Plan:
+def current(work: Workspace, planned: Plan, asked: PlanOptions, lease: Lease) -> Plan:
     """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
     promotion half done. The same id means the same decisions."""
     work.settle(lease)
@@ -219,12 +187,12 @@ def current(work: Workspace, planned: Plan, asked: Asked, lease: Lease) -> Plan:
     return again
 
 
-def _planned_again(work: Workspace, asked: Asked) -> Plan:
+def _planned_again(work: Workspace, asked: PlanOptions) -> Plan:
     return planned_for(work, asked, {} if asked.restate else work.models)
 
 
 def _components(work: Workspace, planned: Plan) -> dict[str, str]:
-    """What a plan stands on, piece by piece, so that it can be said which of them moved."""
+    """What a plan rests on, piece by piece, so that a moved plan names which of them moved."""
     return {
         "the project's files": work.project.files,
         f"the models of `{planned.base}` that it replaces": repr(

@@ -12,19 +12,23 @@ from planner.project.lineage import ALL, ROWS, Lineage, Node
 
 LETTER, ROW, HEAD, APART, BESIDE, EDGE = 8, 22, 42, 72, 18, 2  # of the drawing, in pixels
 STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa }
+.mergeplan { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa;
+  color: var(--ink); font: 14px/1.5 system-ui, sans-serif }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --dim: #8d96a0; --line: #6e7681; --page: #0d1117; --box: #161b22 } }
-body { margin: 24px; background: var(--page); color: var(--ink); font: 14px/1.5 system-ui, sans-serif }
-h1 { font-size: 18px } p { color: var(--dim) } div { overflow: auto }
-text { font: 13px/1 ui-monospace, Menlo, Consolas, monospace; fill: var(--ink) }
-.kind { font-size: 10px; fill: var(--dim) } .rows text { font-style: italic; fill: var(--dim) }
-.box { fill: var(--box); stroke: #0969da; stroke-width: 1.5 } .asked rect { fill: #0969da; opacity: .18 }
-.SEED .box, .EXTERNAL .box, .outer .box { stroke: #1a7f37 } .VIEW .box { stroke: #8250df; stroke-dasharray: 5 3 }
-.EMBEDDED .box { stroke: var(--line); stroke-dasharray: 2 3 }
-path { fill: none; stroke: var(--line); stroke-width: 1.5 }
-.decides_rows { stroke-dasharray: 3 3 } .every_column { stroke-width: 3 }
+  .mergeplan { --ink: #e6edf3; --dim: #8d96a0; --line: #6e7681; --page: #0d1117; --box: #161b22 } }
+.mergeplan h1 { font-size: 18px } .mergeplan p { color: var(--dim) } .mergeplan div { overflow: auto }
+.mergeplan text { font: 13px/1 ui-monospace, Menlo, Consolas, monospace; fill: var(--ink) }
+.mergeplan .kind { font-size: 10px; fill: var(--dim) }
+.mergeplan .rows text { font-style: italic; fill: var(--dim) }
+.mergeplan .box { fill: var(--box); stroke: #0969da; stroke-width: 1.5 }
+.mergeplan .asked rect { fill: #0969da; opacity: .18 }
+.mergeplan .SEED .box, .mergeplan .EXTERNAL .box, .mergeplan .outer .box { stroke: #1a7f37 }
+.mergeplan .VIEW .box { stroke: #8250df; stroke-dasharray: 5 3 }
+.mergeplan .EMBEDDED .box { stroke: var(--line); stroke-dasharray: 2 3 }
+.mergeplan path { fill: none; stroke: var(--line); stroke-width: 1.5 }
+.mergeplan .decides_rows { stroke-dasharray: 3 3 } .mergeplan .every_column { stroke-width: 3 }
 """
+PAGE = "body { margin: 24px; background: var(--page) }"
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,24 @@ class Box:
 
 def lineage_html(found: Lineage, models: Mapping[str, Model]) -> str:
     """The lineage as a page; a dotted line decides rows, a thick one leads from a query that is not followed."""
+    title = escape(_title(found))
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
+    body = f"<h1>{title}</h1>{_body(found, models)}"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="mergeplan">{body}</body></html>'
+
+
+def lineage_fragment(found: Lineage, models: Mapping[str, Model]) -> str:
+    """The same as a part of another page, whose own style stays as it is."""
+    title = escape(_title(found))
+    return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_body(found, models)}</div>'
+
+
+def _title(found: Lineage) -> str:
+    asked = f"{found.model}.{found.column}" if found.column else found.model
+    return f"{'What is made from' if found.downstream else 'What goes into'} {asked}"
+
+
+def _body(found: Lineage, models: Mapping[str, Model]) -> str:
     boxes = _boxes(found, models)
     lines = []
     for edge in found.edges:
@@ -58,14 +80,10 @@ def lineage_html(found: Lineage, models: Mapping[str, Model]) -> str:
     drawn = [_drawn(name, box, found, models) for name, box in boxes.items()]
     wide = max(box.x + box.width for box in boxes.values()) + EDGE
     high = max(box.y + box.height for box in boxes.values()) + EDGE
-    asked = f"{found.model}.{found.column}" if found.column else found.model
-    title = f"{'What is made from' if found.downstream else 'What goes into'} {escape(asked)}"
     notes = [f"<p>{escape(f'{model} is not followed column by column: {why}.')}</p>" for model, why in found.unfollowed]
-    told = "A line leads from what goes in to what comes out; a dotted one decides which rows there are."
+    legend = "A line leads from what goes in to what comes out; a dotted one decides which rows there are."
     picture = "\n".join((f'<div><svg width="{wide}" height="{high}">', *lines, *drawn, "</svg></div>"))
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-    body = f"<h1>{title}</h1><p>{told}</p>{''.join(notes)}\n{picture}"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
+    return f"<p>{legend}</p>{''.join(notes)}\n{picture}"
 
 
 def _drawn(name: str, box: Box, found: Lineage, models: Mapping[str, Model]) -> str:

@@ -1,0 +1,33 @@
+"""What a call reports to its `on_event` while it runs."""
+
+from planner.apply.events import AuditRan as AuditRan
+from planner.apply.events import BatchDone as BatchDone
+from planner.apply.events import Compared as Compared
+from planner.apply.events import EnvironmentAwaited as EnvironmentAwaited
+from planner.apply.events import EnvironmentTouched as EnvironmentTouched
+from planner.apply.events import ModelFailed as ModelFailed
+from planner.apply.events import ModelLate as ModelLate
+from planner.apply.events import ModelSkipped as ModelSkipped
+from planner.apply.events import ModelStarted as ModelStarted
+from planner.apply.events import ModelUpToDate as ModelUpToDate
+from planner.apply.events import Promoted as Promoted
+from planner.apply.events import PromotionFound as PromotionFound
+from planner.apply.events import PromotionPending as PromotionPending
+from planner.apply.events import PromotionRecovered as PromotionRecovered
+from planner.apply.events import PromotionUndone as PromotionUndone
+from planner.apply.events import RestatedThemselves as RestatedThemselves
+from planner.apply.events import Stage as Stage
+from planner.apply.events import StageSkipped as StageSkipped
+from planner.apply.events import StageStarted as StageStarted
+from planner.apply.events import TableAwaited as TableAwaited
+from planner.apply.events import TableCreated as TableCreated
+from planner.apply.events import TableDropped as TableDropped
+from planner.apply.events import ViewDropped as ViewDropped
+from planner.apply.events import ViewSwapped as ViewSwapped
+from planner.session.events import Due as Due
+from planner.session.events import Event as Event
+from planner.session.events import Linted as Linted
+from planner.session.events import Revised as Revised
+from planner.session.events import StateUnknown as StateUnknown
+from planner.session.events import Tested as Tested
+from planner.session.events import Warned as Warned

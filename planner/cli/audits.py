@@ -1,0 +1,48 @@
+"""audit: the audits of an environment, run on what its tables hold now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from planner.cli.given import given_to
+from planner.cli.json_lines import JsonLines
+from planner.cli.output import output_of, output_option, showing
+from planner.cli.terminal import counted
+from planner.cli.workspace import opened, workspace
+from planner.errors import AuditFailed
+from planner.session.audits import audited
+from planner.session.options import AuditOptions
+from planner.snapshot.environment import PROD, checked_name
+
+
+@click.command()
+@click.argument("environment", default=PROD)
+@click.option("--model", "select", multiple=True, help="Only these models' audits (a selector).")
+@click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
+@click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
+@click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
+@output_option
+@workspace
+def audit(environment: str, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+    """Run the audits of ENVIRONMENT's models, and the standalone ones, on what its tables hold now.
+
+    \b
+    mergeplan audit
+    mergeplan audit dev --model shop.orders --start 2026-01-01
+    """
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+        shown = work.environment(checked_name(environment))
+        if isinstance(out, JsonLines):
+            out.knows(shown.snapshots)
+        results = list(audited(work, shown, given_to(AuditOptions, given)))
+    failed = [result for result in results if not result.ok]
+    blocked = any(result.blocking for result in failed)
+    if isinstance(out, JsonLines):
+        out.result(not blocked, None, {"audits": {"passed": len(results) - len(failed), "failed": len(failed)}})
+    else:
+        out.say(f"{counted(len(results), 'audit')} ran, {len(failed)} failed.")
+    return AuditFailed.exit_code if blocked else 0

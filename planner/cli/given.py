@@ -1,0 +1,19 @@
+"""From click's options to a use case's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def given_to(kind: type[T], given: Mapping[str, Any]) -> T:
+    """The options of this dataclass among those that were given; they bear its fields' names.
+
+    >>> given_to(TestOptions, {"names": ("a",), "verbose": True})
+    TestOptions(names=('a',), patterns=())
+    """
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in given.items() if name in names})

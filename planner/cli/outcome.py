@@ -1,0 +1,43 @@
+"""How a plan or a run ended, for a person or a program, and as an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.apply.executor import Outcome
+from planner.cli.failure import report
+from planner.cli.json_lines import JsonLines
+from planner.cli.output import Output
+from planner.cli.terminal import Terminal
+from planner.errors import Refused
+from planner.plan.build import Plan
+
+
+def unapplied(out: Output, planned: Plan, more: Mapping[str, object] | None = None) -> int:
+    """An empty plan is done; a blocked one is refused, each blocker reported."""
+    if isinstance(out, JsonLines):
+        for blocker in planned.blockers:
+            out.error(Refused(blocker.message, place=blocker.place))
+        out.result(not planned.blockers, None, more)
+    return Refused.exit_code if planned.blockers else 0
+
+
+def ended(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:
+    """Report how it ended; the exit code is that of the first failure."""
+    if isinstance(out, Terminal):
+        out.finished()
+    elif not outcome.failures:
+        out.result(True, outcome, more)
+    return _failed(out, outcome) if outcome.failures else 0
+
+
+def _failed(out: Output, outcome: Outcome) -> int:
+    errors = [failure.error for failure in outcome.failures]
+    if isinstance(out, JsonLines):
+        for error in errors:
+            out.error(error)
+        out.result(False, outcome)
+    else:
+        for error in errors:
+            report(error, as_json=False)
+    return errors[0].exit_code

@@ -1,0 +1,54 @@
+"""Where a verb's output goes: to a person or to a program, and what a use case reports with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from planner.cli.json_lines import JsonLines
+from planner.cli.terminal import Terminal
+from planner.cli.unfinished_text import on_stderr
+from planner.session.events import Due, Emit, Event, Linted, Revised, StateUnknown, Tested, Warned
+
+Output = Terminal | JsonLines
+
+
+def output_option(command: Any) -> Any:
+    """`--output text|json`."""
+    about = "For a person, or JSON lines for a program."
+    return click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help=about)(command)
+
+
+def execution_time_option(command: Any) -> Any:
+    """`--execution-time DATE`."""
+    about = "Plan and compute as if it were this moment, not now."
+    return click.option("--execution-time", metavar="DATE", help=about)(command)
+
+
+def output_of(output: str) -> Output:
+    """What `--output` asks for."""
+    return JsonLines() if output == "json" else Terminal()
+
+
+def showing(out: Output) -> Emit:
+    """Writes each event of a use case to the output."""
+
+    def show(event: Event) -> None:
+        match event:
+            case Linted(violations):
+                out.lint(violations)
+            case Tested(results, seconds):
+                out.tests(results, seconds)
+            case Due(plan, estimates):
+                out.due(plan, estimates)
+            case Revised(plan, estimates):
+                out.revised(plan, estimates)
+            case Warned(message):
+                out.warn(message)
+            case StateUnknown():
+                on_stderr(event)
+            case _:
+                out.event(event)
+
+    return show

@@ -1,0 +1,46 @@
+"""Carrying a plan out, and what it would cost: what plans and runs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from planner.apply.estimate import forecast
+from planner.apply.executor import ApplyOptions, Outcome
+from planner.apply.executor import apply as apply_plan
+from planner.plan.build import Plan
+from planner.plan.costs import Estimate
+from planner.session.openlineage import openlineage
+from planner.session.workspace import Workspace
+from planner.state.leases import Lease
+
+
+@dataclass(frozen=True)
+class Record:
+    """Who applies a plan and why, for the environment's history."""
+
+    who: str = ""
+    note: str = ""
+
+
+def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
+    """What the plan's backfills would cost; Spark is asked only when it runs already."""
+    return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
+
+
+def carried_out(
+    work: Workspace,
+    planned: Plan,
+    lease: Lease,
+    record: Record,
+    *,
+    complete: bool = True,
+    replan: Callable[[], Plan] | None = None,
+) -> Outcome:
+    """The plan made true, and reported to OpenLineage; see `planner.apply.executor.apply`."""
+    with openlineage(work, planned) as reported:
+        reported.outcome = apply_plan(
+            planned, work.project, work.engine, work.store, lease,
+            ApplyOptions(work.now, reported.event, record.who, record.note, complete=complete, replan=replan),
+        )  # fmt: skip
+    return reported.outcome

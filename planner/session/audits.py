@@ -1,0 +1,55 @@
+"""audit: the audits of an environment's models, and the standalone ones, on what its tables hold now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.apply.events import AuditRan
+from planner.checks.audits import AuditResult, run_audits
+from planner.checks.masking import checked_samples
+from planner.checks.standalone import run_standalone
+from planner.errors import RequestError
+from planner.intervals import Interval
+from planner.model.graph import graph_of
+from planner.model.selection import select
+from planner.plan.schedule import ONCE
+from planner.session.git_changes import changed_since
+from planner.session.moments import moment
+from planner.session.options import AuditOptions
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import Environment
+
+
+def audited(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
+    """One audit's result after another, each reported as it comes."""
+    for result in _results(work, shown, asked):
+        work.on_event(AuditRan(result.model, result))
+        yield result
+        work.cancellation.check()
+
+
+def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
+    project, time = work.project, _time(work, asked)
+    graph, since_main = graph_of(project.models), changed_since(project)
+    chosen = select(graph, asked.select, since_main) if asked.select else frozenset(shown.snapshots)
+    tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
+    embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
+    show = checked_samples(asked.samples) or project.config.audits.show_samples
+    for name, snapshot in sorted(shown.snapshots.items()):
+        if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
+            yield from run_audits(
+                work.engine, snapshot, project.audits, time,
+                tables=tables, embedded=embedded, execution=work.now, samples=show,
+            )  # fmt: skip
+    for each in project.standalone:
+        here = all(name in shown.snapshots or name not in project.models for name in each.depends_on)
+        if here and not each.skip and (not asked.select or chosen & set(each.depends_on)):
+            yield run_standalone(work.engine, each, tables, embedded, time, execution=work.now, samples=show)
+
+
+def _time(work: Workspace, asked: AuditOptions) -> Interval:
+    since = moment(asked.start, work.now) or ONCE[0].start
+    until = moment(asked.end, work.now, end=True) or work.now
+    if since >= until:
+        raise RequestError("The end does not come after the start.")
+    return Interval(since, until)

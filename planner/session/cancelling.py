@@ -1,0 +1,74 @@
+"""Ending what is under way, from another thread or by a signal; what is recorded stays recorded."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from planner.apply.events import BatchDone, Compared, ModelStarted, ModelUpToDate, Stage, StageSkipped, StageStarted
+from planner.errors import Cancelled
+from planner.session.events import Due, Emit, Event, Linted, Tested
+
+
+def is_between(event: Event) -> bool:
+    """True for an event after which nothing is half done."""
+    match event:
+        case StageStarted(stage) | StageSkipped(stage):
+            return stage is not Stage.PROMOTE  # a promotion that has begun comes to its end
+        # An audit that ran is not among these: whether its rows are taken back is not decided yet.
+        case BatchDone() | Compared() | Due() | Linted() | ModelStarted() | ModelUpToDate() | Tested():
+            return True
+        case _:
+            return False
+
+
+class Cancellation:
+    """Whether somebody wants what is under way to end."""
+
+    def __init__(self) -> None:
+        self._asked = False  # no lock around it: a signal's handler sets it
+
+    def ask(self) -> None:
+        """From now on `check` raises."""
+        self._asked = True
+
+    def forget(self) -> None:
+        """Something else begins."""
+        self._asked = False
+
+    def check(self) -> None:
+        """Cancelled when somebody asked for it."""
+        if self._asked:
+            raise Cancelled("the run was cancelled.")
+
+    def checking(self, emit: Emit) -> Emit:
+        """The same events; between two steps it may raise Cancelled."""
+
+        def emit_and_check(event: Event) -> None:
+            emit(event)
+            if is_between(event):
+                self.check()
+
+        return emit_and_check
+
+
+@contextmanager
+def interruptible(cancel: Callable[[], None], signals: Sequence[int] = (signal.SIGINT,)) -> Iterator[None]:
+    """While it lasts these signals call `cancel` and raise KeyboardInterrupt; in the main thread, which alone may."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        cancel()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

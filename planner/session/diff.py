@@ -1,0 +1,28 @@
+"""diff: what an environment shows, against the project's files or another environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.model.model import Model
+from planner.plan.build import Plan, Request, build_plan
+from planner.plan.schedule import Window
+from planner.session.workspace import Workspace, loaded_in
+from planner.snapshot.environment import Environment, checked_name
+
+
+def difference(work: Workspace, environment: str, other: str | None = None) -> Plan:
+    """What would make the environment show the project's files, or the other environment, as a plan's changes."""
+    shown = work.environment(checked_name(environment))
+    models = _models(work.environment(checked_name(other))) if other else _local(work, shown)
+    return build_plan(models, shown, shown, loaded_in(work)[0], Request(Window(work.now), naming=shown.naming))
+
+
+def _models(environment: Environment) -> Mapping[str, Model]:
+    return {name: snapshot.model for name, snapshot in environment.snapshots.items()}
+
+
+def _local(work: Workspace, shown: Environment) -> Mapping[str, Model]:
+    """The project's models, and the external tables that only Spark's catalog knew: Spark is not asked again."""
+    known = {name: each.model for name, each in shown.snapshots.items() if name in work.undefined}
+    return {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}

@@ -1,0 +1,110 @@
+"""rollback, invalidate, janitor: an environment put back, dropped at once, or dropped when its time is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from planner.apply.events import Promoted, PromotionRecovered, Recovery
+from planner.apply.events import silent as no_events
+from planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
+from planner.apply.promotion import Rollback, drop_environment
+from planner.apply.promotion import rollback as roll_back
+from planner.errors import RequestError
+from planner.parsing.files.environments import ttl
+from planner.session.applying import Record
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD
+from planner.state.environments import Action
+from planner.state.store import StateStore
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """What a rollback did, and with how many Spark jobs: it reads no data, so there are none."""
+
+    promoted: Promoted
+    spark_jobs: int = 0
+    finished: bool = False  # it had been asked for before, was interrupted, and is finished now
+
+
+@dataclass(frozen=True)
+class Invalidated:
+    """What the end of an environment came to: its views, and the tables that only it used."""
+
+    promoted: Promoted
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What the janitor dropped, or would drop."""
+
+    environments: tuple[str, ...]
+    tables: tuple[str, ...]
+    dropped: bool
+
+
+def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
+    """The environment points again at what it showed at a revision (None: the last that was different)."""
+    work.about = frozenset({name})
+    work.environment(name)
+    with work.lease(name, f"rollback of {name}") as lease:
+        work.settle(lease)
+        if (found := _finished(work, name, Action.ROLLED_BACK)) and _went_there(work.store, found, revision):
+            return RolledBack(Promoted(name, found.revision, 0, len(found.views), 0, 0), finished=True)
+        jobs = work.engine.jobs()
+        back = Rollback(revision, record.who, record.note)
+        done = roll_back(work.store, work.engine, lease, back, emit=work.on_event)
+        return RolledBack(done, work.engine.jobs() - jobs)
+
+
+def check_droppable(name: str) -> None:
+    """RequestError for prod."""
+    if name == PROD:
+        raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
+
+
+def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
+    """The environment is dropped at once: its views, and the tables that only it used."""
+    check_droppable(name)
+    work.about = frozenset({name})
+    with work.lease(name, f"invalidation of {name}") as lease:
+        work.settle(lease)
+        found = _finished(work, name, Action.DROPPED)
+        if found is None or work.store.environment(name).exists:
+            work.environment(name)
+            done = drop_environment(work.store, work.engine, lease, emit=work.on_event, who=who)
+        else:
+            done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
+    work.store.forget_words(name)
+    return Invalidated(done, sweep(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
+
+
+def janitor(work: Workspace, retention: timedelta | None = None) -> Swept:
+    """Expired environments are dropped, and the tables that no environment, no history younger than the retention and
+    no open plan refers to; a workspace that only looks says which they are."""
+    config = work.project.config
+    if retention is None:
+        retention = ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
+    pinned = {name.lower() for name in config.pinned_environments}
+    if work.only_looks:
+        over, tables = expired(work.store, work.now, pinned), unneeded(work.store, work.now, retention)
+        return Swept(tuple(over), tuple(tables), dropped=False)
+    over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
+    gone = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
+    return Swept(tuple(over), tuple(gone), dropped=True)
+
+
+def _finished(work: Workspace, name: str, action: Action) -> PromotionRecovered | None:
+    """The promotion of that sort which a crash had left, and which has just been finished."""
+    mine = (each for each in work.recovered if each.environment == name and each.ended is Recovery.FINISHED)
+    return next((each for each in mine if each.action == action), None)
+
+
+def _went_there(store: StateStore, found: PromotionRecovered, revision: int | None) -> bool:
+    """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
+    if revision is None:
+        return True
+    rows = {row.revision: row.snapshots for row in store.history(found.environment)}
+    return rows.get(revision) == rows[found.revision]

@@ -1,0 +1,65 @@
+"""What a use case reports while it runs: the events of applying a plan, and those of what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from planner.apply.events import Event as ApplyEvent
+from planner.checks.linter import Violation
+from planner.checks.unit_tests import TestResult
+from planner.plan.build import Plan
+from planner.plan.costs import Estimate
+
+
+@dataclass(frozen=True)
+class Linted:
+    """Rules that models break and that stop nothing."""
+
+    violations: tuple[Violation, ...]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The unit tests have run."""
+
+    results: tuple[TestResult, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Due:
+    """What a run is about to compute."""
+
+    plan: Plan
+    estimates: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Revised:
+    """The plan as it was in the end: comparing tables made some of its computations needless."""
+
+    plan: Plan
+    estimates: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something went wrong beside the plan, and stops nothing."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class StateUnknown:
+    """The state cannot be read, so that it is not known whether a promotion is unfinished."""
+
+    reason: str
+
+
+Event = ApplyEvent | Linted | Tested | Due | Revised | Warned | StateUnknown
+Emit = Callable[[Event], None]
+
+
+def silent(_event: Event) -> None:
+    """For whoever wants no events."""

@@ -1,0 +1,41 @@
+"""lint: the models held to the project's rules about how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.checks.linter import Violation, lint
+from planner.errors import ProjectErrors
+from planner.model.graph import graph_of
+from planner.model.selection import select
+from planner.project.loader import Project
+from planner.session.events import Emit, Linted
+from planner.session.git_changes import changed_since
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """How many models were looked at, and the rules that some of them break."""
+
+    models: int
+    violations: tuple[Violation, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing would stop a plan."""
+        return not any(each.blocking for each in self.violations)
+
+
+def linted(project: Project, selectors: Sequence[str] = ()) -> LintReport:
+    """The models, or those of the selectors, held to the rules of `linter` in config.yaml."""
+    chosen = select(graph_of(project.models), selectors, changed_since(project)) if selectors else None
+    return LintReport(len(project.models) if chosen is None else len(chosen), tuple(lint(project, chosen)))
+
+
+def check_rules(project: Project, on_event: Emit) -> None:
+    """What stands before a plan: warnings are reported, and a broken rule is one of the ProjectErrors raised."""
+    found = lint(project)
+    on_event(Linted(tuple(each for each in found if not each.blocking)))
+    if errors := tuple(each.error for each in found if each.blocking):
+        raise ProjectErrors(errors)

@@ -1,0 +1,18 @@
+"""Dates as a person writes them, as moments."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from planner.errors import RequestError
+from planner.parsing.sql.dates import end_instant, instant
+
+
+def moment(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:
+    """A date as a moment in UTC; a bare day as an end includes that day."""
+    if text is None:
+        return None
+    try:
+        return (end_instant if end else instant)(text, now)
+    except ValueError as error:
+        raise RequestError(str(error)) from None

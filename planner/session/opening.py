@@ -1,0 +1,33 @@
+"""Opening a project from Python."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from planner.errors import RequestError
+from planner.session.session import Session
+from planner.session.settings import OPENLINEAGE_KEY, STATE_URL, settings_of
+
+
+def open(
+    folder: str | Path = ".",
+    *,
+    gateway: str | None = None,
+    state_url: str | None = None,
+    execution_time: str | None = None,
+) -> Session:
+    """A session on the project in a folder; use it as a context manager, or `close` it.
+
+    What is left out is as `mergeplan` on the command line would have it: MERGEPLAN_STATE_URL, MERGEPLAN_HOME and the
+    project's config.yaml. With an `execution_time` every call plans and computes as if it were that moment.
+    """
+    settings = settings_of(os.environ, Path(folder), gateway)
+    if state_url is not None:
+        settings = replace(settings, state_url=state_url)
+    for variable, value in ((STATE_URL, settings.state_url), (OPENLINEAGE_KEY, settings.openlineage_key)):
+        if value == "-":
+            message = f"{variable} is `-`: only the command line reads standard input."
+            raise RequestError(message, hint="Give the value itself.")
+    return Session(settings, execution_time)

@@ -1,0 +1,110 @@
+"""What may be asked of each use case; what is left out is as the project says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from planner.errors import RequestError
+from planner.plan.build import Category
+from planner.snapshot.environment import PROD
+
+GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
+CATEGORIES = {
+    "breaking": Category.BREAKING,
+    "non-breaking": Category.NON_BREAKING,
+    "non_breaking": Category.NON_BREAKING,
+    "forward-only": Category.FORWARD_ONLY,
+    "forward_only": Category.FORWARD_ONLY,
+}
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What is asked of a plan; it is kept with the plan, which can so be made again and compared.
+
+    Dates are texts such as `2026-01-31` or `3 days ago`; a selector is a name, a glob, `tag:x`, `+up`, `down+`.
+    """
+
+    environment: str = ""  # '': the one that the project names, or prod
+    start: str | None = None  # compute from this day on only
+    end: str | None = None  # up to and including this day only
+    categories: Mapping[str, str] = field(default_factory=dict)  # changed model -> breaking, non-breaking, forward-only
+    skip_backfill: bool = False  # create tables and views, and leave new tables empty
+    words_from: str | None = None  # an environment whose categories are taken, too
+    who: str = ""  # gave these categories, for the record
+    execution_time: str | None = None  # plan and compute as if it were this moment
+    restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
+    forward_only: bool = False  # keep the rows there are of every changed model
+    effective_from: str | None = None  # of a forward-only plan: recompute from this day on
+    enable_preview: bool | None = None  # fill previews of forward-only changes
+    allow_destructive: tuple[str, ...] = ()  # selectors of models whose forward-only change may drop columns
+    allow_additive: tuple[str, ...] = ()  # or add some
+    select: tuple[str, ...] = ()  # selectors of models whose changes count; () for all
+    backfill: tuple[str, ...] = ()  # selectors of models to compute; () for all
+    min_intervals: int = 0  # units of each model to compute at least
+    no_gaps: bool = False  # refuse a table that would lack days that are visible now
+    empty_backfill: bool = False  # leave new tables empty, and count their days as computed
+    include_unmodified: bool = False  # every model gets a view, changed or not
+    diff_rendered: bool = False  # compare the queries as they run, not as they are written
+    ignore_cron: bool = False  # compute up to now, whenever the models are due
+    skip_tests: bool = False  # do not run the unit tests first
+    skip_linter: bool = False  # do not hold the models to the linter's rules first
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What is asked of a run."""
+
+    environment: str = PROD
+    start: str | None = None  # compute from this day on only
+    end: str | None = None  # up to and including this day only
+    select: tuple[str, ...] = ()  # selectors of models; () for all
+    upstream: bool = True  # with `select`: what they read runs with them
+    ignore_cron: bool = False  # compute up to now, whenever the models are due
+    unless_updated: bool = False  # do nothing when the environment was changed while the run waited for its turn
+    note: str = ""  # why, for the record
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """Which audits run, and on which rows."""
+
+    select: tuple[str, ...] = ()  # selectors of models; () for all
+    start: str | None = None  # look at rows from this day on only
+    end: str | None = None  # up to and including this day only
+    samples: str | None = None  # how bad rows are shown: full, masked, none
+
+
+@dataclass(frozen=True)
+class TableDiffOptions:
+    """What two tables are compared by."""
+
+    on: tuple[str, ...] = ()  # the key's columns; the model's grain otherwise
+    where: str = ""  # only rows for which this SQL holds
+    skip: tuple[str, ...] = ()  # columns not to compare
+    decimals: int = 3  # of floating point numbers that count
+    rename: Mapping[str, str] = field(default_factory=dict)  # column of the first -> column of the second
+    samples: int = 0  # how many rows that differ are shown, of each sort
+    select: tuple[str, ...] = ()  # selectors of models to compare; () for all that differ
+
+
+@dataclass(frozen=True)
+class TestOptions:
+    """Which unit tests run; both must mean a test."""
+
+    __test__ = False  # pytest must not collect it
+
+    names: tuple[str, ...] = ()  # tests, models, files, FILE::TEST, also as globs; () for all
+    patterns: tuple[str, ...] = ()  # what names contain or match; () for all
+
+
+def categories(given: Iterable[str]) -> dict[str, str]:
+    """MODEL=CATEGORY as model -> category; RequestError for what is no category that can be given."""
+    found = {}
+    for text in given:
+        model, equals, category = (part.strip().lower() for part in text.partition("="))
+        if not equals or category not in CATEGORIES:
+            raise RequestError(f"`{text}` gives no category.", hint=GIVEN)
+        found[model] = str(CATEGORIES[category])
+    return found

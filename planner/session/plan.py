@@ -1,0 +1,107 @@
+"""plan and apply: what an environment would become, checked before anything is done; and making it so."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from planner.apply.events import Promoted
+from planner.apply.executor import Outcome
+from planner.apply.layout import Layout
+from planner.apply.syntax_check import check_syntax
+from planner.checks.unit_tests import run_unit_tests
+from planner.errors import MergeplanError
+from planner.plan.build import Plan
+from planner.session.applying import Record, carried_out, estimates
+from planner.session.events import Revised, Tested
+from planner.session.lint import check_rules
+from planner.session.options import PlanOptions
+from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD, view_changes, views_of
+from planner.state.environments import Action
+
+
+def requested(work: Workspace, options: PlanOptions) -> PlanOptions:
+    """What is asked, with names, dates and the project's own settings filled in; RequestError for what cannot be."""
+    asked = checked_request(work, options)
+    work.about = frozenset({asked.environment, PROD})
+    return asked
+
+
+def prepared(work: Workspace, asked: PlanOptions) -> Plan:
+    """The plan, when the linter's rules hold and the unit tests pass: ProjectErrors, MergeplanError.
+
+    A wrong project or request is reported before Spark is started.
+    """
+    if not asked.skip_linter:
+        check_rules(work.project, work.on_event)
+    if asked.restate:
+        return planned_for(work, asked, {})  # of what the environment shows: no file is looked at
+    planned = planned_for(work, asked, work.project.models)
+    if not asked.skip_tests:
+        _run_tests(work)
+    # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
+    return planned_for(work, asked, work.models) if work.undefined else planned
+
+
+def made_again(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
+    """A kept plan as it comes out now, and what was asked of it; PlanMoved when it comes out otherwise."""
+    work.about = frozenset({PROD})
+    asked = saved_request(work, plan_id)
+    return unmoved(work, plan_id, asked), asked
+
+
+def check_queries(work: Workspace, planned: Plan) -> None:
+    """QueryError for what Spark cannot parse: before the plan is shown where Spark is needed anyway, and at the latest
+    before anything is done."""
+    if planned.changes:
+        check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
+
+
+def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
+    """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved."""
+    for word in planned.words:
+        work.store.record_word(planned.environment, replace(word, at=word.at or work.now))
+    with work.lease(planned.environment, f"plan {planned.id}") as lease:
+        planned = current(work, planned, asked, lease)
+        outcome = carried_out(
+            work, planned, lease, Record(asked.who, note), complete=not asked.skip_backfill,
+            replan=None if asked.restate else lambda: planned_for(work, asked, work.models),
+        )  # fmt: skip
+        if not outcome.failures:
+            renew(work, planned)
+    if (final := outcome.plan or planned) != planned:
+        work.on_event(Revised(final, estimates(work, planned)))
+    work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
+    return outcome
+
+
+def renew(work: Workspace, planned: Plan) -> None:
+    """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
+    work.store.expire(planned.environment, planned.new.expires_at)
+
+
+def promoted_before(work: Workspace, name: str, note: str) -> Promoted | None:
+    """What an earlier call promoted under the same note, for whoever was interrupted before its answer; else None."""
+    history = [row for row in work.store.history(name) if row.action is not Action.UNDONE]
+    if not note or not history or (history[0].note, history[0].action) != (note, Action.PROMOTED):
+        return None
+    latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
+    new = work.store.at_revision(name, latest)
+    moved = view_changes(work.store.at_revision(name, before), new)
+    added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
+    return Promoted(name, latest, added, swapped, dropped, len(views_of(new)) - added - swapped)
+
+
+def _run_tests(work: Workspace) -> None:
+    tests = work.project.tests
+    if not tests:
+        return
+    started = time.monotonic()
+    results = run_unit_tests(work.engine, work.project, tests)
+    work.on_event(Tested(results, time.monotonic() - started))
+    failed = [result for result in results if not result.ok]
+    if failed:
+        names = ", ".join(f"`{result.test.name}`" for result in failed)
+        raise MergeplanError(f"Unit tests failed: {names}.", place=failed[0].test.place, hint="Nothing was planned.")

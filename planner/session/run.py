@@ -1,0 +1,121 @@
+"""run: what has come due in an environment, computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from planner.apply.auto_restatement import restate_due
+from planner.apply.events import ModelLate
+from planner.apply.executor import Outcome
+from planner.apply.layout import Layout
+from planner.errors import LeaseHeld, ProjectError, RequestError
+from planner.intervals import Timeline, subtract
+from planner.model.graph import graph_of
+from planner.model.model import Model
+from planner.model.selection import select
+from planner.plan.build import Plan, build_run
+from planner.plan.schedule import Readiness, Window
+from planner.python.running import running
+from planner.session.applying import Record, carried_out, estimates
+from planner.session.events import Due
+from planner.session.git_changes import changed_since
+from planner.session.moments import moment
+from planner.session.options import RunOptions
+from planner.session.workspace import Workspace, loaded_in
+from planner.snapshot.environment import PROD, Environment
+from planner.state.leases import Lease
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run came to: without a plan nothing was tried, without an outcome nothing was due."""
+
+    plan: Plan | None = None
+    outcome: Outcome | None = None
+    skipped: str = ""  # why nothing was tried: another run is at the same work
+    updated: bool = False  # nothing was tried: the environment was changed meanwhile, see RunOptions.unless_updated
+
+
+def checked_run(work: Workspace, asked: RunOptions) -> Window:
+    """The time that is asked for; RequestError for what does not go together."""
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
+    if start and end and start >= end:
+        raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
+    if not asked.upstream and not asked.select:
+        raise RequestError("`--no-auto-upstream` does nothing without `--select-model`.", hint="Select some models.")
+    return Window(work.now, start, end, ignore_cron=asked.ignore_cron)
+
+
+def run(work: Workspace, asked: RunOptions) -> RunResult:
+    """What is due, computed when it is this run's turn; one that finds another at the same work leaves it to that."""
+    name, window = asked.environment, checked_run(work, asked)
+    work.about = frozenset({name})
+    before = work.environment(name).revision
+    with ExitStack() as turn:
+        lease = _turn(work, name, turn)
+        if isinstance(lease, str):
+            return RunResult(skipped=lease)
+        if asked.unless_updated and work.environment(name).revision != before:
+            return RunResult(updated=True)
+        return _caught_up(work, asked, window, lease)
+
+
+def run_after_plan(work: Workspace, name: str) -> RunResult:
+    """What is due in an environment right after a plan for it was applied."""
+    with work.lease(name, _run_of(name)) as lease:
+        return _caught_up(work, RunOptions(name), Window(work.now), lease)
+
+
+def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease) -> RunResult:
+    """What is due in an environment, reported and computed."""
+    work.settle(lease)
+    environment, prod = work.environment(asked.environment), work.store.environment(PROD)
+    restate_due(environment, prod, work.store, work.now, lease, work.on_event)
+    loaded, chosen = loaded_in(work)[0], _chosen(work, environment, asked)
+    with running(work.project.code, work.engine) as python:
+        ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
+        due = build_run(environment, loaded, window, prod, chosen, ready)
+    work.on_event(Due(due, estimates(work, due)))
+    for model, late in due.late.items():
+        signals = tuple(call.name for call in environment.snapshots[model].model.signals)
+        work.on_event(ModelLate(model, signals, late))
+    return RunResult(due, None if due.is_empty else carried_out(work, due, lease, Record(note=asked.note)))
+
+
+def _readiness(layout: Layout) -> Readiness:
+    """What of a model's missing time its signals say is ready. A signal that fails holds nothing back: it is asked
+    again when the model is computed, and fails that model alone."""
+
+    def ready(model: Model, missing: Timeline) -> Timeline:
+        try:
+            return subtract(missing, layout.awaited(model, missing, ())[1])
+        except ProjectError:
+            return missing
+
+    return ready
+
+
+def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
+    """The lease on the environment, waited for; or, where another run has it, that: it does what this one would."""
+    try:
+        return turn.enter_context(work.lease(name, _run_of(name), wait=0))
+    except LeaseHeld:
+        holder = work.store.holder(name)
+    if holder is not None and holder.holder == _run_of(name):
+        return f"`{name}` is being run already, since {holder.since:%Y-%m-%d %H:%M:%S} UTC: nothing was done here."
+    return turn.enter_context(work.lease(name, _run_of(name)))
+
+
+def _run_of(name: str) -> str:
+    """How a run calls itself while it holds an environment."""
+    return f"run of {name}"
+
+
+def _chosen(work: Workspace, environment: Environment, asked: RunOptions) -> Collection[str] | None:
+    if not asked.select:
+        return None
+    graph = graph_of({name: each.model for name, each in environment.snapshots.items()})
+    names = select(graph, asked.select, changed_since(work.project))
+    return names | graph.upstream(names) if asked.upstream else names

@@ -1,0 +1,261 @@
+"""A session: one project, its Spark and its state, and each use case as a call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from planner.apply.executor import Outcome
+from planner.apply.work import Filled
+from planner.checks.audits import AuditResult
+from planner.checks.table_diff import TableDiff
+from planner.engine.protocol import Rows
+from planner.errors import Cancelled, Refused, RequestError
+from planner.project.lineage import lineage_of
+from planner.session.applying import Record, estimates
+from planner.session.audits import audited
+from planner.session.cancelling import interruptible
+from planner.session.diff import difference
+from planner.session.environments import Invalidated, RolledBack, Swept, check_droppable, invalidate, janitor, rollback
+from planner.session.events import Emit, silent
+from planner.session.lint import LintReport, linted
+from planner.session.moments import moment
+from planner.session.options import AuditOptions, PlanOptions, RunOptions, TableDiffOptions, TestOptions
+from planner.session.plan import applied, check_queries, made_again, prepared, renew, requested
+from planner.session.planning import save
+from planner.session.results import Difference, LineageView, SessionPlan
+from planner.session.run import RunResult, run
+from planner.session.settings import Settings
+from planner.session.table_diff import table_diffs
+from planner.session.unit_tests import TestReport, tested
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD, Environment, checked_name
+from planner.state.environments import Revision
+
+
+class Opened:
+    """A project that is open: Spark and the state database are opened when they are first needed, until `close`."""
+
+    def __init__(self, settings: Settings, execution_time: str | None = None) -> None:
+        if not settings.root.is_dir():
+            raise RequestError(f"There is no folder `{settings.root}`.")
+        self._execution_time = execution_time
+        self._work = Workspace(settings, "backfill")
+        self._turn, self._busy = threading.Lock(), False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of Spark and of the state database."""
+        with self._taken():
+            self._work.close()
+            self._work = Workspace(self._work.settings, self._work.profile)
+
+    def cancel(self) -> None:
+        """End the call that is under way, from another thread or from its `on_event`: it raises Cancelled.
+
+        What is recorded stays recorded, and the same call goes on from there. A promotion that has begun is put back or
+        comes to its end.
+        """
+        if self._busy:
+            self._work.cancel()
+
+    def fetch(self, sql: str, limit: int | None = None) -> Rows:
+        """The rows of a query, on the project's Spark."""
+        with self._doing(silent, only_looks=True) as work:
+            return work.engine.fetch(sql, limit)
+
+    @contextmanager
+    def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
+        """The workspace for a call."""
+        with self._taken(), interruptible(self.cancel):
+            now = datetime.now(UTC)
+            now = moment(at or self._execution_time, now) or now
+            emit = self._work.cancellation.checking(on_event)
+            self._work.begin(now, emit, only_looks=only_looks)
+            self._busy = True
+            try:
+                yield self._work
+            except KeyboardInterrupt:
+                raise Cancelled("the run was cancelled.") from None
+            finally:
+                self._busy = False
+
+    @contextmanager
+    def _taken(self) -> Iterator[None]:
+        """One call at a time; whoever waited in `on_event` would wait for ever."""
+        if not self._turn.acquire(blocking=False):
+            message = "Another call of this session is under way."
+            raise RequestError(message, hint="Wait for it, or end it with `cancel`.")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+
+class Session(Opened):
+    """Every use case of a project as a call: typed options in, data out, MergeplanError for what cannot be.
+
+    The project's files are read anew by each call. Whatever a crash left half promoted is finished by the first call
+    that needs it finished.
+    """
+
+    def plan(
+        self, environment: str | None = None, options: PlanOptions | None = None, *, on_event: Emit = silent
+    ) -> SessionPlan:
+        """What an environment would become (None: the one that the project names, or prod); nothing is done about it.
+
+        The linter's rules and the unit tests come first: ProjectErrors, MergeplanError.
+        """
+        asked = options or PlanOptions()
+        if environment is not None:
+            asked = replace(asked, environment=checked_name(environment))
+        asked = replace(asked, execution_time=asked.execution_time or self._execution_time)
+        with self._doing(on_event, at=asked.execution_time) as work:
+            asked = requested(work, asked)
+            planned = prepared(work, asked)
+            if not planned.blockers and work.has_engine:
+                check_queries(work, planned)
+            if not (planned.is_empty or planned.blockers):
+                save(work, planned, asked)
+            return SessionPlan(planned, asked, estimates(work, planned), self.apply)
+
+    def apply(self, plan: SessionPlan | str, *, note: str = "", check: bool = True, on_event: Emit = silent) -> Outcome:
+        """The plan, or the kept plan of this id, made so: tables created, filled, audited, and only then promoted.
+
+        It is made again first: PlanMoved, with what moved, when it comes out otherwise. Refused when it is blocked. A
+        model that fails forbids the promotion: its error is raised when all others are done, or with `check=False`
+        stands in the outcome's `failures`.
+        """
+        with self._doing(on_event) as work:
+            outcome = _nothing(work, plan) or _applied(work, plan if isinstance(plan, str) else plan.id, note)
+        if check:
+            outcome.raise_failure()
+        return outcome
+
+    def restate(
+        self,
+        models: Collection[str],
+        environment: str = PROD,
+        start: str | None = None,
+        end: str | None = None,
+        *,
+        on_event: Emit = silent,
+    ) -> SessionPlan:
+        """The plan that computes these models (selectors) anew where they are, with all that reads them."""
+        return self.plan(environment, PlanOptions(restate=tuple(models), start=start, end=end), on_event=on_event)
+
+    def run(
+        self,
+        environment: str = PROD,
+        options: RunOptions | None = None,
+        *,
+        check: bool = True,
+        on_event: Emit = silent,
+    ) -> RunResult:
+        """What has come due in an environment since its tables were last filled, computed; views stay as they are.
+
+        A model's error is raised when all others are done, or with `check=False` stands in the outcome's `failures`.
+        """
+        asked = replace(options or RunOptions(), environment=checked_name(environment))
+        with self._doing(on_event) as work:
+            result = run(work, asked)
+        if check and result.outcome is not None:
+            result.outcome.raise_failure()
+        return result
+
+    def diff(self, environment: str = PROD, other: str | None = None) -> Difference:
+        """How the project's files, or another environment, differ from an environment."""
+        with self._doing(silent, only_looks=True) as work:
+            return Difference(difference(work, environment, other), other or "")
+
+    def rollback(
+        self, environment: str, revision: int | None = None, *, who: str = "", note: str = "", on_event: Emit = silent
+    ) -> RolledBack:
+        """The environment points again at what it showed at a revision (None: the last that was different)."""
+        name = checked_name(environment)
+        with self._doing(on_event) as work:
+            return rollback(work, name, revision, Record(who, note))
+
+    def environments(self) -> tuple[Environment, ...]:
+        """Every environment as it is."""
+        with self._doing(silent, only_looks=True) as work:
+            return tuple(work.store.environments())
+
+    def history(self, environment: str = PROD) -> tuple[Revision, ...]:
+        """What an environment has shown so far, newest first."""
+        with self._doing(silent, only_looks=True) as work:
+            return tuple(work.store.history(work.environment(checked_name(environment)).name))
+
+    def invalidate(self, environment: str, *, who: str = "", on_event: Emit = silent) -> Invalidated:
+        """The environment dropped at once: its views, and the tables that only it used. RequestError for prod."""
+        name = checked_name(environment)
+        check_droppable(name)
+        with self._doing(on_event) as work:
+            return invalidate(work, name, who)
+
+    def janitor(self, retention: timedelta | None = None, *, dry_run: bool = False, on_event: Emit = silent) -> Swept:
+        """Expired environments dropped, and the tables that nothing refers to any more; `dry_run` only names them."""
+        with self._doing(on_event, only_looks=dry_run) as work:
+            return janitor(work, retention)
+
+    def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
+        """What a model or a column is made from, or with `downstream` what is made from it."""
+        with self._doing(silent, only_looks=True) as work:
+            models = work.project.models
+        asked = model if column is None else f"{model}.{column}"
+        return LineageView(lineage_of(models, asked, downstream=downstream), models)
+
+    def table_diff(
+        self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
+    ) -> tuple[TableDiff, ...]:
+        """How two tables differ, or a model in two environments, or all models that differ there."""
+        with self._doing(silent, only_looks=True) as work:
+            return tuple(table_diffs(work, first, second, model, options or TableDiffOptions()))
+
+    def test(self, options: TestOptions | None = None) -> TestReport:
+        """The project's unit tests, run on Spark; a failed one is in the report, and raises nothing."""
+        with self._doing(silent, only_looks=True) as work:
+            return tested(work, options or TestOptions())
+
+    def audit(
+        self, environment: str = PROD, options: AuditOptions | None = None, *, on_event: Emit = silent
+    ) -> tuple[AuditResult, ...]:
+        """The audits of an environment's models on what its tables hold; a failed one raises nothing."""
+        with self._doing(on_event, only_looks=True) as work:
+            return tuple(audited(work, work.environment(checked_name(environment)), options or AuditOptions()))
+
+    def lint(self, models: Collection[str] = ()) -> LintReport:
+        """The models (selectors; () for all) held to the rules of `linter` in config.yaml."""
+        with self._doing(silent, only_looks=True) as work:
+            return linted(work.project, tuple(models))
+
+
+def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
+    """The outcome of a plan with nothing to do; Refused for one that is blocked, None for any other."""
+    if isinstance(plan, str):
+        return None
+    if plan.blockers:
+        raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
+    if not plan.is_empty:
+        return None
+    renew(work, plan.decision)
+    return Outcome((), Filled(), None, plan=plan.decision)
+
+
+def _applied(work: Workspace, plan_id: str, note: str) -> Outcome:
+    """A kept plan made again and carried out."""
+    planned, asked = made_again(work, plan_id)
+    if planned.blockers:
+        raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)
+    check_queries(work, planned)
+    return applied(work, planned, asked, note)

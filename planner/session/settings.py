@@ -1,0 +1,65 @@
+"""How a project is opened: its folder, its gateway, its state, and how Spark is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from planner.engine.protocol import Connection, Engine
+from planner.engine.spark.engine import open_engine
+from planner.parsing.files.schema import StateConfig
+from planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
+
+STATE_URL = "MERGEPLAN_STATE_URL"
+OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"
+GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
+OpenEngine = Callable[[Connection, Path, str], Engine]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where a project is and with what it is opened; what may hold a password is never shown."""
+
+    root: Path
+    gateway: str | None = None  # None: the project's default
+    home: Path | None = None  # of the embedded Spark and state; None: `.mergeplan` in the project's folder
+    state_url: str = field(default="", repr=False)  # '': as config.yaml says
+    state_project: str = ""  # under which name the state is kept; '': as config.yaml says
+    openlineage_key: str = field(default="", repr=False)
+    gateways_from: Path | None = None  # a config.yaml whose gateways hold in place of the project's
+    isolation: Isolation = NO_ISOLATION
+    open_engine: OpenEngine = field(default=open_engine, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        """Where the embedded Spark and state live."""
+        return self.home or self.root / ".mergeplan"
+
+
+def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = None) -> Settings:
+    """What these environment variables say of a project; RequestError for a value that is none."""
+    home, ruling = environ.get("MERGEPLAN_HOME"), environ.get(GATEWAYS_FROM)
+    return Settings(
+        root.resolve(),
+        gateway,
+        Path(home) if home else None,
+        environ.get(STATE_URL, ""),
+        environ.get("MERGEPLAN_PROJECT", ""),
+        environ.get(OPENLINEAGE_KEY, ""),
+        Path(ruling) if ruling else None,
+        isolation_of(environ),
+    )
+
+
+def url_of(state: StateConfig, root: Path) -> str:
+    """The address of a state database that config.yaml describes."""
+    if state.url:
+        return state.url
+    if state.type == "sqlite":
+        return f"sqlite:///{root / (state.database or '.mergeplan/state.db')}"
+    user = quote(state.user or "", safe="") + (f":{quote(state.password, safe='')}" if state.password else "")
+    port = f":{state.port}" if state.port else ""
+    query = f"?sslmode={state.sslmode}" if state.sslmode else ""
+    return f"postgresql+psycopg://{user}@{state.host or 'localhost'}{port}/{state.database or 'postgres'}{query}"

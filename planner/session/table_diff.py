@@ -1,0 +1,104 @@
+"""table diff: two tables, or models in two environments, compared column by column and row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from planner.checks.diff_question import Options
+from planner.checks.table_diff import TableDiff, changed_models, compare_tables
+from planner.errors import MergeplanError, Place, RequestError
+from planner.model.graph import graph_of
+from planner.model.selection import select
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.names import model_name
+from planner.parsing.sql.tokens import did_you_mean
+from planner.session.git_changes import changed_since
+from planner.session.options import TableDiffOptions
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import Environment, checked_name
+
+FORM = "Write `prod:dev`, or `schema.table:schema.table`."
+
+
+def table_diffs(
+    work: Workspace, first: str, second: str, model: str | None, asked: TableDiffOptions
+) -> Iterator[TableDiff]:
+    """One difference after another: of two tables, of a model in two environments, or of all models that differ there.
+
+    Names with a dot are tables. RequestError for what is not there, and for a condition that cannot be read.
+    """
+    options = _options(asked)
+    tables = "." in first and "." in second
+    if tables and (model or asked.select):
+        raise RequestError("Two tables are no environments in which a model could be compared.", hint=FORM)
+    work.look()
+    found = (
+        _of_tables(work, (first, second), options)
+        if tables
+        else _of_models(work, (first, second), model, asked.select, options)
+    )
+    for diff in found:
+        work.cancellation.check()
+        yield diff
+
+
+def _options(asked: TableDiffOptions) -> Options:
+    for old, new in asked.rename.items():
+        if not (old.strip() and new.strip()):
+            raise RequestError(f"`{old}={new}` renames nothing.", hint="Write `--rename old=new`.")
+    if asked.where:
+        try:
+            spark_tree(asked.where)
+        except MergeplanError as error:
+            raise RequestError(f"`--where`: {error.message}") from None
+    return Options(
+        on=tuple(column.lower() for column in asked.on),
+        where=asked.where,
+        skip=frozenset(column.lower() for column in asked.skip),
+        decimals=asked.decimals,
+        renamed=tuple((old.strip().lower(), new.strip().lower()) for old, new in asked.rename.items()),
+        samples=asked.samples,
+    )
+
+
+def _of_tables(work: Workspace, names: tuple[str, str], options: Options) -> Iterator[TableDiff]:
+    tables = (model_name(names[0], Place("A:B")), model_name(names[1], Place("A:B")))
+    known = [work.project.models[name].grain for name in tables if name in work.project.models]
+    keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
+    yield compare_tables(work.engine, tables, tables, keyed)
+
+
+def _of_models(
+    work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: Options
+) -> Iterator[TableDiff]:
+    here, there = (work.environment(checked_name(name)) for name in names)
+    tables = (_tables(here), _tables(there))
+    for name in _chosen(work, here, there, model, selectors):
+        grain = there.snapshots[name].model.grain or here.snapshots[name].model.grain
+        keyed = options if options.on else replace(options, on=grain)
+        pair = (tables[0][name], tables[1][name])
+        yield compare_tables(work.engine, (here.name, there.name), pair, keyed, name)
+
+
+def _chosen(
+    work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The models to compare: the one that is named, those that are selected, or all that differ."""
+    here, there = _tables(first), _tables(second)
+    if model is not None:
+        for environment, known in ((first, here), (second, there)):
+            if model.lower() not in known:
+                hint = did_you_mean(model, known, most=12)
+                raise RequestError(f"`{environment.name}` has no table of `{model}`.", hint=hint)
+        return (model.lower(),)
+    changed = changed_models(here, there)
+    if not selectors:
+        return changed
+    wanted = select(graph_of(work.project.models), selectors, changed_since(work.project))
+    return tuple(name for name in changed if name in wanted)
+
+
+def _tables(environment: Environment) -> dict[str, str]:
+    """Model -> what holds its rows in the environment; embedded and external models have nothing to compare."""
+    return {name: each.table for name, each in environment.snapshots.items() if each.kind.has_view}

@@ -1,0 +1,70 @@
+"""test: the project's unit tests, all or some."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from planner.checks.unit_tests import TestResult, run_unit_tests
+from planner.errors import RequestError
+from planner.parsing.definitions.unit_tests import UnitTest
+from planner.parsing.sql.tokens import did_you_mean
+from planner.session.options import TestOptions
+from planner.session.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class TestReport:
+    """How each of the tests went."""
+
+    __test__ = False  # pytest must not collect it
+
+    results: tuple[TestResult, ...]
+    seconds: float
+
+    @property
+    def failed(self) -> tuple[TestResult, ...]:
+        """Those that did not pass."""
+        return tuple(result for result in self.results if not result.ok)
+
+    @property
+    def ok(self) -> bool:
+        """True when all passed."""
+        return not self.failed
+
+
+def tested(work: Workspace, asked: TestOptions) -> TestReport:
+    """The tests that are asked for, run on Spark."""
+    tests = chosen(work.project.tests, asked.names, asked.patterns)
+    started = time.monotonic()
+    results = run_unit_tests(work.engine, work.project, tests) if tests else ()
+    return TestReport(results, time.monotonic() - started)
+
+
+def chosen(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequence[str]) -> tuple[UnitTest, ...]:
+    """The tests that one of the names means, and one of the patterns; RequestError for a word that means none."""
+    for name in names:
+        if not any(_named(test, name) for test in tests):
+            known = [word for test in tests for word in (test.name, test.model, test.path)]
+            raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, known, most=12))
+    found = [test for test in tests if not names or any(_named(test, name) for name in names)]
+    found = [test for test in found if not patterns or any(_like(test, pattern) for pattern in patterns)]
+    if not found and patterns:
+        hint = did_you_mean(patterns[0], [test.name for test in tests], most=12)
+        raise RequestError(f"`{patterns[0]}` is no test.", hint=hint)
+    return tuple(found)
+
+
+def _named(test: UnitTest, name: str) -> bool:
+    """Whether a word means the test: its name, its model, its file, or file::name; each may hold * and ?."""
+    path, _, own = name.partition("::")
+    path = path.removeprefix("./")
+    if own:
+        return fnmatch(test.path, path) and fnmatch(test.name, own)
+    return any(fnmatch(word, path) for word in (test.name, test.model, test.path))
+
+
+def _like(test: UnitTest, pattern: str) -> bool:
+    return pattern in test.name or fnmatch(test.name, pattern)

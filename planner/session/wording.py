@@ -1,0 +1,80 @@
+"""What a plan does and costs, in the words of every page and terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planner.plan.build import Plan
+from planner.plan.change import Category, Change
+from planner.plan.costs import Estimate
+from planner.snapshot.environment import PROD
+
+TITLES = {
+    Category.BREAKING: "Breaking",
+    Category.NON_BREAKING: "Non-breaking",
+    Category.FORWARD_ONLY: "Forward-only",
+    Category.METADATA: "Metadata",
+    Category.EQUIVALENT: "Equivalent",
+    Category.INDIRECT_BREAKING: "Indirect Breaking",
+    Category.INDIRECT_NON_BREAKING: "Indirect Non-breaking",
+    Category.UNDECIDED: "Undecided: breaking unless you say otherwise",
+}
+
+
+def headline(plan: Plan) -> str:
+    """What the plan would do to its environment, in a line."""
+    if plan.is_empty:
+        return f"No changes to plan: the project matches the `{plan.environment}` environment."
+    if plan.environment == PROD and not plan.old.exists:
+        return "`prod` environment will be initialized"
+    if not plan.old.exists:
+        return f"New environment `{plan.environment}` will be created from `{plan.base}`"
+    if plan.restatement is not None:
+        return f"Restatement of the `{plan.environment}` environment as it is shown; no model changes."
+    return differences_text(plan)
+
+
+def differences_text(plan: Plan) -> str:
+    """Whether models differ from what is in the environment that the plan is compared with."""
+    if plan.changes:
+        return f"Differences from the `{plan.base}` environment:"
+    return f"No differences from the `{plan.base}` environment."
+
+
+def shown_name(plan: Plan, name: str) -> str:
+    """The model as it is called in the plan's environment."""
+    return plan.new.naming.view(name, plan.environment)
+
+
+def cost_text(estimates: Sequence[Estimate]) -> str:
+    """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
+    read = _sum([each.bytes for each in estimates], _size)
+    time = _sum([each.seconds for each in estimates], _duration)
+    return ", ".join(each for each in (f"{read} read" if read else "", time) if each)
+
+
+def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{'~' if len(known) == len(values) else 'at least '}{text(sum(known))}" if sum(known) else ""
+
+
+def _size(number: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{max(1, round(seconds))} s"
+    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
+
+
+def days_text(change: Change) -> str:
+    """The time that is computed."""
+    if change.kind.is_incremental:
+        return f"[{', '.join(str(interval) for interval in change.missing)}]"
+    return "[full refresh]"

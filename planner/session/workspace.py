@@ -1,0 +1,222 @@
+"""What the use cases work with: the project of a folder, its Spark and its state, each opened when first needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from planner.apply.events import PromotionRecovered
+from planner.engine.gateways import Gateways
+from planner.engine.protocol import Connection, Engine
+from planner.errors import LeaseHeld, QueryError, RequestError
+from planner.model.graph import graph_of
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
+from planner.parsing.files.gateway_settings import conf_of
+from planner.parsing.files.gateways import gateways_apart
+from planner.plan.schedule import Loaded
+from planner.project.loader import Project, load_project
+from planner.session.cancelling import Cancellation
+from planner.session.events import Emit, StateUnknown, silent
+from planner.session.settings import Settings, url_of
+from planner.session.unfinished import LEASE_WAIT, finish, report
+from planner.snapshot.environment import Environment
+from planner.state.leases import Lease
+from planner.state.store import StateStore
+
+
+@dataclass
+class Workspace:
+    """One folder at one moment; Spark and the database stay open until `close`."""
+
+    settings: Settings
+    profile: str = "metadata"  # what Spark is started for, see planner.engine.spark.engine
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    on_event: Emit = silent
+    only_looks: bool = False  # it reports what a crash left half promoted, and leaves it so
+    about: frozenset[str] = frozenset()  # the environments on which what is done rests
+    recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and is finished now
+    began_at: datetime = field(default_factory=lambda: datetime.now(UTC))  # by the clock on the wall
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    _engine: Engine | None = None
+    _store: StateStore | None = None
+    _settled: bool = False
+
+    def close(self) -> None:
+        """Let go of Spark and of the database."""
+        if self._engine is not None:
+            self._engine.close()
+        if self._store is not None:
+            self._store.close()
+
+    def cancel(self) -> None:
+        """End what is under way; from any thread, or from a signal's handler."""
+        self.cancellation.ask()
+        if self._engine is not None:
+            self._engine.cancel()
+
+    def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
+        """Another use case begins: files are read anew, and what a crash left half promoted is looked for again."""
+        self.turn_to(now)
+        self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
+        self.recovered, self._settled, self.began_at = (), False, datetime.now(UTC)
+        self.cancellation.forget()
+
+    def turn_to(self, now: datetime) -> None:
+        """Let it be another moment."""
+        self.now = now
+        self.__dict__.pop("project", None)
+        self.__dict__.pop("models", None)
+
+    @cached_property
+    def project(self) -> Project:
+        """The project in the folder."""
+        given = self.settings
+        isolation = given.isolation.hiding(self.settings.folder)
+        return load_project(self.settings.root, self.now, given.gateway, given.gateways_from, isolation)
+
+    @property
+    def store(self) -> StateStore:
+        """The state database, brought up to date; with its first use whatever a crash left half promoted is finished,
+        or reported to who only looks. Refused when that is impossible, LeaseHeld while somebody else is at it.
+        """
+        if self._store is None:
+            self._store = StateStore(self._url(), self.settings.state_project or self.project.config.project)
+        if not self._settled:
+            self._settled = True  # whoever finishes a promotion asks for the store, too
+            try:
+                self._settle(self._store)
+            except BaseException:
+                self._settled = False
+                raise
+        return self._store
+
+    def settle(self, lease: Lease) -> None:
+        """Finish once more what is half promoted, now that the lease is ours: whoever held it may have died."""
+        self.recovered += finish(self.store, lambda: self.engine, self.on_event, self.about | {lease.name}, lease)
+
+    def look(self) -> None:
+        """Report half promoted environments; for who reads views, and needs nothing else of the state."""
+        file = self._url().partition("?")[0].removeprefix("sqlite:///")
+        if file.startswith("postgres") or Path(file).exists():
+            try:
+                _ = self.store
+            except RequestError as error:
+                self.on_event(StateUnknown(str(error)))
+
+    @contextmanager
+    def lease(self, name: str, holder: str, wait: float = LEASE_WAIT) -> Iterator[Lease]:
+        """The right to change an environment, waited for; LeaseHeld, or Cancelled while it waits."""
+        until = time.monotonic() + wait
+        with ExitStack() as held:
+            while True:
+                left = until - time.monotonic()
+                try:
+                    lease = held.enter_context(self.store.lease(name, holder, wait=max(0.0, min(left, 1.0))))
+                    break
+                except LeaseHeld:
+                    if left <= 1.0:
+                        raise
+                self.cancellation.check()
+            yield lease
+
+    @property
+    def engine(self) -> Engine:
+        """The Spark of the gateway."""
+        if self._engine is None:
+            self._engine = self._opened()
+        return self._engine
+
+    @property
+    def has_engine(self) -> bool:
+        """True when Spark has been needed already."""
+        return self._engine is not None
+
+    @property
+    def connection(self) -> Connection:
+        """The gateway's connection as the engine takes it."""
+        return self._connection(self.project.gateway)
+
+    @property
+    def undefined(self) -> frozenset[str]:
+        """The tables that the models read and nobody defines; ProjectError when models read each other in a circle."""
+        models = graph_of(self.project.models).models
+        return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
+
+    @cached_property
+    def models(self) -> Mapping[str, Model]:
+        """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them."""
+        models = dict(self.project.models)
+        for name in sorted(self.undefined):
+            columns = self._columns_of(name)
+            if columns:
+                models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
+        return models
+
+    def environment(self, name: str) -> Environment:
+        """An environment that exists; RequestError when there is none of that name."""
+        found = self.store.environment(name)
+        if not found.exists:
+            raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
+        return found
+
+    def _settle(self, store: StateStore) -> None:
+        if self.only_looks:
+            report(store, self.on_event)
+        else:
+            self.recovered += finish(store, lambda: self.engine, self.on_event, self.about)
+
+    def _connection(self, gateway: str) -> Connection:
+        given = self.project.config.gateways[gateway].connection
+        return Connection(
+            conf=tuple(conf_of(given).items()),
+            master=given.master,
+            remote=given.remote,
+            catalog=given.catalog,
+            config_dir=given.config_dir,
+            comments=given.register_comments,
+            serves=any(model.python or model.signals for model in self.project.models.values()),
+        )
+
+    def _opened(self) -> Engine:
+        engine = self.settings.open_engine(self.connection, self.settings.folder, self.profile)
+        gateways = self.project.config.gateways
+        if len(gateways) == 1:
+            return engine
+        mine = gateways[self.project.gateway].connection
+        return Gateways(engine, {name for name, each in gateways.items() if each.connection == mine}, self._other)
+
+    def _other(self, gateway: str) -> Engine:
+        """The Spark of a gateway that a model names; RequestError when it went or cannot be used beside our own."""
+        config = self.project.config
+        why = "it is not in config.yaml" if gateway not in config.gateways else ""
+        if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
+            raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {why}.")
+        return self.settings.open_engine(self._connection(gateway), self.settings.folder, self.profile)
+
+    def _columns_of(self, name: str) -> tuple[Column, ...]:
+        try:
+            return self.engine.schema(f"SELECT * FROM {name}")
+        except QueryError:
+            return ()  # not there yet: the query that reads it will say so when it is tried
+
+    def _url(self) -> str:
+        if self.settings.state_url:
+            return self.settings.state_url
+        state = self.project.config.gateways[self.project.gateway].state_connection
+        return url_of(state, self.settings.root) if state else f"sqlite:///{self.settings.folder / 'state.db'}"
+
+
+def loaded_in(work: Workspace) -> tuple[Loaded, dict[str, str]]:
+    """What every table holds, and for each table an environment that shows it (prod before others)."""
+    owners: dict[str, str] = {}
+    for environment in sorted(work.store.environments(), key=lambda each: (each.name != "prod", each.name)):
+        for snapshot in environment.snapshots.values():
+            owners.setdefault(snapshot.table, environment.name)
+    tables = work.store.physical_tables().keys() | owners.keys()
+    return Loaded(work.store.loaded(tables), frozenset(owners), work.store.drifted_tables()), owners

@@ -1,0 +1,40 @@
+"""Each option of a verb is a field of the use case's options, so that it is written once."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import click
+import pytest
+
+from planner.cli.given import given_to
+from planner.cli.main import VERBS, Verbs
+from planner.cli.plan import Handling
+from planner.session.options import AuditOptions, PlanOptions, RunOptions, TableDiffOptions, TestOptions
+
+COMMON = {"root", "gateway", "output", "execution_time"}
+OWN = {"run": {"updated"}, "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
+       "test": {"verbose", "junit"}, "audit": {"environment"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "kinds"),
+    [
+        ("plan", (PlanOptions, Handling)),
+        ("run", (RunOptions,)),
+        ("audit", (AuditOptions,)),
+        ("table_diff", (TableDiffOptions,)),
+        ("test", (TestOptions,)),
+    ],
+)
+def test_each_option_is_a_field(verb: str, kinds: tuple[Any, ...]) -> None:
+    command = Verbs(VERBS).get_command(click.Context(click.Command("mergeplan")), verb)
+    known = {each.name for kind in kinds for each in fields(kind)}
+
+    assert command is not None
+    assert {each.name for each in command.params} - known - COMMON - OWN.get(verb, set()) == set()
+
+
+def test_options_are_taken_by_name() -> None:
+    assert given_to(TestOptions, {"names": ("a",), "verbose": True}) == TestOptions(("a",))

@@ -1,0 +1,42 @@
+"""A session on a small shop, with the test process's Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from planner.engine.protocol import Engine
+from planner.engine.spark.engine import SparkEngine
+from planner.session.session import Session
+from planner.session.settings import Settings
+from tests.planner.cli.conftest import TODAY, Lent
+from tests.planner.shop import written
+
+
+def unwanted(*_: object) -> Engine:
+    """For sessions that need no Spark."""
+    raise AssertionError("Spark was started")
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> Iterator[Session]:
+    """A session on the shop, where no Spark may be started."""
+    written(tmp_path)
+    with Session(Settings(tmp_path, open_engine=unwanted), TODAY) as session:
+        yield session
+
+
+@pytest.fixture
+def shop(tmp_path: Path, engine: SparkEngine) -> Iterator[Callable[..., Session]]:
+    """Makes a shop of these files and gives a session on it."""
+    with ExitStack() as opened:
+
+        def open_shop(**files: str) -> Session:
+            written(tmp_path, **files)
+            settings = Settings(tmp_path, open_engine=lambda *_: Lent(engine))
+            return opened.enter_context(Session(settings, TODAY))
+
+        yield open_shop

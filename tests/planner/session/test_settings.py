@@ -1,0 +1,36 @@
+"""How a project is opened: by arguments, else by the environment; what may hold a password is never shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mergeplan
+from planner.errors import RequestError
+from planner.parsing.files.schema import StateConfig
+from planner.session.settings import Settings, settings_of, url_of
+
+
+def test_the_environment_says_what_no_argument_does(tmp_path: Path) -> None:
+    said = {"MERGEPLAN_HOME": "/data", "MERGEPLAN_STATE_URL": "postgresql://a:secret@b/c", "MERGEPLAN_PROJECT": "shop"}
+
+    found = settings_of(said, tmp_path, "spark")
+
+    assert (found.folder, found.state_project, found.gateway) == (Path("/data"), "shop", "spark")
+    assert "secret" not in repr(found)
+    assert Settings(tmp_path).folder == tmp_path / ".mergeplan"
+
+
+def test_standard_input_is_the_command_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_STATE_URL", "-")
+
+    with pytest.raises(RequestError, match="MERGEPLAN_STATE_URL is `-`"):
+        mergeplan.open(tmp_path)
+    mergeplan.open(tmp_path, state_url="sqlite://").close()
+
+
+def test_a_described_database_has_an_address(tmp_path: Path) -> None:
+    described = StateConfig(type="postgres", host="h", user="a b", password="p@w", database="d")  # noqa: S106
+
+    assert url_of(described, tmp_path) == "postgresql+psycopg://a%20b:p%40w@h/d"
