@@ -9,16 +9,15 @@ import click
 
 from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
-from planner.cli.plan_json import plan_json
 from planner.cli.plan_text import difference_text
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
+from planner.contract.from_plan import diff_row, plan_view
+from planner.contract.result import ResultLine
 from planner.model.model import Kind, Model
 from planner.plan.build import Request, build_plan
 from planner.plan.schedule import Window
 from planner.snapshot.environment import Environment, checked_name
-
-KEYS = ("name", "change", "category", "rule", "reason", "columns", "diff", "path", "line")
 
 
 @click.command()
@@ -40,9 +39,8 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
         request = Request(Window(work.now), naming=shown.naming)
         plan = build_plan(models, shown, shown, work.loaded()[0], request)
     if isinstance(out, JsonLines):
-        found = [{key: each[key] for key in KEYS} for each in plan_json(plan, {})["models"]]
-        about = {"environment": shown.name, "other": other, "different": bool(found), "models": found}
-        out.result(True, None, about)
+        found = tuple(diff_row(each) for each in plan_view(plan, {}).models)
+        out.result(ResultLine(ok=True, environment=shown.name, other=other, different=bool(found), changes=found))
     else:
         what = f"the `{checked_name(other)}` environment" if other else "the project"
         out.show(difference_text(plan, what))

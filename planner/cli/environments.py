@@ -16,6 +16,9 @@ from planner.cli.plan import output_option
 from planner.cli.running import LEASE_WAIT, Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, opened, workspace
+from planner.contract.base import Names
+from planner.contract.from_events import view_counts
+from planner.contract.result import EnvironmentRow, Promotion, ResultLine, RevisionRow
 from planner.errors import RequestError
 from planner.snapshot.environment import PROD, Environment, checked_name
 from planner.state.environments import Action, Revision
@@ -37,12 +40,14 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     out = _output(output)
     with opened(root, gateway, hear=out.event, only_looks=True) as work:
         if environment is None:
-            rows = [_environment(each) for each in work.store.environments()]
+            shown = tuple(_environment(each) for each in work.store.environments())
+            listed, rows = ResultLine(ok=True, environments=shown), [each.model_dump() for each in shown]
         else:
             name = work.environment(checked_name(environment)).name
-            rows = [_revision(each) for each in work.store.history(name)]
+            past = tuple(_revision(each) for each in work.store.history(name))
+            listed, rows = ResultLine(ok=True, revisions=past), [each.model_dump() for each in past]
     if isinstance(out, JsonLines):
-        out.result(True, None, {"revisions" if environment else "environments": rows})
+        out.result(listed)
     elif rows:
         click.echo(_aligned(rows))
     else:
@@ -106,7 +111,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
                 done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
         work.store.forget_words(name)
         tables = sweep(work.store, work.engine, work.now, orphans=True, emit=out.event)
-    _told(out, done, 0, f"`{name}` is gone, and with it {counted(len(tables), 'table')}", tables=list(tables))
+    _told(out, done, 0, f"`{name}` is gone, and with it {counted(len(tables), 'table')}", tables=tuple(tables))
     return 0
 
 
@@ -138,7 +143,7 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
             over = drop_expired(work.store, work.engine, work.now, pinned, emit=silent)
             tables = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=out.event)
     if isinstance(out, JsonLines):
-        out.result(True, None, {"environments": list(over), "tables": list(tables), "dropped": not dry_run})
+        out.result(ResultLine(ok=True, expired=tuple(over), tables=tuple(tables), dropped=not dry_run))
         return 0
     out.finished()
     for name in over:
@@ -162,7 +167,7 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     with opened(root, gateway, hear=out.event, only_looks=True) as work:
         work.store.environments()
     if isinstance(out, JsonLines):
-        out.result(True)
+        out.result(ResultLine(ok=True))
     else:
         click.echo("The state database is up to date.")
     return 0
@@ -188,28 +193,28 @@ def _again(out: Output, found: PromotionRecovered, sentence: str) -> int:
     return 0
 
 
-def _environment(shown: Environment) -> dict[str, object]:
-    return {
-        "name": shown.name,
-        "revision": shown.revision,
-        "plan_id": shown.plan_id,
-        "promoted_at": shown.promoted_at.isoformat() if shown.promoted_at else None,
-        "models": len(shown.snapshots),
-        "views": len(shown.views),
-        "expires_at": shown.expires_at.isoformat() if shown.expires_at else None,
-    }
+def _environment(shown: Environment) -> EnvironmentRow:
+    return EnvironmentRow(
+        name=shown.name,
+        revision=shown.revision,
+        plan_id=shown.plan_id,
+        promoted_at=shown.promoted_at.isoformat() if shown.promoted_at else None,
+        models=len(shown.snapshots),
+        views=len(shown.views),
+        expires_at=shown.expires_at.isoformat() if shown.expires_at else None,
+    )
 
 
-def _revision(row: Revision) -> dict[str, object]:
-    return {
-        "revision": row.revision,
-        "action": str(row.action),
-        "plan_id": row.plan_id,
-        "at": row.at.isoformat(),
-        "models": len(row.snapshots),
-        "who": row.who,
-        "note": row.note,
-    }
+def _revision(row: Revision) -> RevisionRow:
+    return RevisionRow(
+        revision=row.revision,
+        action=str(row.action),
+        plan_id=row.plan_id,
+        at=row.at.isoformat(),
+        models=len(row.snapshots),
+        who=row.who,
+        note=row.note,
+    )
 
 
 def _aligned(rows: list[dict[str, object]]) -> str:
@@ -231,11 +236,10 @@ def _output(output: str) -> Output:
     return JsonLines() if output == "json" else Terminal()
 
 
-def _told(out: Output, done: Promoted, jobs: int, sentence: str, **more: object) -> None:
-    counts = {"added": done.added, "swapped": done.swapped, "dropped": done.dropped, "unchanged": done.unchanged}
-    promotion = {"views": counts, "spark_jobs": jobs, "revision": done.revision}
+def _told(out: Output, done: Promoted, jobs: int, sentence: str, tables: Names | None = None) -> None:
     if isinstance(out, JsonLines):
-        out.result(True, None, {"applied": True, "promotion": promotion, **more})
+        moved = Promotion(views=view_counts(done), revision=done.revision, spark_jobs=jobs)
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
     else:
         out.finished()
         out.say(f"\n{sentence}.")

@@ -11,6 +11,7 @@ from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import LintCounts, ResultLine
 from planner.errors import ProjectErrors
 from planner.model.graph import graph_of
 from planner.model.selection import select
@@ -39,7 +40,8 @@ def lint_models(names: tuple[str, ...], models: tuple[str, ...], output: str, ro
     out.lint(found)
     failed = [each for each in found if each.blocking]
     if isinstance(out, JsonLines):
-        out.result(not failed, None, {"lint": {"errors": len(failed), "warnings": len(found) - len(failed)}})
+        counts = LintCounts(errors=len(failed), warnings=len(found) - len(failed))
+        out.result(ResultLine(ok=not failed, lint=counts))
     elif not found:
         out.say(_nothing(project, len(project.models) if chosen is None else len(chosen)))
     else:

@@ -154,7 +154,7 @@ def _say(
     arguments: Sequence[str], message: str, hint: str, exit_code: int, kind: str, usage: click.UsageError | None = None
 ) -> None:
     if _wants_json(arguments):
-        from planner.cli.failure import error_lines
+        from planner.cli.json_errors import error_lines
 
         error_lines(message, hint, exit_code, kind)
     elif usage is not None:

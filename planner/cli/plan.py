@@ -15,7 +15,7 @@ from planner.apply.create_tables import Layout
 from planner.apply.executor import Outcome
 from planner.apply.syntax_check import check_syntax
 from planner.checks.unit_tests import run_unit_tests
-from planner.cli.json_lines import Json, JsonLines
+from planner.cli.json_lines import JsonLines
 from planner.cli.linting import check_rules
 from planner.cli.planning import (
     DEFAULT_TARGET,
@@ -31,6 +31,7 @@ from planner.cli.planning import (
 from planner.cli.running import LEASE_WAIT, Output, carried_out, estimates, then_run, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, opened, workspace
+from planner.contract.result import Promotion, ResultLine, ViewCounts
 from planner.errors import MergeplanError, Refused
 from planner.plan.build import Plan
 from planner.snapshot.environment import PROD, view_changes, views_of
@@ -96,9 +97,7 @@ def execution_time_option(command: Any) -> Any:
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="Whose categories these are, for the record.")
 @click.option("--words-from", metavar="ENV", help="Also heed the categories that were given in that environment.")
-@click.option(
-    "--expect-promise", metavar="HASH", help="The promise of the plan that was reviewed; told apart in the result."
-)
+@click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
 @execution_time_option
 @output_option
@@ -148,7 +147,7 @@ def plan(
             return 0
         if not checked:
             _check_syntax(work, planned)
-        return _applied(work, out, planned, asked, flags["note"], flags["expect_promise"], after)
+        return _applied(work, out, planned, asked, flags["note"], flags["expect_digest"], after)
 
 
 @click.command()
@@ -222,7 +221,7 @@ def _explained(work: Workspace, out: Output, planned: Plan) -> int:
     if isinstance(out, Terminal):
         out.explain(planned)
     else:
-        out.result(not planned.blockers)
+        out.result(ResultLine(ok=not planned.blockers))
     return Refused.exit_code if planned.blockers else 0
 
 
@@ -232,7 +231,7 @@ def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
     if isinstance(out, Terminal):
         out.say(f"Apply it with: mergeplan apply {planned.id}")
     else:
-        out.result(True)
+        out.result(ResultLine(ok=True))
     return False
 
 
@@ -263,21 +262,21 @@ def _applied(
     if after and not outcome.failures:
         outcome = replace(outcome, filled=outcome.filled.plus(after().filled))
     seconds = round(time.monotonic() - started, 3)
-    return told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
+    return told(out, outcome, ResultLine(ok=True, seconds=seconds, expected=expected in (None, final.promise)))
 
 
-def promoted_before(store: StateStore, name: str, note: str) -> Json:
-    """What an earlier run promoted under the same note, for whoever was cut off before hearing it; {} when nothing."""
+def promoted_before(store: StateStore, name: str, note: str) -> Promotion | None:
+    """What an earlier run promoted under the same note, if that run ended before it could say so; None: nothing."""
     history = [row for row in store.history(name) if row.action is not Action.UNDONE]
     if not note or not history or (history[0].note, history[0].action) != (note, Action.PROMOTED):
-        return {}
+        return None
     latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
     new = store.at_revision(name, latest)
     moved = view_changes(store.at_revision(name, before), new)
     added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
     unchanged = len(views_of(new)) - added - swapped
-    views = {"added": added, "swapped": swapped, "dropped": dropped, "unchanged": unchanged}
-    return {"promoted_before": {"views": views, "revision": latest}}
+    views = ViewCounts(added=added, swapped=swapped, dropped=dropped, unchanged=unchanged)
+    return Promotion(views=views, revision=latest)
 
 
 def _renew(work: Workspace, planned: Plan) -> None:

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from planner.cli.gitchanges import changed_since
-from planner.cli.plan_json import plan_json
 from planner.cli.workspace import Workspace, moment
+from planner.contract.from_plan import plan_view
 from planner.errors import PlanMoved, RequestError
 from planner.model.graph import graph_of
 from planner.model.model import Model
@@ -183,7 +183,7 @@ def save(work: Workspace, planned: Plan, asked: Asked) -> None:
         tables=[change.new.table for change in planned.changes if change.new],
         options={**asdict(asked), "categories": dict(asked.categories or {})},
         components=_components(work, planned),
-        result=plan_json(planned, {}),
+        result=plan_view(planned, {}).model_dump(mode="json"),
     )
 
 

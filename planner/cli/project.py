@@ -17,6 +17,7 @@ from planner.cli.plan import output_option
 from planner.cli.running import Output
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import Workspace, moment, opened, workspace
+from planner.contract.result import AuditCounts, ResultLine
 from planner.errors import AuditFailed, RequestError
 from planner.intervals import Interval
 from planner.model.graph import graph_of
@@ -55,7 +56,8 @@ def audit(
     failed = [result for result in results if not result.ok]
     blocked = any(result.blocking for result in failed)
     if isinstance(out, JsonLines):
-        out.result(not blocked, None, {"audits": {"passed": len(results) - len(failed), "failed": len(failed)}})
+        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed))
+        out.result(ResultLine(ok=not blocked, audit_counts=counts))
     else:
         out.say(f"{counted(len(results), 'audit')} ran, {len(failed)} failed.")
     return AuditFailed.exit_code if blocked else 0

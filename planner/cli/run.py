@@ -13,6 +13,7 @@ from planner.cli.plan import execution_time_option, output_option
 from planner.cli.running import LEASE_WAIT, Output, Wanted, catch_up, run_of, told, unapplied
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import Workspace, moment, opened, workspace
+from planner.contract.result import ResultLine
 from planner.errors import LeaseHeld, RequestError
 from planner.plan.schedule import Window
 from planner.snapshot.environment import PROD, checked_name
@@ -84,7 +85,7 @@ def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
 
 def _skipped(out: Output, why: str) -> int:
     if isinstance(out, JsonLines):
-        out.result(True, None, {"skipped": why})
+        out.result(ResultLine(ok=True, skipped=why))
     else:
         out.say(why)
     return 0

@@ -19,6 +19,7 @@ from planner.cli.openlineage import openlineage
 from planner.cli.terminal import Terminal
 from planner.cli.unfinished import LEASE_WAIT as LEASE_WAIT  # others import it from here
 from planner.cli.workspace import Workspace
+from planner.contract.result import Promotion, ResultLine
 from planner.errors import ProjectError, Refused
 from planner.intervals import Timeline, subtract
 from planner.model.graph import graph_of
@@ -32,6 +33,7 @@ from planner.snapshot.environment import PROD, Environment
 from planner.state.leases import Lease
 
 Output = Terminal | JsonLines
+DONE = ResultLine(ok=True)
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,12 @@ def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
     return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
 
 
-def unapplied(out: Output, planned: Plan, more: Mapping[str, object] | None = None) -> int:
+def unapplied(out: Output, planned: Plan, before: Promotion | None = None) -> int:
     """An empty plan is done; a blocked one is refused, each blocker told."""
     if isinstance(out, JsonLines):
         for blocker in planned.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
-        out.result(not planned.blockers, None, more)
+        out.result(ResultLine(ok=not planned.blockers, promoted_before=before))
     return Refused.exit_code if planned.blockers else 0
 
 
@@ -127,12 +129,12 @@ def carried_out(
     return told.outcome
 
 
-def told(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:
+def told(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:
     """Tell how it ended; the exit code is that of the first failure."""
     if isinstance(out, Terminal):
         out.finished()
     elif not outcome.failures:
-        out.result(True, outcome, more)
+        out.result(result, outcome)
     return _failed(out, outcome) if outcome.failures else 0
 
 
@@ -141,7 +143,7 @@ def _failed(out: Output, outcome: Outcome) -> int:
     if isinstance(out, JsonLines):
         for error in errors:
             out.error(error)
-        out.result(False, outcome)
+        out.result(ResultLine(ok=False), outcome)
     else:
         for error in errors:
             report(error, as_json=False)

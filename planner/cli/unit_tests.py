@@ -15,6 +15,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.plan import output_option
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import ResultLine, TestCounts
 from planner.errors import RequestError
 from planner.parsing.definitions.unit_tests import UnitTest
 from planner.parsing.sql.tokens import did_you_mean
@@ -59,7 +60,8 @@ def test(
         junit.write_text(junit_xml(results, seconds), "utf-8")
     failed = sum(not result.ok for result in results)
     if isinstance(out, JsonLines):
-        out.result(not failed, None, {"tests": {"passed": len(results) - failed, "failed": failed}})
+        counts = TestCounts(passed=len(results) - failed, failed=failed)
+        out.result(ResultLine(ok=not failed, tests=counts))
     return 1 if failed else 0
 
 

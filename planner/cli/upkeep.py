@@ -13,6 +13,7 @@ from planner.cli.plan import output_option
 from planner.cli.terminal import counted
 from planner.cli.unfinished import on_stderr
 from planner.cli.workspace import Workspace, opened, workspace
+from planner.contract.result import Info, ResultLine
 from planner.errors import MergeplanError
 
 
@@ -40,7 +41,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
         }
         reached = skip_connection or _ask(work, facts)
     if out:
-        out.result(reached, None, facts)
+        out.result(ResultLine(ok=reached, info=Info.model_validate(facts)))
     else:
         for name, value in facts.items():
             click.echo(f"{name + ':':<14} {value}")
