@@ -40,6 +40,7 @@ VERBS = {
     "migrate": ("planner.cli.environments:migrate", "Bring the state database up to date."),
     "info": ("planner.cli.upkeep:info", "Show the project, its Spark and its state."),
     "clean": ("planner.cli.upkeep:clean", "Remove caches and logs."),
+    "schema": ("planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
     "completion": ("planner.cli.completion:completion", "Complete verbs and options in bash, zsh or fish."),
     "warm": ("planner.cli.data:warm", "Keep a Spark running that the other verbs use."),
 }

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 T = TypeVar("T")
 VERSION = 1
+DIALECT = "https://json-schema.org/draft/2020-12/schema"  # of the JSON Schemas
 OTHER_VERSION = "other_version"  # pydantic's name for the error
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from planner.contract.base import OTHER_VERSION, VERSION
+from planner.contract.base import DIALECT, OTHER_VERSION, VERSION
 from planner.contract.lines import (
     AuditLine,
     BatchLine,
@@ -85,5 +85,5 @@ def written(line: Line) -> str:
 
 def lines_schema() -> dict[str, Any]:
     """The JSON Schema of a line as it is written (docs/schema/plan.json)."""
-    title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A line of mergeplan's JSON output"}
+    title = {"$schema": DIALECT, "title": "A line of mergeplan's JSON output"}
     return title | LINE.json_schema(mode="serialization")
