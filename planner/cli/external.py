@@ -42,8 +42,8 @@ def create_external_models(strict: bool, root: Path, gateway: str | None, output
         if found:
             _add(file, found, gateway)
     if output == "json":
-        told = ResultLine(ok=True, file=file.name, tables=tuple(sorted(found)), missing=tuple(missing))
-        JsonLines().result(told)
+        added = ResultLine(ok=True, file=file.name, tables=tuple(sorted(found)), missing=tuple(missing))
+        JsonLines().result(added)
         return 0
     for name in missing:
         click.echo(f"{name} is not in the catalog: left out.")

@@ -136,12 +136,12 @@ def _told(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) 
     changed = [each for each in results if each.changed]
     left = [each for each in results if each.now.left]
     if as_json:
-        told = FormatResult(
+        counts = FormatResult(
             changed=tuple(each.file.name for each in changed),
             left=tuple(LeftFile(path=each.file.name, reason=each.now.left) for each in left),
             files=len(results),
         )
-        JsonLines().result(ResultLine(ok=not (check and changed), format=told))
+        JsonLines().result(ResultLine(ok=not (check and changed), format=counts))
         return
     out = Terminal()
     dry = check or diff

@@ -83,8 +83,8 @@ class JsonLines:
                 self._pending[environment] = tuple(views)
             case AuditRan(model, result):
                 self._audit(model, result)
-        if told := event_line(event):
-            line(told)
+        if known := event_line(event):
+            line(known)
 
     def warn(self, message: str) -> None:
         """Something that went wrong beside the plan."""
@@ -113,7 +113,7 @@ class JsonLines:
         line(AuditLine(**dict(found)))
 
 
-def line(told: Line) -> None:
+def line(each: Line) -> None:
     """One line on stdout, at once."""
-    sys.stdout.write(written(told) + "\n")
+    sys.stdout.write(written(each) + "\n")
     sys.stdout.flush()

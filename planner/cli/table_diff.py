@@ -79,8 +79,8 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
                 line(TableDiffLine(**dict(table_difference(diff))))
     same = all(diff.same for diff in found)
     if isinstance(out, JsonLines):
-        told = tuple(table_difference(diff) for diff in found)
-        out.result(ResultLine(ok=same, same=same, table_diffs=told))
+        shown = tuple(table_difference(diff) for diff in found)
+        out.result(ResultLine(ok=same, same=same, table_diffs=shown))
     elif not found:
         out.say(f"`{first}` and `{second}` show the same tables.")
     return 0 if same else DIFFERS

@@ -25,9 +25,9 @@ def config_schema(bot: type[BaseModel] | None = None, without_effect: frozenset[
         found["$defs"] |= own.pop("$defs", {})
         own["properties"] |= {key: {"description": "Accepted, no effect here."} for key in sorted(without_effect)}
         found["$defs"][bot.__name__] = own
-        told = found["properties"]["cicd_bot"]["description"]
+        described = found["properties"]["cicd_bot"]["description"]
         found["properties"]["cicd_bot"] = {"anyOf": [{"$ref": f"#/$defs/{bot.__name__}"}, {"type": "null"}]}
-        found["properties"]["cicd_bot"]["description"] = told
+        found["properties"]["cicd_bot"]["description"] = described
     schema: dict[str, Any] = _or_from_environment(found)
     return {"$schema": DIALECT, **schema, "title": "config.yaml of a mergeplan project"}
 

@@ -238,7 +238,9 @@ class Config(Section):
     )  # the bot's own business: it reads and checks it
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
     openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
-    format: FormatConfig = Field(default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`.")
+    format: FormatConfig = Field(
+        default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`."
+    )
     audits: AuditsConfig = Field(default=AuditsConfig(), description="How the results of audits are shown.")
     ui: dict[str, Any] = Field(default={}, description="Accepted, no effect here.")
     run: dict[str, Any] = Field(default={}, description="Accepted, no effect here.")
