@@ -164,6 +164,11 @@ class PullRecord:
         return unpacked(self.said)
 
     @property
+    def is_unreadable(self) -> bool:
+        """True when another version kept the last run: nothing may be concluded from what cannot be read."""
+        return bool(self.said) and self.outcome is None
+
+    @property
     def promoted(self) -> Outcome | None:
         return unpacked(self.promotion)
 

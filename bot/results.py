@@ -43,7 +43,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one child ended, and all of its lines that is worth keeping."""
+    """How one child ended, and what of its lines is worth keeping."""
 
     exit_code: int
     ok: bool
