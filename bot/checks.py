@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass
 from bot.markdown import CHECK_LIMIT, clipped, counted, fitting
 from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, State
 from bot.report import Shown, blockers, model_table, plan_comment
-from bot.results import Outcome, Problem
+from bot.results import Outcome, Problem, is_free, problems_of, subject, touches
 from bot.words import (
     change_words,
     cost_words,
-    cut_off_words,
     failure_title,
     open_words,
     problem_line,
     promise_sentence,
     promotion_status,
+    skipped_words,
     view_words,
     waiting_words,
     work_words,
@@ -121,7 +121,7 @@ def _tests(record: PullRecord) -> CheckView:
 
 def _plan(shown: Shown) -> CheckView:
     outcome = shown.record.outcome
-    if outcome is None or (outcome.ok and not (outcome.plan and outcome.plan.touches)):
+    if outcome is None or (outcome.ok and not touches(outcome.plan)):
         return CheckView(PLAN, "Nothing to do", "No model changes.")
     if outcome.plan is None:
         lines = [problem_line(each) for each in outcome.problems] or [f"{failure_title(outcome)}."]
@@ -133,25 +133,25 @@ def _plan(shown: Shown) -> CheckView:
             annotations=remarks(outcome.problems) + remarks(outcome.warnings, "warning"),
         )
     plan, warned = outcome.plan, remarks(outcome.warnings, "warning")
-    cut = "".join(f"\n\n{said}" for said in (cut_off_words(plan), open_words(plan)) if said)
+    cut = "".join(f"\n\n{said}" for said in (skipped_words(plan), open_words(plan)) if said)
     rows = model_table(plan.models, CHECK_LIMIT - 9_000)
     text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:
-        marks = remarks(plan.blockers) + warned
+        marks = remarks(problems_of(plan.blockers)) + warned
         return CheckView(PLAN, plan.blockers[0].message[:140], text, conclusion="failure", annotations=marks)
     return CheckView(PLAN, f"{change_words(plan)}; to compute: {work_words(plan)}"[:140], text, annotations=warned)
 
 
 def _environment(record: PullRecord) -> CheckView:
     outcome, plan = record.outcome, record.outcome.plan if record.outcome else None
-    if outcome is None or (outcome.ok and not (plan and plan.touches)):
+    if outcome is None or (outcome.ok and not touches(plan)):
         return CheckView(ENVIRONMENT, "Nothing to do", "No environment is needed: no model changes.")
     if plan is None:
         return CheckView(ENVIRONMENT, "Not built", f"{failure_title(outcome)}.", conclusion="skipped")
     if outcome.ok:
         built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
         title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
-        text = f"{title} {cut_off_words(plan)}".rstrip()
+        text = f"{title} {skipped_words(plan)}".rstrip()
         return CheckView(ENVIRONMENT, title.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
     if outcome.failed or outcome.is_blocked:
         why = "Unit tests failed." if outcome.failed else "The plan is blocked."
@@ -173,7 +173,7 @@ def _promotion(record: PullRecord) -> CheckView:
     if record.state is State.FAILED or (plan and plan.blockers):
         lines = "\n".join(problem_line(each) for each in blockers(record))
         return CheckView(PROMOTION, "Blocked: merging would not change prod", _fit(lines), conclusion="failure")
-    if plan is None or not plan.touches:
+    if plan is None or not touches(plan):
         return CheckView(PROMOTION, "Nothing to do", "A merge changes nothing in prod.")
     text = promise_sentence(plan, outcome)
     return CheckView(PROMOTION, f"Ready. {text}"[:140], text)
@@ -195,7 +195,7 @@ def promotion_check(record: PullRecord) -> CheckView:
             return CheckView(PROMOTION, "Rolled back", _quoted(promotion_status(record)), conclusion="neutral")
         case _:
             done = record.promoted.promotion if record.promoted else None
-            jobs = "" if done is None else " Nothing was computed." if done.is_free else f" {cost_words(done)}."
+            jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
             title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
             return CheckView(PROMOTION, title[:140], _quoted(promotion_status(record)))
 
@@ -227,7 +227,7 @@ def _audit_marks(outcome: Outcome, level: str) -> tuple[Annotation, ...]:
         Annotation(
             audit.path,
             max(audit.line, 1),
-            f"Audit {audit.name} of {audit.subject} found {counted(audit.count, 'row')}.",
+            f"Audit {audit.name} of {subject(audit)} found {counted(audit.count, 'row')}.",
             level,
         )
         for audit in found[:ANNOTATIONS_MOST]

@@ -76,6 +76,8 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return MakePlan(f"{record.words[0].who} said what a change is.")
     if record.again:
         return MakePlan("Asked for again.")
+    if record.is_unreadable:
+        return MakePlan("Another version of mergeplan made the plan.")
     if record.state in (State.PLANNED, State.FAILED) and prod.revision != record.prod_revision:
         return MakePlan(f"Prod has moved on to revision {prod.revision} since the plan was made.")
     return Rest()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -19,6 +17,9 @@ from bot.inbox import Inbox
 from bot.metrics import RUNS
 from bot.planner_process import Finished, Task, new_run_id, project_home, run_planner
 from bot.settings import BotConfig, Settings, read_config
+from planner.contract.lines import ErrorLine
+from planner.contract.result import ResultLine
+from planner.contract.wire import Line
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
@@ -118,7 +119,7 @@ class Desk:
         run_id: str = "",
         gateways: Path | None = None,
         own_code: bool = False,
-        on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
+        on_event: Callable[[Line], None] = lambda line: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
         """Runs the planner once, on record from start to end."""
@@ -145,8 +146,8 @@ class Desk:
 
 def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:
     """The end of a run that needed no planner to fail."""
-    event = {"event": "error", "message": message, "kind": kind, "path": path, "line": line, "hint": hint}
-    return Finished((json.dumps(event), json.dumps({"event": "result", "ok": False})), 1)
+    error = ErrorLine(message=message, kind=kind, path=path, line=line, hint=hint)
+    return Finished((error, ResultLine(ok=False)), 1)
 
 
 def now_text() -> str:

@@ -8,6 +8,7 @@ BOT_VERBS = {
     "serve": ("bot.cli:serve", "Run the bot: webhooks in, comments and checks out."),
     "action": ("bot.cli:action", "Run the bot once, as a GitHub Action."),
     "sandbox": ("bot.cli:sandbox", "Run a GitHub on this machine, to try the bot out."),
+    "schema": ("bot.schema:schema", VERBS["schema"][1]),  # with the keys of `cicd_bot`
     "demo": ("bot.cli:demo", "Take a pull request from plan to prod on this machine."),
 }
 

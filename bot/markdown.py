@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 
-from bot.results import Days, ModelChange
+from planner.contract.base import Span
+from planner.contract.plan import ModelChange
 
 COMMENT_LIMIT = 65_536
 CHECK_LIMIT = 65_535
@@ -161,7 +162,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def days(intervals: Sequence[Days]) -> str:
+def days(intervals: Sequence[Span]) -> str:
     """Half-open intervals as a person says them.
 
     >>> days([("2026-01-01", "2026-01-08")])
@@ -180,7 +181,7 @@ def days(intervals: Sequence[Days]) -> str:
     return ", ".join(texts) + (f" and {len(intervals) - 3} more" if len(intervals) > 3 else "")
 
 
-def whole_days(intervals: Sequence[Days]) -> int:
+def whole_days(intervals: Sequence[Span]) -> int:
     """How many days the intervals are, 0 when one of them is not made of whole days."""
     spans = [_whole_days(each) for each in intervals]
     return sum((end - start).days for start, end in filter(None, spans)) if all(spans) else 0
@@ -193,7 +194,7 @@ def graph(models: Sequence[ModelChange]) -> str:
     for model in models:
         category = category_of(model)
         label = re.sub(r"[^A-Za-z0-9_. -]", "_", model.name)
-        work = "<br/>recomputed" if model.recomputed and model.change != "added" else "<br/>cut off" * model.spared
+        work = "<br/>recomputed" if model.recomputed and model.change != "added" else "<br/>skipped" * model.skipped
         lines.append(
             f'  {ids[model.name]}["{label}<br/><i>{NAMES.get(category, "Changed")}</i>{work}"]:::{_style(category)}'
         )
@@ -217,7 +218,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"#(?=\d)", f"#{ZERO_WIDTH}", safe)
 
 
-def _whole_days(interval: Days) -> tuple[date, date] | None:
+def _whole_days(interval: Span) -> tuple[date, date] | None:
     """Both ends as dates when they are midnights, else None."""
     ends = []
     for text in interval:

@@ -13,14 +13,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import structlog
 
 from bot.processes import birth, signal_group
-from bot.results import Outcome, kept_lines, read_event, read_outcome
+from bot.results import KEPT, Kept, Outcome, kept_lines, read_outcome
 from bot.settings import Settings
+from planner.contract.lines import ErrorLine
+from planner.contract.result import ResultLine
+from planner.contract.wire import Line, read_line
+from planner.errors import RequestError
 from planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, REQUIRED, VARIABLE
 
 log = structlog.get_logger(__name__)
@@ -46,14 +49,15 @@ ALLOWED = (
 NO_HOME = "/nonexistent"
 ISOLATED_PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}  # for a planner command of the operator's own
 POLL_SECONDS = 0.2
-LINES_MOST = 20_000  # progress lines beyond this are heard but not kept
+OTHER_VERSION = "OtherVersion"  # the kind of the error that the planner speaks another version than the bot
+LINES_MOST = 20_000  # lines beyond this are not kept, the result excepted
 
 
 @dataclass(frozen=True)
 class Finished:
     """How a child ended: its kept lines and exit code, and why it was stopped if it was."""
 
-    lines: tuple[str, ...]
+    lines: tuple[Kept, ...]
     exit_code: int
     stopped: str = ""
 
@@ -111,7 +115,7 @@ def run_planner(
     task: Task,
     *,
     on_start: Callable[[int, str], None],
-    on_event: Callable[[Mapping[str, Any]], None],
+    on_event: Callable[[Line], None],
     should_stop: Callable[[], str],
 ) -> Finished:
     """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
@@ -121,7 +125,7 @@ def run_planner(
     reader = threading.Thread(target=_read_into, args=(child, said), name=f"{task.run_id}-reader", daemon=True)
     reader.start()
     deadline = time.monotonic() + settings.run_timeout_seconds
-    lines: list[str] = []
+    lines: list[Kept] = []
     home = str(settings.home.resolve())  # a path of the server's is nobody's business on GitHub
     stopped, asked = "", 0.0
     try:
@@ -140,7 +144,8 @@ def run_planner(
         if child.stdout:
             child.stdout.close()
     log.info("planner_ended", run=task.run_id, repository=task.repository, exit_code=exit_code, stopped=stopped)
-    return Finished(kept_lines(lines), exit_code, stopped)
+    refused = any(isinstance(line, ErrorLine) and line.kind == OTHER_VERSION for line in lines)
+    return Finished(kept_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
 
 
 def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = False) -> subprocess.Popen[bytes]:
@@ -214,13 +219,17 @@ def _next(said: queue.SimpleQueue[str | None]) -> str | None:
         return ""
 
 
-def _hear(line: str, lines: list[str], on_event: Callable[[Mapping[str, Any]], None]) -> None:
-    event = read_event(line)
-    if event is None:
+def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> None:
+    """Parses a line, once; what is none is left aside, and of another version's lines only that is kept."""
+    try:
+        line = read_line(text)
+    except RequestError as error:
+        line = ErrorLine(message=error.message, hint=error.hint, kind=OTHER_VERSION)
+    if line is None:
         return
-    if len(lines) < LINES_MOST or event["event"] == "result":
+    if isinstance(line, KEPT) and (len(lines) < LINES_MOST or isinstance(line, ResultLine)):
         lines.append(line)
-    on_event(event)
+    on_event(line)
 
 
 def _end(child: subprocess.Popen[bytes], grace: float, *, kill: bool) -> int:

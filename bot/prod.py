@@ -9,7 +9,6 @@ its branch. A commit that prod already shows is never promoted again: prod does 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +23,12 @@ from bot.inbox import Lane
 from bot.markdown import counted
 from bot.planner_process import Finished, new_run_id
 from bot.publish import publish
-from bot.records import Prod, ProdRecord, Pull, PullRecord, State, packed
-from bot.results import EnvironmentRow, Outcome
+from bot.records import Prod, ProdRecord, Pull, PullRecord, State
+from bot.results import Outcome, packed
 from bot.words import view_words, work_words
+from planner.contract.lines import BatchLine
+from planner.contract.result import EnvironmentRow
+from planner.contract.wire import Line
 from planner.errors import ProjectError
 from planner.snapshot.environment import PROD
 
@@ -220,18 +222,18 @@ class _ProdReconciliation:
     def _promote_merge(self, number: int, commit: str) -> None:
         """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
         record = self.inbox.pull(self.lane.repository, number)
-        promised = record.outcome.plan.promise if record.outcome and record.outcome.plan else ""
+        planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
         words = ("--words-from", record.environment) if record.environment and record.environment_exists else ()
-        promise = ("--expect-promise", promised) if promised and words else ()
+        expected = ("--expect-digest", planned) if planned and words else ()
         forward = ("--forward-only",) if record.forward_only else ()
         changes = {"state": State.MERGED, "merge_sha": commit, "again": False, "words": ()}
         record = self._show(
             self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id(), reason="")
         )
-        ended = self._plan(commit, (*words, *promise, *forward), number)
+        ended = self._plan(commit, (*words, *expected, *forward), number)
         if ended.outcome.ok:
             prod = self._promoted(commit, ended)
-            moved = moved_sentence(promised, ended.outcome)
+            moved = moved_sentence(planned, ended.outcome)
             said = packed(ended.finished.lines, ended.finished.exit_code)
             revision = prod.revision if ended.outcome.promotion else 0
             changes = {"state": State.PROMOTED, "promotion": said, "promoted_revision": revision}
@@ -332,11 +334,11 @@ class _ProdReconciliation:
         run_id = new_run_id()
         told = [time.monotonic()]
 
-        def hear(event: Mapping[str, Any]) -> None:
+        def hear(line: Line) -> None:
             late = time.monotonic() - told[0] > self.desk.settings.progress_seconds
-            if number and late and event["event"] == "batch":
+            if number and late and isinstance(line, BatchLine):
                 told[0] = time.monotonic()
-                text = f"Computing what moved: `{event.get('model')}`, batch {event.get('index')} of {event.get('of')}."
+                text = f"Computing what moved: `{line.model}`, batch {line.index} of {line.of}."
                 self._show(self._pull(number, progress=text), softly=True)
 
         with self.desk.project(self.checkout, commit, run_id) as folder:
@@ -355,8 +357,9 @@ class _ProdReconciliation:
         run_id = new_run_id()
         with self.desk.project(self.checkout, commit, run_id) as folder:
             listed = self.desk.plan(self.lane.repository, self.lane.key, folder, ("environments",), run_id=run_id)
-        rows = listed.outcome.environments or ()
-        return next((each for each in rows if each.name == PROD and each.revision > 0 and not each.pending), None)
+        outcome = listed.outcome
+        whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
+        return next((each for each in whole if each.name == PROD and each.revision > 0), None)
 
     def _promoted(self, commit: str, ended: _Ended) -> ProdRecord:
         old = self._prod()
@@ -428,10 +431,10 @@ def reasons(outcome: Outcome) -> list[str]:
     return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]
 
 
-def moved_sentence(promised: str, outcome: Outcome) -> str:
-    """What was computed at the merge because something had moved since the plan; '' when the promise was kept."""
+def moved_sentence(planned: str, outcome: Outcome) -> str:
+    """What was computed at the merge because something had moved since the plan of that digest; '' when nothing had."""
     plan = outcome.plan
-    if plan is None or not promised or promised in (plan.promise, plan.promised):
+    if plan is None or not planned or planned in (plan.digest, plan.planned_digest):
         return ""
     todo = [model.name for model in plan.models if model.intervals]
     if not todo:

@@ -7,9 +7,7 @@ reads that.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -23,9 +21,12 @@ from bot.inbox import Lane
 from bot.isolated import brings_code
 from bot.planner_process import Finished, new_run_id
 from bot.publish import end_checks, publish
-from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, State, packed
+from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, State
+from bot.results import packed
 from bot.settings import BotConfig
 from bot.talk import answer_all, carry_out, pick_up
+from planner.contract.lines import BatchLine, PlanLine
+from planner.contract.wire import Line
 from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
@@ -369,12 +370,12 @@ class _Progress:
         run.given = tuple((word.model, word.category) for word in words_now(record))
         self.told_at = time.monotonic()
 
-    def hear(self, event: Mapping[str, Any]) -> None:
-        if event["event"] == "plan":
-            record = self.run._change(said=packed([json.dumps(event)], 0), fresh=True, planned_at=now_text())
+    def hear(self, line: Line) -> None:
+        if isinstance(line, PlanLine):
+            record = self.run._change(said=packed([line], 0), fresh=True, planned_at=now_text())
             self._tell(record)
-        elif event["event"] == "batch" and time.monotonic() - self.told_at > self.run.desk.settings.progress_seconds:
-            text = f"`{event.get('model')}`: batch {event.get('index')} of {event.get('of')}."
+        elif isinstance(line, BatchLine) and time.monotonic() - self.told_at > self.run.desk.settings.progress_seconds:
+            text = f"`{line.model}`: batch {line.index} of {line.of}."
             self._tell(self.run._change(progress=text))
 
     def _tell(self, record: PullRecord) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.results import Outcome, read_outcome
+from bot.results import Outcome, unpacked
 
 TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / tests",
@@ -166,6 +164,11 @@ class PullRecord:
         return unpacked(self.said)
 
     @property
+    def is_unreadable(self) -> bool:
+        """True when another version kept the last run: nothing may be concluded from what cannot be read."""
+        return bool(self.said) and self.outcome is None
+
+    @property
     def promoted(self) -> Outcome | None:
         return unpacked(self.promotion)
 
@@ -231,16 +234,3 @@ class CommandRow:
     seen: bool = False  # has our eyes on it
     proven: bool = True  # nobody edited it, as far as can be known here
     answers: tuple[Answer, ...] = ()
-
-
-def packed(lines: Iterable[str], exit_code: int) -> str:
-    """A run's lines and exit code as one text."""
-    return json.dumps({"exit_code": exit_code, "lines": list(lines)})
-
-
-def unpacked(text: str) -> Outcome | None:
-    """The outcome that `packed` text holds, None when there is none."""
-    if not text:
-        return None
-    value = json.loads(text)
-    return read_outcome(value["lines"], value["exit_code"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.commands import FORMS, MARKER, Command, Mistake, Verb
-from bot.markdown import NAMES, clipped, code, inert, within
+from bot.markdown import NAMES, category_of, clipped, code, inert, within
 from bot.records import Answer, PullRecord, State
 from bot.report import Shown, accepted_commands, blockers
+from bot.results import touches
 from bot.settings import Role
 from bot.words import change_words, promise_sentence, view_words, work_words
 
@@ -60,7 +61,7 @@ def state_sentence(shown: Shown) -> str:
     record, outcome = shown.record, shown.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
-        case State.PLANNED if plan and plan.touches:
+        case State.PLANNED if plan and touches(plan):
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
             if plan.blockers:
                 return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
@@ -91,12 +92,15 @@ def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, st
     change = next((each for each in plan.models if each.name == model), None) if plan else None
     if plan is None or change is None:
         return False, "The plan could not be made again, see the plan comment."
-    if change.category != category:
-        return False, f"{code(model)} stays {NAMES.get(change.category, change.category)}: {inert(change.reason)}"
+    if (stays := category_of(change)) != category:
+        return (
+            False,
+            f"{code(model)} stays {NAMES.get(stays, stays)}: {inert(change.reason)}",
+        )
     indirect = [each for each in plan.models if each.change == "indirect"]
     below = [each.name for each in indirect if each.recomputed]
-    cut = [each.name for each in indirect if each.spared]
-    kept = [each.name for each in indirect if not each.recomputed and not each.spared]
+    same = [each.name for each in indirect if each.skipped]
+    kept = [each.name for each in indirect if not each.recomputed and not each.skipped]
     effect = (
         f" Downstream recomputed: {_names(below)}."
         if below
@@ -104,7 +108,7 @@ def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, st
         if kept
         else ""
     )
-    effect += f" Cut off, because they read the same rows as before: {_names(cut)}." if cut else ""
+    effect += f" Skipped, as their inputs hold the same rows: {_names(same)}." if same else ""
     return True, f"{code(model)} is now {NAMES[category]}.{effect}"
 
 

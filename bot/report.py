@@ -25,7 +25,7 @@ from bot.markdown import (
     within,
 )
 from bot.records import PLAN, ProdRecord, PullRecord, State
-from bot.results import ModelChange, Outcome, PlanView, Problem
+from bot.results import Outcome, Problem, direct, is_free, problems_of, touches
 from bot.words import (
     WHOLE_KINDS,
     audit_details,
@@ -33,15 +33,16 @@ from bot.words import (
     change_words,
     cost_of,
     cost_words,
-    cut_off_words,
     failure_title,
     open_words,
     problem_line,
     promise_sentence,
     promotion_status,
+    skipped_words,
     waiting_words,
     work_words,
 )
+from planner.contract.plan import ModelChange, PlanView
 
 PLAN_MARKER = f"{MARKER}:plan -->"
 GRAPH_OPEN = 25  # more models than this: the graph is folded
@@ -90,14 +91,14 @@ def needs_no_comment(record: PullRecord) -> bool:
     if record.comment_id:
         return False
     outcome = record.outcome
-    touches = bool(outcome and outcome.plan and outcome.plan.touches)
+    changes = bool(outcome and touches(outcome.plan))
     match record.state:
         case State.NEW | State.WAITING:
             return True
         case State.PLANNING:
-            return not (record.fresh and touches)
+            return not (record.fresh and changes)
         case State.PLANNED | State.CLOSED | State.MERGED | State.PROMOTED:
-            return outcome is None or (outcome.ok and not touches)
+            return outcome is None or (outcome.ok and not changes)
         case _:
             return False
 
@@ -128,7 +129,7 @@ def headline(shown: Shown) -> str:
         case State.FAILED:
             return f"### ❌ {failure_title(outcome)}"
         case State.PLANNED:
-            if plan is None or not plan.touches:
+            if plan is None or not touches(plan):
                 return "### ✅ No models change"
             return f"### {'⛔' if plan.blockers else '✅'} {change_words(plan)}"
 
@@ -148,12 +149,12 @@ def facts_line(shown: Shown) -> str:
 
 def _counts(outcome: Outcome | None) -> list[str]:
     plan = outcome.plan if outcome else None
-    if outcome is None or plan is None or not plan.touches:
+    if outcome is None or plan is None or not touches(plan):
         return []
     counts = Counter(category_of(model) for model in plan.models)
     indirect = counts["indirect_breaking"] + counts["indirect_non_breaking"]
     shared = sum(1 for model in plan.models if model.shares)
-    cost = cost_of([model for model in plan.models if not model.spared])
+    cost = cost_of([model for model in plan.models if not model.skipped])
     head = [
         "Breaking",
         "Non-breaking",
@@ -202,7 +203,7 @@ def status(shown: Shown) -> str:
         case State.PLANNED if plan and plan.blockers:
             number = counted(len(plan.blockers), "thing blocks", "things block")
             return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
-        case State.PLANNED if plan and plan.touches:
+        case State.PLANNED if plan and touches(plan):
             return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
         case State.PLANNED:
             return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
@@ -223,8 +224,8 @@ def _promoted_title(record: PullRecord) -> str:
     done = record.promoted.promotion if record.promoted else None
     if done is None:
         return "no view had to change"
-    moved = done.swapped + done.added + done.dropped
-    cost = "nothing was computed" if done.is_free else cost_words(done)
+    moved = done.views.swapped + done.views.added + done.views.dropped
+    cost = "nothing was computed" if is_free(done) else cost_words(done)
     return f"{counted(moved, 'view')} promoted, {cost}"
 
 
@@ -260,7 +261,7 @@ def _plan_blocks(plan: PlanView) -> list[str]:
     if not plan.models:
         return []
     shown = [model for model in plan.models if model.change != "unchanged"]
-    blocks = [f"✂️ {said}" for said in (cut_off_words(plan), open_words(plan)) if said]
+    blocks = [f"✂️ {said}" for said in (skipped_words(plan), open_words(plan)) if said]
     if 1 < len(shown) <= GRAPH_MOST:
         drawn = graph(shown)
         blocks.append(drawn if len(shown) <= GRAPH_OPEN else folded(f"Graph of {len(shown)} models", drawn))
@@ -284,7 +285,7 @@ def model_table(models: Sequence[ModelChange], limit: int) -> str:
 def model_row(model: ModelChange) -> tuple[str, str, str, str, str]:
     """One model's line: what it is, why, what is computed of it, and whose table it has."""
     category = category_of(model)
-    said = f" (said by {code(model.said_by)})" if model.said_by else ""
+    said = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
     rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
     return (
         code(model.name),
@@ -297,8 +298,8 @@ def model_row(model: ModelChange) -> tuple[str, str, str, str, str]:
 
 def computed_words(model: ModelChange) -> str:
     """Which days of the table are computed, or that none is."""
-    if model.spared:
-        return "nothing: cut off"
+    if model.skipped:
+        return "nothing: inputs unchanged"
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
     preview = PREVIEW if model.preview else ""
@@ -306,7 +307,7 @@ def computed_words(model: ModelChange) -> str:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:
         return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
-    copied = f"; of these copied, for the rows are the same: {days(model.copies)}" if model.copies else ""
+    copied = f"; of these copied, unchanged: {days(model.copies)}" if model.copies else ""
     return days(model.intervals) + copied + preview
 
 
@@ -322,8 +323,9 @@ def table_words(model: ModelChange) -> str:
 
 
 def _column_words(model: ModelChange) -> str:
-    groups = (("added", model.added), ("altered", model.altered), ("removed", model.removed))
-    if model.every:
+    columns = model.columns
+    groups = (("added", columns.added), ("altered", columns.altered), ("removed", columns.removed))
+    if columns.every:
         return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
     if model.rule in COLUMNS_TOLD:
         return ""
@@ -357,12 +359,12 @@ def _notes(shown: Shown) -> list[str]:
             "This pull request edits `config.yaml`. Who may do what, which branch is prod and every `cicd_bot` key are "
             "read from the base branch: the edit counts after the merge."
         )
-    for each in outcome.plan.warnings if outcome and outcome.plan else ():
+    for each in problems_of(outcome.plan.warnings) if outcome and outcome.plan else ():
         notes.append(f"Warning: {problem_line(each).removeprefix('- ')}")
-    for word in outcome.plan.unused_words if outcome and outcome.plan else ():
-        name = NAMES.get(word.category, word.category)
+    for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
+        name = NAMES.get(unused.category, unused.category)
         notes.append(
-            f"{code(word.who)} said {code(word.model)} is {name}: no longer in force, that model was edited since."
+            f"{code(unused.who)} set {code(unused.model)} to {name}: no longer in force, that model was edited since."
         )
     return ["\n".join(f"> {note}" for note in notes)] if notes else []
 
@@ -391,17 +393,17 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("Nobody has let this commit be planned."),)
     if record.state is State.CANCELLED:
         return (Problem("The plan was stopped."),)
-    return outcome.plan.blockers if outcome and outcome.plan and record.state is State.PLANNED else ()
+    return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is State.PLANNED else ()
 
 
 def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
     """The commands that make sense in this state, as they would be typed, with what each does."""
     record, outcome = shown.record, shown.record.outcome
-    direct = outcome.plan.direct if outcome and outcome.plan else ()
+    edited = direct(outcome.plan) if outcome else ()
     again = ("/plan", "plans again, against prod as it is now")
     match record.state:
         case State.PLANNED:
-            return (*(_categorize_line(model) for model in direct[:6]), again)
+            return (*(_categorize_line(model) for model in edited[:6]), again)
         case State.FAILED | State.CANCELLED:
             return (again,)
         case State.NEW | State.PLANNING | State.WAITING:

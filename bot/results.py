@@ -1,47 +1,24 @@
-"""What a planner child said: its JSON lines, read once into types that the bot can reason about."""
+"""What a planner child's lines come to: how it ended, what is wrong, and what the bot asks of a plan. Pure."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, get_args
 
-Days = tuple[str, str]  # half-open: ["2026-01-01", "2026-01-08") as ISO text
-KEPT = frozenset({"plan", "error", "lint", "test", "audit", "result"})  # the events that a report is made of
+from pydantic import Field, ValidationError
 
+from planner.contract.base import Data
+from planner.contract.lines import Audit, AuditLine, ErrorLine, LintLine, PlanLine, TestLine
+from planner.contract.plan import ModelChange, PlanView, Remark
+from planner.contract.result import EnvironmentRow, Promotion, ResultLine
+from planner.contract.wire import Line
 
-@dataclass(frozen=True)
-class ModelChange:
-    """One model of a plan, as the planner decided it."""
-
-    name: str
-    change: str
-    category: str
-    rule: str = ""
-    reason: str = ""
-    kind: str = ""
-    added: tuple[str, ...] = ()
-    altered: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    every: bool = False  # rows change, and so every column
-    recomputed: bool = False
-    spared: bool = False  # cut off: it would be computed, had no tables been compared
-    table: str = ""
-    shares: str = ""
-    intervals: tuple[Days, ...] = ()  # what was missing when the plan was made
-    copies: tuple[Days, ...] = ()  # what of that comes from its old table, which holds the same rows
-    needed: tuple[Days, ...] = ()  # what its table must hold
-    preview: bool = False
-    keeps: tuple[Days, ...] = ()  # the stretches whose rows a forward-only change keeps
-    rows: int = 0
-    size: int = 0
-    seconds: float = 0.0
-    parents: tuple[str, ...] = ()
-    diff: str = ""
-    path: str = ""
-    line: int = 0
-    said_by: str = ""
+Kept = PlanLine | ErrorLine | LintLine | TestLine | AuditLine | ResultLine
+KEPT = get_args(Kept)  # the lines that a report is made of
+WITHOUT_VIEW = frozenset({"EMBEDDED", "EXTERNAL"})
+REMEMBERED = 8  # outcomes that are not parsed again: those of the pull requests that are worked on now
 
 
 @dataclass(frozen=True)
@@ -65,146 +42,21 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Word:
-    """A person's category for a model, in force or no longer about anything."""
-
-    model: str
-    category: str
-    who: str = ""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two tables that will be compared: where they hold the same rows in these columns, the reader is not computed."""
-
-    reader: str
-    model: str
-    columns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PlanView:
-    """The planner's plan, as far as a pull request shows it."""
-
-    id: str
-    promise: str
-    environment: str
-    base: str
-    models: tuple[ModelChange, ...] = ()
-    added: tuple[str, ...] = ()
-    swapped: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    blockers: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    words: tuple[Word, ...] = ()
-    unused_words: tuple[Word, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()  # not made yet
-    promised: str = ""  # the promise as it was shown, where comparing tables has changed it since
-
-    @property
-    def spared(self) -> tuple[ModelChange, ...]:
-        """The models that were cut off."""
-        return tuple(each for each in self.models if each.spared)
-
-    @property
-    def touches(self) -> bool:
-        """False when no model would change and nothing is wrong."""
-        return bool(self.models or self.blockers)
-
-    @property
-    def moving(self) -> tuple[ModelChange, ...]:
-        """The models whose view in the base environment would show another table."""
-        without_view = ("EMBEDDED", "EXTERNAL")
-        return tuple(
-            each
-            for each in self.models
-            if each.change != "removed" and each.shares != self.base and each.kind.upper() not in without_view
-        )
-
-    @property
-    def direct(self) -> tuple[ModelChange, ...]:
-        """The models that the pull request itself edits and that a person may categorise."""
-        return tuple(each for each in self.models if each.change == "direct")
-
-
-@dataclass(frozen=True)
-class TestCase:
-    """One unit test of the project."""
-
-    name: str
-    ok: bool
-    path: str = ""
-    line: int = 0
-    message: str = ""
-
-
-@dataclass(frozen=True)
-class Audit:
-    """One audit over what was just written."""
-
-    model: str
-    name: str
-    ok: bool
-    blocking: bool = True
-    count: int = 0
-    path: str = ""
-    line: int = 0
-    query: str = ""
-    columns: tuple[str, ...] = ()  # of the sample
-    sample: tuple[tuple[str, ...], ...] = ()  # a few bad rows as texts, as far as the planner shows them
-    reads: tuple[str, ...] = ()  # of a standalone audit, which has no model
-
-    @property
-    def subject(self) -> str:
-        """What it looks at: the model, or the tables that a standalone audit reads."""
-        return self.model or ", ".join(self.reads)
-
-
-@dataclass(frozen=True)
-class Promotion:
-    """What a promotion did: views by what happened to them, and what it cost."""
-
-    added: int = 0
-    swapped: int = 0
-    dropped: int = 0
-    unchanged: int = 0
-    spark_jobs: int = 0
-    seconds: float = 0.0
-    revision: int = 0
-    batches: int = 0  # computed before the views moved, because something was missing
-    cut_off: bool = False  # by a run that did not live to tell; what it computed is not known
-
-    @property
-    def is_free(self) -> bool:
-        """True when nothing was computed at all."""
-        return not self.spark_jobs and not self.batches and not self.cut_off
-
-
-@dataclass(frozen=True)
-class EnvironmentRow:
-    """One row of `mergeplan environments`."""
-
-    name: str
-    revision: int
-    plan_id: str = ""
-    pending: bool = False  # a promotion of it has not come to its end: its views may be of two revisions
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """How one child ended, and all that it said worth keeping."""
+    """How one child ended, and what of its lines is worth keeping."""
 
     exit_code: int
     ok: bool
     applied: bool = False
     plan: PlanView | None = None
     promotion: Promotion | None = None
-    tests: tuple[TestCase, ...] = ()
+    tests: tuple[TestLine, ...] = ()
     passed: int = 0
     failed: int = 0
     audits: tuple[Audit, ...] = ()
     problems: tuple[Problem, ...] = ()
     environments: tuple[EnvironmentRow, ...] | None = None
+    pending: frozenset[str] = frozenset()  # environments whose views may be of two revisions
     warnings: tuple[Problem, ...] = ()  # of the linter: they stop nothing
 
     @property
@@ -224,219 +76,121 @@ class Outcome:
         return not self.ok and any(each.retry for each in self.problems)
 
 
-def read_event(line: str) -> Mapping[str, Any] | None:
-    """One JSON line as a mapping with an `event`, or None when it is anything else."""
-    try:
-        value = json.loads(line)
-    except ValueError:
+class _Run(Data):
+    """A run as it is stored: its kept lines and exit code."""
+
+    exit_code: int
+    lines: tuple[Annotated[Kept, Field(discriminator="event")], ...]
+
+
+def packed(lines: Iterable[Kept], exit_code: int) -> str:
+    """A run's lines and exit code as one text."""
+    return _Run(exit_code=exit_code, lines=tuple(lines)).model_dump_json()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def unpacked(text: str) -> Outcome | None:
+    """The outcome that `packed` text holds; None when there is none, or one of another version.
+
+    Records that are read anew hold equal texts: a comment and its checks parse theirs once.
+    """
+    if not text:
         return None
-    return value if isinstance(value, dict) and isinstance(value.get("event"), str) else None
+    try:
+        run = _Run.model_validate_json(text)
+    except ValidationError:
+        return None
+    return read_outcome(run.lines, run.exit_code)
 
 
-def kept_lines(lines: Iterable[str]) -> tuple[str, ...]:
+def kept_lines(lines: Iterable[Line]) -> tuple[Kept, ...]:
     """The lines that a report needs; passed tests, progress and a plan that the result repeats are left out."""
-    kept = [(event, line.strip()) for line in lines if (event := read_event(line)) and event["event"] in KEPT]
-    repeated = any(event["event"] == "result" and event.get("plan") for event, _ in kept)
-    return tuple(
-        line
-        for event, line in kept
-        if not (event["event"] == "test" and event.get("ok")) and not (event["event"] == "plan" and repeated)
-    )
+    kept = [each for each in lines if isinstance(each, KEPT) and not (isinstance(each, TestLine) and each.ok)]
+    repeated = any(isinstance(each, ResultLine) and each.plan for each in kept)
+    return tuple(each for each in kept if not (isinstance(each, PlanLine) and repeated))
 
 
-def read_outcome(lines: Iterable[str], exit_code: int) -> Outcome:
-    """The outcome that a child's lines and exit code amount to."""
-    events = [event for event in map(read_event, lines) if event]
-    results = [event for event in events if event["event"] == "result"]
-    result: Mapping[str, Any] = results[-1] if results else {}
-    plans = [event["plan"] for event in [*events, result] if isinstance(event.get("plan"), dict)]
-    tests = tuple(_test(event) for event in events if event["event"] == "test")
-    counts = _mapping(result.get("tests"))
-    audits = result.get("audits") or [event for event in events if event["event"] == "audit"]
-    promotion, before = result.get("promotion"), result.get("promoted_before")
-    rows = result.get("environments")
-    failed = sum(not test.ok for test in tests)
+def read_outcome(lines: Sequence[Kept], exit_code: int) -> Outcome:
+    """The outcome that a child's lines and exit code amount to; without a result it did not end well."""
+    results = [each for each in lines if isinstance(each, ResultLine)]
+    result = results[-1] if results else ResultLine(ok=False)
+    plans = [each.plan for each in lines if isinstance(each, PlanLine | ResultLine) and each.plan]
+    tests = tuple(each for each in lines if isinstance(each, TestLine))
     return Outcome(
         exit_code=exit_code,
-        ok=exit_code == 0 and bool(result) and bool(result.get("ok", True)),
-        applied=bool(result.get("applied")),
-        plan=_plan(plans[-1]) if plans else None,
-        promotion=_promotion(promotion)
-        if isinstance(promotion, dict)
-        else replace(_promotion(before), cut_off=True)
-        if isinstance(before, dict)
-        else None,
+        ok=exit_code == 0 and result.ok,
+        applied=result.applied,
+        plan=plans[-1] if plans else None,
+        promotion=result.promotion or result.promoted_before,
         tests=tests,
-        passed=_whole(counts.get("passed")) or sum(test.ok for test in tests),
-        failed=_whole(counts.get("failed")) or failed,
-        audits=tuple(_audit(each) for each in audits if isinstance(each, dict)),
-        problems=_problems(event for event in events if event["event"] == "error"),
-        environments=tuple(_row(each, result) for each in rows if isinstance(each, dict))
-        if isinstance(rows, list)
-        else None,
-        warnings=_warnings(events),
+        passed=result.tests.passed if result.tests else 0,
+        failed=(result.tests.failed if result.tests else 0) or sum(not test.ok for test in tests),
+        audits=result.audits or tuple(each for each in lines if isinstance(each, AuditLine)),
+        problems=tuple(dict.fromkeys(_problem(each) for each in lines if isinstance(each, ErrorLine))),
+        environments=result.environments,
+        pending=frozenset(result.pending or ()),
+        warnings=tuple(_warning(each) for each in lines if isinstance(each, LintLine) and each.severity == "warning"),
     )
 
 
-def _warnings(events: Iterable[Mapping[str, Any]]) -> tuple[Problem, ...]:
-    """What the linter only tells; a rule that stops the plan comes as an error too."""
-    told = (each for each in events if each["event"] == "lint" and each.get("severity") == "warning")
-    return tuple(
-        replace(_problem(each), message=f"{_text(each.get('rule'))}: {_text(each.get('message'))}") for each in told
-    )
-
-
-def _problems(events: Iterable[Mapping[str, Any]]) -> tuple[Problem, ...]:
-    return tuple(dict.fromkeys(_problem(event) for event in events))
-
-
-def _plan(value: Mapping[str, Any]) -> PlanView:
-    views = _mapping(value.get("views"))
-    return PlanView(
-        id=_text(value.get("id")),
-        promise=_text(value.get("promise")),
-        environment=_text(value.get("environment")),
-        base=_text(value.get("base")),
-        models=tuple(_model(each) for each in _list(value.get("models")) if isinstance(each, dict)),
-        added=_names(views.get("added")),
-        swapped=_names(views.get("swapped")),
-        dropped=_names(views.get("dropped")),
-        blockers=tuple(_problem(each) for each in _list(value.get("blockers")) if isinstance(each, dict)),
-        warnings=tuple(_problem(each) for each in _list(value.get("warnings")) if isinstance(each, dict)),
-        words=_words(value.get("words")),
-        unused_words=_words(value.get("unused_words")),
-        comparisons=tuple(_comparison(each) for each in _list(value.get("comparisons")) if isinstance(each, dict)),
-        promised=_text(value.get("promised")),
-    )
-
-
-def _comparison(value: Mapping[str, Any]) -> Comparison:
-    return Comparison(_text(value.get("reader")), _text(value.get("model")), _names(value.get("columns")))
-
-
-def _model(value: Mapping[str, Any]) -> ModelChange:
-    columns, estimate = _mapping(value.get("columns")), _mapping(value.get("estimate"))
-    word = _mapping(value.get("word"))
-    return ModelChange(
-        name=_text(value.get("name")),
-        change=_text(value.get("change")),
-        category=_text(value.get("category")),
-        rule=_text(value.get("rule")),
-        reason=_text(value.get("reason")),
-        kind=_text(value.get("kind")),
-        added=_names(columns.get("added")),
-        altered=_names(columns.get("altered")),
-        removed=_names(columns.get("removed")),
-        every=bool(columns.get("every")),
-        recomputed=bool(value.get("recomputed")),
-        spared=bool(value.get("spared")),
-        table=_text(value.get("table")),
-        shares=_text(value.get("shares")),
-        intervals=_timeline(value.get("intervals")),
-        copies=_timeline(value.get("copies")),
-        needed=_timeline(value.get("needed")),
-        preview=bool(value.get("preview")),
-        keeps=_timeline(value.get("keeps")),
-        rows=_whole(estimate.get("rows")),
-        size=_whole(estimate.get("bytes")),
-        seconds=float(estimate.get("seconds") or 0),
-        parents=_names(value.get("parents")),
-        diff=_text(value.get("diff")),
-        path=_text(value.get("path")),
-        line=_whole(value.get("line")),
-        said_by=_text(word.get("who")),
-    )
-
-
-def _problem(value: Mapping[str, Any]) -> Problem:
+def _problem(error: ErrorLine) -> Problem:
     return Problem(
-        message=_text(value.get("message")),
-        path=_text(value.get("path")),
-        line=_whole(value.get("line")),
-        column=_whole(value.get("column")),
-        hint=_text(value.get("hint")),
-        kind=_text(value.get("kind")),
-        audit=_text(value.get("audit")),
-        model=_text(value.get("model")) if value.get("audit") else "",
-        retry=value.get("retry") is True,
+        error.message,
+        error.path,
+        error.line,
+        error.column,
+        error.hint,
+        error.kind,
+        audit=error.audit or "",
+        model=error.model or "" if error.audit else "",
+        retry=error.retry,
     )
 
 
-def _test(value: Mapping[str, Any]) -> TestCase:
-    return TestCase(
-        name=_text(value.get("name")),
-        ok=bool(value.get("ok")),
-        path=_text(value.get("path")),
-        line=_whole(value.get("line")),
-        message=_text(value.get("message")),
-    )
+def _warning(found: LintLine) -> Problem:
+    """What the linter only warns of; a rule that stops the plan comes as an error too."""
+    return Problem(f"{found.rule}: {found.message}", found.path, found.line, found.column)
 
 
-def _audit(value: Mapping[str, Any]) -> Audit:
-    return Audit(
-        model=_text(value.get("model")),
-        name=_text(value.get("name")),
-        ok=bool(value.get("ok")),
-        blocking=bool(value.get("blocking", True)),
-        count=_whole(value.get("count")),
-        path=_text(value.get("path")),
-        line=_whole(value.get("line")),
-        query=_text(value.get("query")),
-        columns=tuple(map(str, _list(_mapping(value.get("sample")).get("columns")))),
-        sample=tuple(
-            tuple("NULL" if each is None else str(each) for each in _list(row))
-            for row in _list(_mapping(value.get("sample")).get("rows"))
-        ),
-        reads=tuple(map(str, _list(value.get("reads")))),
-    )
+def problems_of(found: Iterable[Remark]) -> tuple[Problem, ...]:
+    """A plan's blockers or warnings as problems."""
+    return tuple(Problem(each.message, each.path, each.line) for each in found)
 
 
-def _promotion(value: Mapping[str, Any]) -> Promotion:
-    views = _mapping(value.get("views"))
-    return Promotion(
-        added=_whole(views.get("added")),
-        swapped=_whole(views.get("swapped")),
-        dropped=_whole(views.get("dropped")),
-        unchanged=_whole(views.get("unchanged")),
-        spark_jobs=_whole(value.get("spark_jobs")),
-        seconds=float(value.get("seconds") or 0),
-        revision=_whole(value.get("revision")),
-        batches=_whole(_mapping(value.get("backfill")).get("batches")),
-    )
+def touches(plan: PlanView | None) -> bool:
+    """False when no model would change and nothing is wrong."""
+    return plan is not None and bool(plan.models or plan.blockers)
 
 
-def _row(value: Mapping[str, Any], result: Mapping[str, Any]) -> EnvironmentRow:
-    name, pending = _text(value.get("name")), _mapping(result.get("pending"))
-    return EnvironmentRow(name, _whole(value.get("revision")), _text(value.get("plan_id")), name in pending)
+def skipped(plan: PlanView) -> tuple[ModelChange, ...]:
+    """The models that were not computed, since their inputs hold the same rows."""
+    return tuple(each for each in plan.models if each.skipped)
 
 
-def _words(value: object) -> tuple[Word, ...]:
+def direct(plan: PlanView | None) -> tuple[ModelChange, ...]:
+    """The models that the pull request itself edits and that a person may categorise."""
+    return tuple(each for each in plan.models if each.change == "direct") if plan else ()
+
+
+def moving(plan: PlanView) -> tuple[ModelChange, ...]:
+    """The models whose view in the base environment would show another table."""
     return tuple(
-        Word(_text(each.get("model")), _text(each.get("category")), _text(each.get("who")))
-        for each in _list(value)
-        if isinstance(each, dict)
+        each
+        for each in plan.models
+        if each.change != "removed" and each.shares != plan.base and each.kind.upper() not in WITHOUT_VIEW
     )
 
 
-def _timeline(value: object) -> tuple[Days, ...]:
-    return tuple((str(each[0]), str(each[1])) for each in _list(value) if isinstance(each, list) and len(each) == 2)
+def subject(audit: Audit) -> str:
+    """What it looks at: the model, or the tables that a standalone audit reads."""
+    return audit.model or ", ".join(audit.reads)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+def is_free(done: Promotion) -> bool:
+    """True when nothing was computed at all; of a run that ended before it could say so that is not known."""
+    return done.spark_jobs == 0 and not (done.backfill and done.backfill.batches)
 
 
-def _whole(value: object) -> int:
-    return int(value) if isinstance(value, (int, float)) else 0
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _names(value: object) -> tuple[str, ...]:
-    return tuple(_text(each) for each in _list(value))
+def was_interrupted(done: Promotion) -> bool:
+    """True when the run that promoted ended before it could say so: what it computed is not known."""
+    return done.spark_jobs is None

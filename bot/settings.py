@@ -164,21 +164,37 @@ WITHOUT_EFFECT = frozenset(
 )
 
 
-class _CicdBot(BaseModel):
+class CicdBot(BaseModel):
     """`cicd_bot` as it is written; unknown keys are refused, so that no rule is silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
-    type: Literal["github"] = "github"
-    prod_branch_name: str | None = Field(default=None, max_length=200)
-    production_branch_name: str | None = Field(default=None, max_length=200)
-    pr_environment_name: str | None = None
-    skip_pr_backfill: bool | None = None
-    default_pr_start: date | str | None = None
-    invalidate_environment_after_deploy: bool = True
-    forward_only_branch_suffix: str | None = Field(default=None, max_length=100)
+    type: Literal["github"] = Field(default="github", description="Where pull requests are.")
+    prod_branch_name: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The branch that prod follows; the default branch otherwise.",
+    )
+    production_branch_name: str | None = Field(
+        default=None, max_length=200, description="Another name of `prod_branch_name`."
+    )
+    pr_environment_name: str | None = Field(
+        default=None, description="What environments of pull requests begin with: `pr` makes `pr_7`."
+    )
+    skip_pr_backfill: bool | None = Field(
+        default=None, description="Whether new tables stay empty in a pull request's environment."
+    )
+    default_pr_start: date | str | None = Field(
+        default=None, description="The first day that a pull request's environment computes; all of history otherwise."
+    )
+    invalidate_environment_after_deploy: bool = Field(
+        default=True, description="Whether a pull request's environment is dropped after the merge."
+    )
+    forward_only_branch_suffix: str | None = Field(
+        default=None, max_length=100, description="What branches end with whose plans are forward-only."
+    )
     permissions: dict[Literal["plan", "categorize", "cancel", "rollback", "ok-to-plan"], Role] = Field(
-        default_factory=dict
+        default_factory=dict, description="The role on GitHub that a command needs."
     )
 
 
@@ -191,7 +207,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         heeded = section
         if isinstance(section, dict):
             heeded = {key: value for key, value in section.items() if key not in WITHOUT_EFFECT}
-        read = _CicdBot.model_validate(heeded)
+        read = CicdBot.model_validate(heeded)
         prefix, suffix = checked_name(read.pr_environment_name or "pr"), read.forward_only_branch_suffix
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
@@ -200,7 +216,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
             "is not a key that mergeplan knows" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
         )
         line = _line_of(text or "", str(first["loc"][0]) if first["loc"] else "cicd_bot")
-        hint = f"Known keys: {', '.join(sorted(_CicdBot.model_fields))}."
+        hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
         raise ProjectError(f"`cicd_bot.{key}` {said}.", place=Place(path, line), hint=hint) from None
     except RequestError as error:
         raise ProjectError(error.message, place=Place(path, _line_of(text or "", "pr_environment_name"))) from None

@@ -14,6 +14,7 @@ from bot.policy import Facts, Refused, decide
 from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, State
 from bot.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.report import Shown
+from bot.results import direct
 from bot.settings import ROLES, BotConfig, Role
 
 log = structlog.get_logger(__name__)
@@ -193,7 +194,7 @@ def _plan_again(desk: Desk, row: CommandRow, command: Command, record: PullRecor
 
 def _categorize(desk: Desk, row: CommandRow, command: Command, record: PullRecord) -> Answer:
     plan = record.outcome.plan if record.outcome else None
-    chosen = chosen_model(command, [model.name for model in plan.direct] if plan else [])
+    chosen = chosen_model(command, [model.name for model in direct(plan)])
     if isinstance(chosen, Mistake):
         return Answer(command.text, False, mistake_sentence(chosen))
     others = tuple(word for word in record.words if word.model != chosen)

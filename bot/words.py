@@ -21,7 +21,10 @@ from bot.markdown import (
     whole_days,
 )
 from bot.records import ProdRecord, PullRecord, State
-from bot.results import Audit, ModelChange, Outcome, PlanView, Problem, Promotion
+from bot.results import Outcome, Problem, is_free, moving, skipped, subject, was_interrupted
+from planner.contract.lines import Audit
+from planner.contract.plan import ModelChange, PlanView
+from planner.contract.result import Promotion
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted
@@ -69,25 +72,25 @@ def day_count(model: ModelChange) -> int:
     return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
 
 
-def cut_off_words(plan: PlanView) -> str:
-    """What comparing tables spared, why, and what that saved; '' when it spared nothing.
+def skipped_words(plan: PlanView) -> str:
+    """What was skipped as its inputs hold the same rows, why, and what that saved; '' for nothing.
 
     `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GB.`
     """
-    spared = plan.spared
-    if not spared:
+    models = skipped(plan)
+    if not models:
         return ""
-    head = f"**{counted(len(spared), 'model was', 'models were')} not computed.**"
-    why = list(dict.fromkeys(inert(model.reason) for model in spared if model.rule == "same-data"))
+    head = f"**{counted(len(models), 'model was', 'models were')} not computed.**"
+    why = list(dict.fromkeys(inert(model.reason) for model in models if model.rule == "same-data"))
     more = f" And {len(why) - WHY_MOST} more like that." if len(why) > WHY_MOST else ""
-    cost = cost_of(spared)
+    cost = cost_of(models)
     return " ".join([head, *why[:WHY_MOST]]) + more + (f" That saved {cost}." if cost else "")
 
 
 def open_words(plan: PlanView) -> str:
-    """What may still be cut off, told by the table that decides it; '' when nothing is open.
+    """What may still be skipped, told by the table that decides it; '' when nothing is open.
 
-    What reads a model that may be cut off is not named: it is cut off with it.
+    What reads a model that may be skipped is not named: it is skipped with it.
     """
     waiting = {each.reader for each in plan.comparisons}
     readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -99,7 +102,7 @@ def open_words(plan: PlanView) -> str:
         where = f" in {_some([code(each) for each in columns], COLUMNS_MOST)}" if columns else ""
         said.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
     more = f"; and {len(said) - WHY_MOST} more like that" if len(said) > WHY_MOST else ""
-    return f"**May still be cut off**, with what reads it: {'; '.join(said[:WHY_MOST])}{more}." if said else ""
+    return f"**May still be skipped**, with what reads it: {'; '.join(said[:WHY_MOST])}{more}." if said else ""
 
 
 def _some(names: Sequence[str], most: int) -> str:
@@ -110,14 +113,14 @@ def _some(names: Sequence[str], most: int) -> str:
 
 def cost_of(models: Sequence[ModelChange]) -> str:
     """`about 2 min, 1.2 GB`, as far as it is known."""
-    seconds, size = sum(model.seconds for model in models), sum(model.size for model in models)
+    seconds, size = sum(model.estimate.seconds for model in models), sum(model.estimate.bytes for model in models)
     parts = (f"about {duration_words(max(1, seconds))}" if seconds else "", size_words(size) if size else "")
     return ", ".join(part for part in parts if part)
 
 
 def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
     """What a merge will do, counted."""
-    views, dropped = len(plan.moving), sum(model.change == "removed" for model in plan.models)
+    views, dropped = len(moving(plan)), sum(model.change == "removed" for model in plan.models)
     gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
     if not views and not gone:
         return "Merging changes no table and no view of prod: only what is known of the models."
@@ -169,36 +172,36 @@ def promotion_status(record: PullRecord) -> str:
     at = f"`{record.merge_sha[:7]}`"
     if done is None:
         return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
-    work = "**Nothing was computed: 0 Spark jobs.**" if done.is_free else f"{cost_words(done)} first."
-    if done.cut_off:
-        work = "The run that did it was cut off, and its end was found by the next one."
+    work = "**Nothing was computed: 0 Spark jobs.**" if is_free(done) else f"{cost_words(done)} first."
+    if was_interrupted(done):
+        work = "The run that did it was interrupted, and its end was found by the next one."
     moved = f" {inert(record.reason)}" if record.reason else ""
     revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
 
 
 def view_words(done: Promotion) -> str:
-    """`2 views re-pointed, 1 added, 5 untouched, in 0.4 s.`"""
+    """`2 views re-pointed, 1 added, 5 untouched.`"""
     named = (
-        (done.swapped, "re-pointed"),
-        (done.added, "added"),
-        (done.dropped, "dropped"),
-        (done.unchanged, "untouched"),
+        (done.views.swapped, "re-pointed"),
+        (done.views.added, "added"),
+        (done.views.dropped, "dropped"),
+        (done.views.unchanged, "untouched"),
     )
     counts = [(number, verb) for number, verb in named if number]
     if not counts:
         return "No view had to change."
     first, *rest = counts
     said = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
-    return f"{said}, in {done.seconds:.1f} s." if done.seconds else f"{said}."
+    return f"{said}."
 
 
 def cost_words(done: Promotion) -> str:
     """What a promotion had to compute: `3 batches computed`."""
-    if done.cut_off:
-        return "by a run that was cut off"
-    if done.batches:
-        return f"{counted(done.batches, 'batch', 'batches')} computed"
+    if done.spark_jobs is None:
+        return "by a run that was interrupted"
+    if done.backfill and done.backfill.batches:
+        return f"{counted(done.backfill.batches, 'batch', 'batches')} computed"
     return f"{counted(done.spark_jobs, 'Spark job')} run"
 
 
@@ -214,17 +217,18 @@ def audit_line(audit: Audit) -> str:
     """An audit's finding: the number of rows, and whether it blocks."""
     weight = "" if audit.blocking else " (a warning: it does not block)"
     return (
-        f"- {code(audit.subject or audit.name)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
+        f"- {code(subject(audit) or audit.name)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
     )
 
 
 def audit_details(audit: Audit) -> str:
     """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
-    title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(audit.subject)}</code> found"
+    title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(subject(audit))}</code> found"
     rows = table(
-        [cell(code(each)) for each in audit.columns], [[code(each or " ") for each in row] for row in audit.sample]
+        [cell(code(each)) for each in audit.sample.columns],
+        [[code("NULL" if each is None else str(each) or " ") for each in row] for row in audit.sample.rows],
     )
-    return folded(title, "\n\n".join([*([rows] if audit.sample else []), fence(audit.query, "sql", QUERY_MOST)]))
+    return folded(title, "\n\n".join([*([rows] if audit.sample.rows else []), fence(audit.query, "sql", QUERY_MOST)]))
 
 
 def size_words(size: int) -> str:

@@ -16,7 +16,7 @@ STAGES = """
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.files planner.parsing.render
     planner.plan
     planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
-    planner.apply planner.session mergeplan planner.cli
+    planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock

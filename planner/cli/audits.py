@@ -12,6 +12,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_of, output_option, showing
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import AuditCounts, ResultLine
 from planner.errors import AuditFailed
 from planner.session.audits import audited
 from planner.session.options import AuditOptions
@@ -42,7 +43,8 @@ def audit(environment: str, root: Path, gateway: str | None, output: str, **give
     failed = [result for result in results if not result.ok]
     blocked = any(result.blocking for result in failed)
     if isinstance(out, JsonLines):
-        out.result(not blocked, None, {"audits": {"passed": len(results) - len(failed), "failed": len(failed)}})
+        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed))
+        out.result(ResultLine(ok=not blocked, audit_counts=counts))
     else:
         out.say(f"{counted(len(results), 'audit')} ran, {len(failed)} failed.")
     return AuditFailed.exit_code if blocked else 0

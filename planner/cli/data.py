@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import sys
-from datetime import datetime
 from pathlib import Path
 
 import click
 from rich.cells import cell_len
 
-from planner.cli.json_lines import JsonLines, line
+from planner.cli.json_lines import JsonLines
 from planner.cli.output import showing
 from planner.cli.unfinished_text import on_stderr
 from planner.cli.workspace import opened, workspace
+from planner.contract.base import plain
+from planner.contract.from_events import sample
+from planner.contract.result import ResultLine
 from planner.engine.protocol import Connection, Rows
 from planner.engine.spark.warm import serve_warm
 from planner.errors import RequestError
@@ -40,8 +41,8 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
         work.look()
         rows = work.engine.fetch(sql, limit)
     if output == "json":
-        listed = [[plain(value) for value in row] for row in rows.rows]
-        line({"event": "result", "ok": True, "columns": list(rows.columns), "rows": listed, **found.unfinished})
+        answer = sample(rows)
+        found.result(ResultLine(ok=True, columns=answer.columns, rows=answer.rows))
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.columns)
@@ -77,23 +78,6 @@ def table_text(rows: Rows) -> str:
         "  ".join(" " * (width - cell_len(text)) + text for text, width in zip(row, widths, strict=True))
         for row in cells
     )
-
-
-def plain(value: object) -> object:
-    """A value as JSON can say it; what JSON has no word for is text."""
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, dict):
-        return {str(plain(key)): plain(each) for key, each in value.items()}
-    if names := getattr(value, "__fields__", None):  # a struct comes as a tuple with names
-        return {name: plain(each) for name, each in zip(names, value, strict=True)}  # type: ignore[call-overload]
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ")
-    return bytes(value).hex() if isinstance(value, (bytes, bytearray)) else str(value)
 
 
 def cell_text(value: object) -> str:

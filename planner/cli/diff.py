@@ -8,13 +8,12 @@ import click
 
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_of, output_option, showing
-from planner.cli.plan_json import plan_json
 from planner.cli.plan_text import difference_text
 from planner.cli.workspace import opened, workspace
+from planner.contract.from_plan import diff_row, plan_view
+from planner.contract.result import ResultLine
 from planner.session.diff import difference
 from planner.snapshot.environment import checked_name
-
-KEYS = ("name", "change", "category", "rule", "reason", "columns", "diff", "path", "line")
 
 
 @click.command()
@@ -33,9 +32,8 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         plan = difference(work, environment, other)
     if isinstance(out, JsonLines):
-        found = [{key: each[key] for key in KEYS} for each in plan_json(plan, {})["models"]]
-        about = {"environment": plan.environment, "other": other, "different": bool(found), "models": found}
-        out.result(True, None, about)
+        found = tuple(diff_row(each) for each in plan_view(plan, {}).models)
+        out.result(ResultLine(ok=True, environment=plan.environment, other=other, different=bool(found), changes=found))
     else:
         what = f"the `{checked_name(other)}` environment" if other else "the project"
         out.show(difference_text(plan, what))

@@ -14,6 +14,9 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output, output_of, output_option, showing
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.base import Names
+from planner.contract.from_events import view_counts
+from planner.contract.result import EnvironmentRow, Promotion, ResultLine, RevisionRow
 from planner.session.applying import Record
 from planner.session.environments import check_droppable
 from planner.session.environments import invalidate as drop
@@ -38,12 +41,14 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     out = output_of(output)
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
-            rows = [_environment(each) for each in work.store.environments()]
+            shown = tuple(_environment(each) for each in work.store.environments())
+            listed, rows = ResultLine(ok=True, environments=shown), [each.model_dump() for each in shown]
         else:
             name = work.environment(checked_name(environment)).name
-            rows = [_revision(each) for each in work.store.history(name)]
+            past = tuple(_revision(each) for each in work.store.history(name))
+            listed, rows = ResultLine(ok=True, revisions=past), [each.model_dump() for each in past]
     if isinstance(out, JsonLines):
-        out.result(True, None, {"revisions" if environment else "environments": rows})
+        out.result(listed)
     elif rows:
         click.echo(_aligned(rows))
     else:
@@ -94,7 +99,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     with opened(root, gateway, on_event=showing(out)) as work:
         done = drop(work, name, who)
     sentence = f"`{name}` is gone, and with it {counted(len(done.tables), 'table')}"
-    _ended(out, done.promoted, 0, sentence, tables=list(done.tables))
+    _ended(out, done.promoted, 0, sentence, tables=done.tables)
     return 0
 
 
@@ -118,8 +123,7 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
     with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
         found = sweep(work, timedelta(0) if ignore_ttl else None if days is None else timedelta(days=days))
     if isinstance(out, JsonLines):
-        listed = {"environments": list(found.environments), "tables": list(found.tables), "dropped": found.dropped}
-        out.result(True, None, listed)
+        out.result(ResultLine(ok=True, expired=found.environments, tables=found.tables, dropped=found.dropped))
         return 0
     out.finished()
     for name in found.environments:
@@ -143,34 +147,34 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         work.store.environments()
     if isinstance(out, JsonLines):
-        out.result(True)
+        out.result(ResultLine(ok=True))
     else:
         click.echo("The state database is up to date.")
     return 0
 
 
-def _environment(shown: Environment) -> dict[str, object]:
-    return {
-        "name": shown.name,
-        "revision": shown.revision,
-        "plan_id": shown.plan_id,
-        "promoted_at": shown.promoted_at.isoformat() if shown.promoted_at else None,
-        "models": len(shown.snapshots),
-        "views": len(shown.views),
-        "expires_at": shown.expires_at.isoformat() if shown.expires_at else None,
-    }
+def _environment(shown: Environment) -> EnvironmentRow:
+    return EnvironmentRow(
+        name=shown.name,
+        revision=shown.revision,
+        plan_id=shown.plan_id,
+        promoted_at=shown.promoted_at.isoformat() if shown.promoted_at else None,
+        models=len(shown.snapshots),
+        views=len(shown.views),
+        expires_at=shown.expires_at.isoformat() if shown.expires_at else None,
+    )
 
 
-def _revision(row: Revision) -> dict[str, object]:
-    return {
-        "revision": row.revision,
-        "action": str(row.action),
-        "plan_id": row.plan_id,
-        "at": row.at.isoformat(),
-        "models": len(row.snapshots),
-        "who": row.who,
-        "note": row.note,
-    }
+def _revision(row: Revision) -> RevisionRow:
+    return RevisionRow(
+        revision=row.revision,
+        action=str(row.action),
+        plan_id=row.plan_id,
+        at=row.at.isoformat(),
+        models=len(row.snapshots),
+        who=row.who,
+        note=row.note,
+    )
 
 
 def _aligned(rows: list[dict[str, object]]) -> str:
@@ -188,11 +192,10 @@ def _cell(title: str, value: object) -> str:
     return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
 
 
-def _ended(out: Output, done: Promoted, jobs: int, sentence: str, **more: object) -> None:
-    counts = {"added": done.added, "swapped": done.swapped, "dropped": done.dropped, "unchanged": done.unchanged}
-    promotion = {"views": counts, "spark_jobs": jobs, "revision": done.revision}
+def _ended(out: Output, done: Promoted, jobs: int, sentence: str, tables: Names | None = None) -> None:
     if isinstance(out, JsonLines):
-        out.result(True, None, {"applied": True, "promotion": promotion, **more})
+        moved = Promotion(views=view_counts(done), revision=done.revision, spark_jobs=jobs)
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
     else:
         out.finished()
         out.say(f"\n{sentence}.")

@@ -12,6 +12,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_option
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import ResultLine
 from planner.errors import ProjectError, QueryError
 from planner.model.model import Column
 from planner.parsing.files.model_file import line_of
@@ -43,7 +44,8 @@ def create_external_models(strict: bool, root: Path, gateway: str | None, output
         if found:
             _add(file, found, gateway)
     if output == "json":
-        JsonLines().result(True, None, {"file": file.name, "tables": sorted(found), "missing": missing})
+        added = ResultLine(ok=True, file=file.name, tables=tuple(sorted(found)), missing=tuple(missing))
+        JsonLines().result(added)
         return 0
     for name in missing:
         click.echo(f"{name} is not in the catalog: left out.")

@@ -17,6 +17,7 @@ import click
 from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import workspace
+from planner.contract.result import FormatResult, LeftFile, ResultLine
 from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.parsing.definitions.block_format import COMMENT
 from planner.parsing.definitions.formatting import Formatted, Style, formatted
@@ -135,12 +136,12 @@ def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool
     changed = [each for each in results if each.changed]
     left = [each for each in results if each.now.left]
     if as_json:
-        report = {
-            "changed": [each.file.name for each in changed],
-            "left": [{"path": each.file.name, "reason": each.now.left} for each in left],
-            "files": len(results),
-        }
-        JsonLines().result(not (check and changed), None, {"format": report})
+        counts = FormatResult(
+            changed=tuple(each.file.name for each in changed),
+            left=tuple(LeftFile(path=each.file.name, reason=each.now.left) for each in left),
+            files=len(results),
+        )
+        JsonLines().result(ResultLine(ok=not (check and changed), format=counts))
         return
     out = Terminal()
     dry = check or diff

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,6 +14,9 @@ from rich.tree import Tree
 
 from planner.cli.terminal import WIDE, counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.from_tables import lineage_result
+from planner.contract.result import GraphNode, ResultLine
+from planner.contract.wire import written
 from planner.model.graph import graph_of
 from planner.model.model import Model
 from planner.model.selection import select
@@ -155,18 +157,7 @@ def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
 
 def lineage_json(found: Lineage, models: Mapping[str, Model]) -> str:
     """The lineage as one JSON object (docs/json.md)."""
-    kinds = {name: str(models[name].kind) if name in models else None for name in {n.model for n in found.nodes}}
-    result = {
-        "event": "result",
-        "ok": True,
-        "model": found.model,
-        "column": found.column,
-        "direction": "downstream" if found.downstream else "upstream",
-        "nodes": [{**_node(node), "kind": kinds[node.model]} for node in found.nodes],
-        "edges": [{"from": _node(e.source), "to": _node(e.target), "how": str(e.how)} for e in found.edges],
-        "unfollowed": [{"model": model, "reason": why} for model, why in found.unfollowed],
-    }
-    return json.dumps(result)
+    return written(lineage_result(found, models))
 
 
 def lineage_mermaid(found: Lineage) -> str:
@@ -191,9 +182,9 @@ def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
 
 def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
     """The graph as one JSON object (docs/json.md)."""
-    listed = [{"name": name, "parents": list(parents[name])} for name in models]
+    nodes = tuple(GraphNode(name=name, parents=tuple(parents[name])) for name in models)
     kinds = {name: str(model.kind) for name, model in models.items()}
-    return json.dumps({"event": "result", "ok": True, "models": listed, "kinds": kinds})
+    return written(ResultLine(ok=True, models=nodes, kinds=kinds))
 
 
 def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
@@ -259,10 +250,6 @@ def _short(node: Node) -> str:
 
 def _kind(model: str, models: Mapping[str, Model]) -> str:
     return f" ({models[model].kind})" if model in models else " (no model)"
-
-
-def _node(node: Node) -> dict[str, str | None]:
-    return {"model": node.model, "column": node.column or None}
 
 
 def _mermaid(text: str) -> str:

@@ -10,6 +10,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_of, output_option
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import LintCounts, ResultLine
 from planner.project.loader import Project
 from planner.session.lint import linted
 
@@ -34,7 +35,8 @@ def lint_models(names: tuple[str, ...], models: tuple[str, ...], output: str, ro
     found, failed = report.violations, [each for each in report.violations if each.blocking]
     out.lint(found)
     if isinstance(out, JsonLines):
-        out.result(report.ok, None, {"lint": {"errors": len(failed), "warnings": len(found) - len(failed)}})
+        counts = LintCounts(errors=len(failed), warnings=len(found) - len(failed))
+        out.result(ResultLine(ok=report.ok, lint=counts))
     elif not found:
         out.say(_nothing(project, report.models))
     else:

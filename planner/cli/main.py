@@ -40,6 +40,7 @@ VERBS = {
     "migrate": ("planner.cli.environments:migrate", "Bring the state database up to date."),
     "info": ("planner.cli.upkeep:info", "Show the project, its Spark and its state."),
     "clean": ("planner.cli.upkeep:clean", "Remove caches and logs."),
+    "schema": ("planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
     "completion": ("planner.cli.completion:completion", "Complete verbs and options in bash, zsh or fish."),
     "warm": ("planner.cli.data:warm", "Keep a Spark running that the other verbs use."),
 }
@@ -154,7 +155,7 @@ def _say(
     arguments: Sequence[str], message: str, hint: str, exit_code: int, kind: str, usage: click.UsageError | None = None
 ) -> None:
     if _wants_json(arguments):
-        from planner.cli.failure import error_lines
+        from planner.cli.json_errors import error_lines
 
         error_lines(message, hint, exit_code, kind)
     elif usage is not None:

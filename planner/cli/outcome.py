@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from planner.apply.executor import Outcome
 from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output
 from planner.cli.terminal import Terminal
+from planner.contract.result import Promotion, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
 
+DONE = ResultLine(ok=True)
 
-def unapplied(out: Output, planned: Plan, more: Mapping[str, object] | None = None) -> int:
+
+def unapplied(out: Output, planned: Plan, before: Promotion | None = None) -> int:
     """An empty plan is done; a blocked one is refused, each blocker reported."""
     if isinstance(out, JsonLines):
         for blocker in planned.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
-        out.result(not planned.blockers, None, more)
+        out.result(ResultLine(ok=not planned.blockers, promoted_before=before))
     return Refused.exit_code if planned.blockers else 0
 
 
-def ended(out: Output, outcome: Outcome, more: Mapping[str, object] | None = None) -> int:
+def ended(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:
     """Report how it ended; the exit code is that of the first failure."""
     if isinstance(out, Terminal):
         out.finished()
     elif not outcome.failures:
-        out.result(True, outcome, more)
+        out.result(result, outcome)
     return _failed(out, outcome) if outcome.failures else 0
 
 
@@ -36,7 +37,7 @@ def _failed(out: Output, outcome: Outcome) -> int:
     if isinstance(out, JsonLines):
         for error in errors:
             out.error(error)
-        out.result(False, outcome)
+        out.result(ResultLine(ok=False), outcome)
     else:
         for error in errors:
             report(error, as_json=False)

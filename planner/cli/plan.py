@@ -13,11 +13,12 @@ from planner.apply.events import Promoted
 from planner.apply.executor import Outcome
 from planner.apply.work import Filled
 from planner.cli.given import given_to
-from planner.cli.json_lines import Json
 from planner.cli.outcome import ended, unapplied
 from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
+from planner.contract.from_events import view_counts
+from planner.contract.result import Promotion, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
 from planner.session.applying import estimates
@@ -39,7 +40,7 @@ class Handling:
     no_diff: bool
     no_prompts: bool
     note: str
-    expect_promise: str | None
+    expect_digest: str | None
 
 
 @click.command()
@@ -101,11 +102,7 @@ class Handling:
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="Whose categories these are, for the record.")
 @click.option("--words-from", metavar="ENV", help="Also take the categories that were given in that environment.")
-@click.option(
-    "--expect-promise",
-    metavar="HASH",
-    help="The promise of the reviewed plan; the result says whether it is this plan's.",
-)
+@click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
 @execution_time_option
 @output_option
@@ -187,7 +184,7 @@ def _explained(work: Workspace, out: Output, planned: Plan) -> int:
     if isinstance(out, Terminal):
         out.explain(planned)
     else:
-        out.result(not planned.blockers)
+        out.result(ResultLine(ok=not planned.blockers))
     return Refused.exit_code if planned.blockers else 0
 
 
@@ -207,7 +204,7 @@ def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
     if isinstance(out, Terminal):
         out.say(f"Apply it with: mergeplan apply {planned.id}")
     else:
-        out.result(True)
+        out.result(ResultLine(ok=True))
     return False
 
 
@@ -218,7 +215,8 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, ha
     if handling.then_run and not outcome.failures:
         outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
     seconds = round(time.monotonic() - started, 3)
-    return ended(out, outcome, {"seconds": seconds, "expected": handling.expect_promise in (None, final.promise)})
+    expected = handling.expect_digest in (None, final.promise)
+    return ended(out, outcome, ResultLine(ok=True, seconds=seconds, expected=expected))
 
 
 def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
@@ -228,9 +226,6 @@ def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
     return run_after_plan(work, planned.environment).outcome or Outcome((), Filled(), None)
 
 
-def _promoted_before(found: Promoted | None) -> Json:
-    """What an earlier call promoted under the same note; {} when nothing."""
-    if found is None:
-        return {}
-    counts = {"added": found.added, "swapped": found.swapped, "dropped": found.dropped, "unchanged": found.unchanged}
-    return {"promoted_before": {"views": counts, "revision": found.revision}}
+def _promoted_before(found: Promoted | None) -> Promotion | None:
+    """What an earlier call promoted under the same note; None when nothing."""
+    return None if found is None else Promotion(views=view_counts(found), revision=found.revision)

@@ -12,6 +12,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.outcome import ended, unapplied
 from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import ResultLine
 from planner.errors import LeaseHeld
 from planner.session.options import RunOptions
 from planner.session.run import run as run_due
@@ -67,7 +68,7 @@ def run(
 
 def _skipped(out: Output, why: str) -> int:
     if isinstance(out, JsonLines):
-        out.result(True, None, {"skipped": why})
+        out.result(ResultLine(ok=True, skipped=why))
     else:
         out.say(why)
     return 0

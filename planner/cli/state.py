@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output, output_of, output_option, showing
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import ResultLine
 from planner.errors import RequestError
 from planner.snapshot.environment import checked_name
 
@@ -49,7 +51,7 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     draft.replace(file)
     shown = document["environments"]
-    _ended(out, {"file": str(file), "environments": shown}, f"{counted(len(shown), 'environment')} in {file}.")
+    _ended(out, shown, f"{counted(len(shown), 'environment')} in {file}.", file)
     return 0
 
 
@@ -77,12 +79,12 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
             if output == "json" or not click.confirm(question, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
         names = work.store.imported(data, replace=replace)
-    _ended(out, {"environments": list(names)}, f"{counted(len(names), 'environment')} imported from {file}.")
+    _ended(out, names, f"{counted(len(names), 'environment')} imported from {file}.")
     return 0
 
 
-def _ended(out: Output, facts: dict[str, object], sentence: str) -> None:
+def _ended(out: Output, names: Iterable[str], sentence: str, file: Path | None = None) -> None:
     if isinstance(out, JsonLines):
-        out.result(True, None, facts)
+        out.result(ResultLine(ok=True, file=str(file) if file else None, environment_names=tuple(names)))
     else:
         click.echo(sentence)

@@ -12,9 +12,12 @@ from planner.checks.diff_question import DECIMALS
 from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines, line
 from planner.cli.output import output_of, output_option, showing
-from planner.cli.table_diff_text import diff_json, show_diff
+from planner.cli.table_diff_text import show_diff
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
+from planner.contract.from_tables import table_difference
+from planner.contract.lines import TableDiffLine
+from planner.contract.result import ResultLine
 from planner.errors import RequestError
 from planner.session.options import TableDiffOptions
 from planner.session.table_diff import FORM, table_diffs
@@ -66,10 +69,11 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
             if isinstance(out, Terminal):
                 show_diff(out.console, diff)
             else:
-                line({"event": "table_diff", **diff_json(diff)})
+                line(TableDiffLine(**dict(table_difference(diff))))
     same = all(diff.same for diff in found)
     if isinstance(out, JsonLines):
-        out.result(same, None, {"same": same, "table_diffs": [diff_json(diff) for diff in found]})
+        shown = tuple(table_difference(diff) for diff in found)
+        out.result(ResultLine(ok=same, same=same, table_diffs=shown))
     elif not found:
         out.say(f"`{first}` and `{second}` show the same tables.")
     return 0 if same else DIFFERS

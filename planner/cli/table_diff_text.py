@@ -1,8 +1,6 @@
-"""How two tables differ, for a person and for a program."""
+"""How two tables differ, for a person."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from planner.checks.table_diff import TableDiff
-from planner.cli.data import cell_text, plain
+from planner.cli.data import cell_text
 from planner.engine.protocol import Rows
 
 
@@ -39,38 +37,6 @@ def show_diff(console: Console, diff: TableDiff) -> None:
         if rows.rows:
             console.print(_sample(title, rows, diff))
     console.print()
-
-
-def diff_json(diff: TableDiff) -> dict[str, object]:
-    """The same as data."""
-    rows = diff.rows
-    return {
-        "model": diff.model or None,
-        "first": diff.names[0],
-        "second": diff.names[1],
-        "same": diff.same,
-        "key": list(diff.key),
-        "schema": {
-            "added": [list(each) for each in diff.schema.added],
-            "removed": [list(each) for each in diff.schema.removed],
-            "retyped": [list(each) for each in diff.schema.retyped],
-        },
-        "rows": {
-            "first": rows.counts[0], "second": rows.counts[1], "only_first": rows.only[0], "only_second": rows.only[1],
-            "common": rows.common, "matched": rows.matched, "changed": rows.changed,
-            "null_keys": list(rows.null_keys), "duplicate_keys": list(rows.duplicate_keys),
-        },
-        "columns": [{"name": name, "changed": count} for name, count in rows.columns],
-        "samples": {
-            "changed": _rows_json(diff.samples.changed),
-            "only_first": _rows_json(diff.samples.only_first),
-            "only_second": _rows_json(diff.samples.only_second),
-        },
-    }  # fmt: skip
-
-
-def _rows_json(rows: Rows) -> Mapping[str, object]:
-    return {"columns": list(rows.columns), "rows": [[plain(cell) for cell in row] for row in rows.rows]}
 
 
 def _schema_tree(diff: TableDiff) -> Tree:

@@ -15,6 +15,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_of, output_option
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import ResultLine, TestCounts
 from planner.session.options import TestOptions
 from planner.session.unit_tests import tested
 
@@ -48,7 +49,8 @@ def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, out
         junit.write_text(junit_xml(results, seconds), "utf-8")
     if isinstance(out, JsonLines):
         failed = len(report.failed)
-        out.result(report.ok, None, {"tests": {"passed": len(results) - failed, "failed": failed}})
+        counts = TestCounts(passed=len(results) - failed, failed=failed)
+        out.result(ResultLine(ok=report.ok, tests=counts))
     return 0 if report.ok else 1
 
 

@@ -13,6 +13,7 @@ from planner.cli.output import output_option, showing
 from planner.cli.terminal import counted
 from planner.cli.unfinished_text import on_stderr
 from planner.cli.workspace import opened, workspace
+from planner.contract.result import Info, ResultLine
 from planner.errors import MergeplanError
 from planner.session.workspace import Workspace
 
@@ -41,7 +42,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
         }
         reached = skip_connection or _ask(work, facts)
     if out:
-        out.result(reached, None, facts)
+        out.result(ResultLine(ok=reached, info=Info.model_validate(facts)))
     else:
         for name, value in facts.items():
             click.echo(f"{name + ':':<14} {value}")

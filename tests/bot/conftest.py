@@ -25,6 +25,8 @@ from bot.serve import open_desk
 from bot.settings import Settings
 from bot.warm import Warmth
 from bot.worker import Worker
+from planner.contract.wire import Line, read_line
+from tests.wire import checked
 
 SHOP = "ann/shop"
 SECRET = "a-webhook-secret"  # noqa: S105 - of the sandbox
@@ -190,8 +192,25 @@ def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "i
         pause.wait(0.02)
 
 
+@pytest.fixture(name="wire")
+def _wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every line that a planner child prints, real or scripted, is as docs/schema/plan.json publishes it."""
+    wrong: list[str] = []
+
+    def watched(text: str) -> Line | None:
+        try:
+            _ = checked(text) if text.startswith("{") else None
+        except ValueError as error:  # of either validator
+            wrong.append(f"{error}: {text[:500]}")
+        return read_line(text)
+
+    monkeypatch.setattr("bot.planner_process.read_line", watched)
+    yield
+    assert not wrong
+
+
 @pytest.fixture(name="make_bench")
-def _make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+def _make_bench(tmp_path: Path, wire: None) -> Iterator[Callable[..., Bench]]:
     """Benches with settings of their own."""
     made: list[Bench] = []
 

@@ -17,7 +17,8 @@ PARENTS = {"shop.totals": ["shop.orders"]}
 
 
 def say(event: str, **facts: object) -> None:
-    print(json.dumps({"event": event, **facts}), flush=True)  # noqa: T201 - it is a command line
+    version = {"version": 1} if event in ("plan", "result") else {}
+    print(json.dumps({"event": event, **version, **facts}), flush=True)  # noqa: T201 - it is a command line
 
 
 def knobs() -> dict[str, Any]:
@@ -26,7 +27,7 @@ def knobs() -> dict[str, Any]:
 
 
 def load() -> dict[str, Any]:
-    return json.loads(STATE.read_text()) if STATE.exists() else {"environments": {}, "words": {}, "history": {}}
+    return json.loads(STATE.read_text()) if STATE.exists() else {"environments": {}, "overrides": {}, "history": {}}
 
 
 def save(state: dict[str, Any]) -> None:
@@ -65,7 +66,7 @@ def option(name: str) -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else ""
 
 
-def changes(state: dict[str, Any], name: str, now: dict[str, str], words: dict[str, Any]) -> list[dict[str, Any]]:
+def changes(state: dict[str, Any], name: str, now: dict[str, str], overrides: dict[str, Any]) -> list[dict[str, Any]]:
     base = state["environments"].get("prod", {}).get("models", {})
     found = []
     for model in sorted(now.keys() | base.keys()):
@@ -76,30 +77,20 @@ def changes(state: dict[str, Any], name: str, now: dict[str, str], words: dict[s
                 "It is new." if model in now else "It is gone.",
             )
         elif base[model] != now[model]:
-            said = words.get(model)
+            said = overrides.get(model)
             change = "direct"
             category = said["category"] if said else "breaking" if "WHERE" in now[model] else "non_breaking"
             reason = f"{said['who']} said so." if said else f"`{category}` by its text <b>@team</b>."
         else:
             continue
-        found.append(
-            {"name": model, "change": change, "category": category, "reason": reason, "rule": "text", "kind": "FULL"}
-        )
+        found.append(change_of(model, change, category, reason, overrides.get(model)))
     edited = {each["name"]: each["category"] for each in found if each["change"] == "direct"}
     for model, parents in PARENTS.items():
         above = [edited[parent] for parent in parents if parent in edited]
         if above and model in now and model not in edited and model in base:
             breaking = "breaking" in above
             category = "indirect_breaking" if breaking else "indirect_non_breaking"
-            found.append(
-                {
-                    "name": model,
-                    "change": "indirect",
-                    "category": category,
-                    "reason": "Its parent changed.",
-                    "kind": "FULL",
-                }
-            )
+            found.append(change_of(model, "indirect", category, "Its parent changed."))
     for each in found:
         each["recomputed"] = each["category"] not in ("indirect_non_breaking",) and each["change"] != "removed"
         each["table"] = f"shop__{each['name'].split('.')[1]}__{digest(now.get(each['name'], ''))}"
@@ -115,35 +106,54 @@ def changes(state: dict[str, Any], name: str, now: dict[str, str], words: dict[s
     return found
 
 
+def change_of(
+    name: str, change: str, category: str | None, reason: str, said: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """A model of a plan with every key of docs/schema/plan.json."""
+    override = override_of(said) if said and change == "direct" else None
+    return {
+        "name": name, "kind": "FULL", "path": "", "line": 1, "change": change, "category": category, "rule": "text",
+        "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False}, "recomputed": False,
+        "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [], "needed": [], "recorded": [],
+        "preview": False, "keeps": [], "estimate": {"bytes": 0, "rows": 0, "seconds": 0.0}, "parents": [], "diff": "",
+        "override": override,
+    }  # fmt: skip
+
+
+def override_of(said: dict[str, Any]) -> dict[str, Any]:
+    return {"model": said["model"], "category": said["category"], "who": said["who"], "at": None}
+
+
 def plan(name: str) -> None:
-    say("stage", name="plan", total=1)
+    say("stage", name="create", total=1)
     while knobs().get("ponder") == name.split("_")[0]:
         time.sleep(0.05)
     state, now, turn = load(), models(), knobs()
-    words = {**state["words"].get(option("--words-from"), {}), **state["words"].get(name, {})}
+    overrides = {**state["overrides"].get(option("--words-from"), {}), **state["overrides"].get(name, {})}
     for index, part in enumerate(sys.argv):
         if part == "--categorize":
             model, _, category = sys.argv[index + 1].partition("=")
-            words[model] = {
+            overrides[model] = {
                 "model": model,
                 "category": category,
                 "who": option("--who"),
                 "text": digest(now.get(model)),
             }
-    words = {model: word for model, word in words.items() if word["text"] == digest(now.get(model))}
-    state["words"][name] = words
+    overrides = {model: each for model, each in overrides.items() if each["text"] == digest(now.get(model))}
+    state["overrides"][name] = overrides
     save(state)
-    found = changes(state, name, now, words)
-    promise = digest("promise", [(each["name"], each["category"], each["table"]) for each in found])
+    found = changes(state, name, now, overrides)
+    tables_digest = digest("digest", [(each["name"], each["category"], each["table"]) for each in found])
     built = {table for each in state["environments"].values() for table in each.get("tables", [])}
     if name == "prod":
         for each in found:
             each["intervals"] = [] if each["table"] in built else each["intervals"]
     shown = {
-        "id": digest(name, found, now), "promise": promise, "environment": name, "base": "prod",
-        "virtual": not any(each["intervals"] for each in found), "models": found,
+        "id": digest(name, found, now), "digest": tables_digest, "environment": name, "base": "prod",
+        "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
-        "blockers": turn.get("blockers", []), "words": list(words.values()), "unused_words": [],
+        "comparisons": [], "warnings": [], "blockers": turn.get("blockers", []),
+        "overrides": [override_of(each) for each in overrides.values()], "unused_overrides": [], "restatement": None,
     }  # fmt: skip
     say("plan", plan=shown)
     wait(name)
@@ -154,7 +164,8 @@ def plan(name: str) -> None:
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):
-        say("audit", model="shop.orders", name="not_null", ok=False, blocking=True, count=3, query="", sample=[])
+        found_rows = {"reads": [], "query": "", "sample": {"columns": [], "rows": []}, "path": "", "line": 0}
+        say("audit", model="shop.orders", name="not_null", ok=False, blocking=True, count=3, **found_rows)
         fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
     jobs = sum(bool(each["intervals"]) for each in found)
     state = load()
@@ -179,7 +190,7 @@ def plan(name: str) -> None:
     if before:
         say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
         return
-    promotion = {"views": views, "spark_jobs": jobs, "seconds": 0.1}
+    promotion = {"views": views, "revision": revision, "spark_jobs": jobs}
     say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests={"passed": 2, "failed": 0}, audits=[])
 
 
@@ -200,6 +211,7 @@ def wait(name: str) -> None:
                 interval=["2026-01-01", "2026-01-02"],
                 rows=1,
                 seconds=0.1,
+                copied=False,
             )
         time.sleep(0.05)
 
@@ -218,15 +230,16 @@ def main() -> None:
         plan(sys.argv[2])
     elif verb == "environments":
         rows = [
-            {"name": name, "revision": each["revision"], "plan_id": each["plan_id"]}
+            {"name": name, "revision": each["revision"], "plan_id": each["plan_id"], "promoted_at": None,
+             "models": len(each["models"]), "views": len(each["models"]), "expires_at": None}
             for name, each in state["environments"].items()
-        ]
+        ]  # fmt: skip
         torn = {"pending": state["torn"]} if state.get("torn") else {}
-        say("result", ok=True, environments=rows, **torn)
+        say("result", ok=True, applied=False, environments=rows, **torn)
     elif verb == "invalidate":
         state["environments"].pop(sys.argv[2], None)
         save(state)
-        say("result", ok=True)
+        say("result", ok=True, applied=True)
     elif verb == "rollback":
         prod = state["environments"]["prod"]
         prod |= {"models": state["history"]["prod"][option("--to")], "revision": prod["revision"] + 1}

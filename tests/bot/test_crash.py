@@ -164,7 +164,7 @@ def test_a_prod_whose_first_promotion_was_cut_off_is_finished_and_not_adopted(
     home = tmp_path / "home" / SHOP
     home.mkdir(parents=True)
     prod = {"revision": 1, "models": {}, "plan_id": "p", "tables": []}
-    state = {"environments": {"prod": prod}, "words": {}, "history": {}, "torn": torn}
+    state = {"environments": {"prod": prod}, "overrides": {}, "history": {}, "torn": torn}
     (home / "scripted.json").write_text(json.dumps(state))
     bench = Bench(tmp_path)
     try:

@@ -40,6 +40,7 @@ FORK = replace(PULL, head_repository="rea/shop")
         (PULL, replace(PLANNED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=State.FAILED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=State.FAILED), READY, Rest),
+        (PULL, replace(PLANNED, said='{"exit_code": 0, "lines": ["of another version"]}'), READY, MakePlan),
         (PULL, replace(PLANNED, state=State.CANCELLED, prod_revision=2), READY, Rest),
         (PULL, replace(PLANNED, state=State.PLANNING), READY, MakePlan),
         (PULL, replace(PLANNED, state=State.CANCELLED), READY, Rest),

@@ -193,7 +193,7 @@ def test_a_merge_promotes_the_plans_own_tables(bench: Bench) -> None:
     assert bench.conclusions(merged) == {"promotion": "success"}
     call = bench.calls("plan", "prod")[-1]["argv"]
     assert call[call.index("--words-from") + 1] == "pr_1"
-    assert "--expect-promise" in call
+    assert "--expect-digest" in call
     assert list(bench.planner_state()["environments"]) == ["prod"]
 
 
@@ -202,7 +202,7 @@ def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     bench.worker.desk.inbox.change_pull(
-        SHOP, number, said=bench.record(number).said.replace('promise\\": \\"', 'promise\\": \\"old')
+        SHOP, number, said=bench.record(number).said.replace('"digest":"', '"digest":"old')
     )
     state = bench.planner_state()
     state["environments"]["pr_1"]["tables"] = []
@@ -391,7 +391,7 @@ def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -
 
     assert bench.record(number).state is State.PROMOTED
     assert "2 views re-pointed" in bench.plan(number)
-    assert "The run that did it was cut off" in bench.plan(number)
+    assert "The run that did it was interrupted" in bench.plan(number)
     assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
     assert bench.record(number).promoted_revision == 2
 

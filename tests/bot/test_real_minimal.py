@@ -61,12 +61,12 @@ def assert_promise_kept(bench: Bench, planned: PullRecord, revision: int) -> Non
     merged = bench.record(planned.number)
     assert planned.outcome and planned.outcome.plan
     assert merged.promoted and merged.promoted.plan
-    assert merged.promoted.plan.promise == planned.outcome.plan.promise
+    assert merged.promoted.plan.digest == planned.outcome.plan.digest
     assert "had moved" not in bench.plan(planned.number)
 
 
 def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> None:
-    """Behaviours 32, 40: a renaming, one column, the same data; each merge finds its promise kept."""
+    """Behaviours 32, 40: a renaming, one column, the same data; each merge finds its digest unchanged."""
     record, comment = edited(shop, "renamed", ORDERS, ORDERS.replace("raw", "picked").replace(" AS r", " AS p"))
     assert computed(record) == set()
     assert "1 equivalent" in comment
@@ -95,7 +95,7 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     assert "That saved about" in comment
     assert row(comment, "shop.items")[1:] == [
         "Computed anew, `shop.orders` holds the same rows as before in `item_id`. <sub>`same-data`</sub>",
-        "nothing: cut off", "shared with `prod`",
+        "nothing: inputs unchanged", "shared with `prod`",
     ]  # fmt: skip
-    assert row(comment, "shop.most")[2:] == ["nothing: cut off", "shared with `prod`"]
+    assert row(comment, "shop.most")[2:] == ["nothing: inputs unchanged", "shared with `prod`"]
     assert_promise_kept(shop, record, revision=4)

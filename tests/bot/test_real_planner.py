@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.records import State
+from bot.results import is_free
 from planner.project import __file__ as project_file
 from tests.bot.conftest import SHOP, Bench
 
@@ -94,7 +95,7 @@ def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
     bench.idle()
     record = bench.record(number)
     assert record.state is State.PROMOTED
-    assert record.promoted and record.promoted.promotion and record.promoted.promotion.is_free
+    assert record.promoted and record.promoted.promotion and is_free(record.promoted.promotion)
     assert record.promoted_revision == revision
     assert "Nothing was computed: 0 Spark jobs." in bench.plan(number)
     assert not record.environment_exists

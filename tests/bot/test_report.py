@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,10 @@ from markdown_it import MarkdownIt
 
 from bot.checks import checks
 from bot.markdown import COMMENT_LIMIT, code, days, fence, inert
-from bot.records import Prod, ProdRecord, PullRecord, State, packed
+from bot.records import Prod, ProdRecord, PullRecord, State
 from bot.report import Shown, plan_comment
+from bot.results import kept_lines, packed, unpacked
+from planner.contract.wire import read_line
 
 
 def shown(state: State = State.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
@@ -22,12 +25,17 @@ def shown(state: State = State.PLANNED, *, models: list[dict[str, Any]] | None =
         if models is None
         else models
     )
-    plan = {"id": "p1", "promise": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
+    plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    record = PullRecord(
-        "ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, said=packed([json.dumps(result)], 0)
-    )
+    record = PullRecord("ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, said=ended([result], 0))
     return Shown(replace(record, **changes), ProdRecord("ann/shop", Prod.READY))
+
+
+def ended(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
+    """A run that printed those lines, as a record keeps it."""
+    read = [read_line(json.dumps(line)) for line in lines]
+    assert all(read)
+    return packed(kept_lines(line for line in read if line), exit_code)
 
 
 def balanced(text: str) -> bool:
@@ -86,7 +94,7 @@ def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
     many = [{"name": f"shop.m{index}", "change": "direct", "reason": "x" * 200} for index in range(3000)]
     blockers = [{"message": f"`{index}` " + "& " * 3_000, "path": "models/a.sql"} for index in range(3000)]
     plan = {"id": "p1", "environment": "pr_7", "models": many, "blockers": blockers}
-    view = shown(said=packed([json.dumps({"event": "result", "ok": False, "plan": plan})], 4))
+    view = shown(said=ended([{"event": "result", "ok": False, "plan": plan}], 4))
     text = plan_comment(view)
 
     assert text is not None
@@ -95,6 +103,24 @@ def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
     assert re.search(r"… and 2,\d{3} more", text)
     assert re.search(r"- and 2,\d{3} more", text.split("**What blocks promotion**")[1])
     assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
+
+
+def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -> None:
+    """Also when the record was read anew between them, as publishing does."""
+    many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
+    view = shown(models=many)
+    again = replace(view, record=replace(view.record, said="".join(view.record.said)))
+    unpacked.cache_clear()
+
+    assert plan_comment(view) and checks(view) and plan_comment(again) and checks(again)
+    assert unpacked.cache_info().misses == 1
+
+
+def test_a_run_that_an_older_version_kept_counts_as_none() -> None:
+    result = {"event": "result", "ok": True, "version": 0}
+    assert unpacked(json.dumps({"exit_code": 0, "lines": [json.dumps(result)]})) is None
+    assert unpacked(json.dumps({"exit_code": 0, "lines": [result]})) is None
+    assert unpacked("") is None
 
 
 def test_a_diff_with_odd_line_ends_is_shown() -> None:
@@ -147,7 +173,7 @@ def test_what_blocks_promotion_stands_at_the_end() -> None:
         "blockers": [blocker],
     }
     lines = [{"event": "error", "kind": "Refused", **blocker}, {"event": "result", "ok": False, "plan": plan}]
-    view = shown(said=packed([json.dumps(line) for line in lines], 4))
+    view = shown(said=ended(lines, 4))
     text = plan_comment(view)
 
     assert text is not None
@@ -179,7 +205,7 @@ def test_days_that_are_copied_are_told() -> None:
     text = plan_comment(shown(models=[later]))
 
     assert text is not None
-    assert "of these copied, for the rows are the same: 3 days, 2026-01-01 to 2026-01-03 |" in text
+    assert "of these copied, unchanged: 3 days, 2026-01-01 to 2026-01-03 |" in text
 
 
 def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its_line() -> None:
@@ -187,7 +213,7 @@ def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its
     told = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
     plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    view = shown(said=packed([json.dumps(told), json.dumps(result)], 0))
+    view = shown(said=ended([told, result], 0))
 
     text, marks = plan_comment(view) or "", checks(view)[1].annotations
 
@@ -201,7 +227,7 @@ def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> No
     sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
     audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
     told = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
-    text = plan_comment(shown(said=packed([json.dumps({"event": "result", "ok": True, "audits": [told]})], 0)))
+    text = plan_comment(shown(said=ended([{"event": "result", "ok": True, "audits": [told]}], 0)))
 
     assert text is not None
     assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
@@ -214,7 +240,7 @@ def with_audit(*problems: dict[str, Any]) -> str:
     """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
     found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
     lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
-    return plan_comment(shown(State.FAILED, said=packed([json.dumps(each) for each in lines], 4))) or ""
+    return plan_comment(shown(State.FAILED, said=ended(lines, 4))) or ""
 
 
 def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:

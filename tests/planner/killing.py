@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.wire import checked
+
 ROOT = Path(__file__).parents[2]
 PAUSE = 0.3  # seconds between two reads: each is work for the one Spark
 IMPORTED = (
@@ -84,7 +86,7 @@ class Ended:
     def events(self) -> list[dict[str, Any]]:
         """The whole lines that were written."""
         lines = self.out.splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+        return [checked(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def __str__(self) -> str:
         errors = [f"{each['kind']}: {each['message']}" for each in self.events if each["event"] == "error"]

@@ -3,16 +3,16 @@
 import pytest
 
 from bot.markdown import graph
-from bot.results import ModelChange
 from bot.sandbox.graphs import drawn
 from bot.sandbox.markdown import render
+from planner.contract.plan import ModelChange
 
 
 def test_the_plan_comments_graph_is_drawn() -> None:
     """Each model a box in its category's colour, each edge an arrow."""
     models = [
-        ModelChange("shop.orders", "direct", "breaking", recomputed=True),
-        ModelChange("shop.totals", "indirect", "indirect_breaking", parents=("shop.orders",)),
+        ModelChange(name="shop.orders", change="direct", category="breaking", recomputed=True),
+        ModelChange(name="shop.totals", change="indirect", category="indirect_breaking", parents=("shop.orders",)),
     ]
     page = render(graph(models))
 

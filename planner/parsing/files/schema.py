@@ -32,32 +32,40 @@ class Section(BaseModel):
 class ConnectionConfig(Section):
     """How to reach Spark: a classic session (`master`) or Spark Connect (`remote`)."""
 
-    type: Literal["spark"]
-    config_dir: str | None = None
-    catalog: str | None = None
-    config: dict[str, str | int | float | bool] = {}
-    master: str | None = None
-    remote: str | None = None
-    concurrent_tasks: int = Field(default=4, ge=1)
-    shared_catalog: str | None = None
-    register_comments: bool = True
-    pre_ping: bool = False
-    pretty_sql: bool = False
+    type: Literal["spark"] = Field(description="The engine; mergeplan runs on Spark.")
+    config_dir: str | None = Field(default=None, description="A folder with `spark-defaults.conf` and `hive-site.xml`.")
+    catalog: str | None = Field(default=None, description="The catalog to work in.")
+    config: dict[str, str | int | float | bool] = Field(default={}, description="Settings of Spark, by name.")
+    master: str | None = Field(
+        default=None, description="The Spark master of a classic session: `spark://host:7077`, `yarn`, `local[4]`."
+    )
+    remote: str | None = Field(default=None, description="A Spark Connect server: `sc://host:15002`.")
+    concurrent_tasks: int = Field(default=4, ge=1, description="How many models are computed at the same time.")
+    shared_catalog: str | None = Field(
+        default=None, description="A name that gateways share which see the same tables."
+    )
+    register_comments: bool = Field(default=True, description="Whether tables, views and columns get comments.")
+    pre_ping: bool = Field(default=False, description="Accepted, no effect here.")
+    pretty_sql: bool = Field(default=False, description="Accepted, no effect here.")
 
 
 class StateConfig(Section):
     """Where plans, environments and intervals are remembered: an SQLAlchemy `url`, or its parts as in SQLMesh."""
 
-    type: Literal["sqlite", "postgres"]
-    url: str | None = None
-    database: str | None = None
-    host: str | None = None
-    port: int | None = None
-    user: str | None = None
-    password: str | None = Field(default=None, repr=False)
-    sslmode: str | None = None
-    connect_timeout: int | None = None
-    concurrent_tasks: int = 1
+    type: Literal["sqlite", "postgres"] = Field(description="The kind of database.")
+    url: str | None = Field(default=None, description="An SQLAlchemy URL, in place of the other keys.")
+    database: str | None = Field(default=None, description="The name of the database; for `sqlite` a file.")
+    host: str | None = Field(default=None, description="The host of the database.")
+    port: int | None = Field(default=None, description="The port of the database.")
+    user: str | None = Field(default=None, description="The user to log in as.")
+    password: str | None = Field(
+        default=None,
+        repr=False,
+        description="The user's password; take it from the environment: `{{ env_var('NAME') }}`.",
+    )
+    sslmode: str | None = Field(default=None, description="PostgreSQL's `sslmode`.")
+    connect_timeout: int | None = Field(default=None, description="Accepted, no effect here.")
+    concurrent_tasks: int = Field(default=1, description="Accepted, no effect here.")
 
 
 VariableValue = str | int | float | bool | date | datetime | None | list[Any] | dict[str, Any]
@@ -66,68 +74,99 @@ VariableValue = str | int | float | bool | date | datetime | None | list[Any] | 
 class GatewayConfig(Section):
     """A Spark, the database that remembers, and variables of its own."""
 
-    connection: ConnectionConfig
-    state_connection: StateConfig | None = None
-    test_connection: ConnectionConfig | None = None
-    variables: dict[str, VariableValue] = {}
+    connection: ConnectionConfig = Field(description="How to reach Spark.")
+    state_connection: StateConfig | None = Field(
+        default=None,
+        description="The database that keeps plans, environments and intervals; SQLite in `.mergeplan` otherwise.",
+    )
+    test_connection: ConnectionConfig | None = Field(default=None, description="Accepted, no effect here.")
+    variables: dict[str, VariableValue] = Field(
+        default={}, description="Variables that hide the project's own, for the models that run on this gateway."
+    )
 
 
 class ModelDefaults(Section):
     """What a model has when its own file does not say it."""
 
-    dialect: str = "spark"
-    kind: str | dict[str, Any] | None = None
-    start: Annotated[str | None, BeforeValidator(lambda value: None if value is None else text_of(value))] = None
-    cron: str = "@daily"
-    owner: str = ""
-    audits: tuple[str, ...] = ()
-    storage_format: str | None = None
-    table_format: str | None = None
-    physical_properties: dict[str, str | int | float | bool] | None = None
-    virtual_properties: dict[str, str | int | float | bool] | None = None
-    pre_statements: tuple[str, ...] | str = ()
-    post_statements: tuple[str, ...] | str = ()
-    on_virtual_update: tuple[str, ...] | str = ()
-    on_destructive_change: Literal["error", "warn", "allow", "ignore"] | None = None
-    on_additive_change: Literal["error", "warn", "allow", "ignore"] | None = None
-    allow_partials: bool | None = None
-    interval_unit: str | None = None
-    enabled: bool | None = None
-    optimize_query: bool = True
-    validate_query: bool = True
+    dialect: str = Field(default="spark", description="The SQL dialect of the models' files.")
+    kind: str | dict[str, Any] | None = Field(
+        default=None, description="The kind of a model, as a name or as `name` with its settings."
+    )
+    start: Annotated[str | None, BeforeValidator(lambda value: None if value is None else text_of(value))] = Field(
+        default=None, description="The first day that models have rows for."
+    )
+    cron: str = Field(default="@daily", description="When models are due.")
+    owner: str = Field(default="", description="Who owns the models.")
+    audits: tuple[str, ...] = Field(default=(), description="Audits of every model, besides its own.")
+    storage_format: str | None = Field(default=None, description="The format of the tables' files: `parquet` or `orc`.")
+    table_format: str | None = Field(default=None, description="The table format.")
+    physical_properties: dict[str, str | int | float | bool] | None = Field(
+        default=None, description="Properties of every table; a model's own hide those of the same name."
+    )
+    virtual_properties: dict[str, str | int | float | bool] | None = Field(
+        default=None, description="Properties of every view; a model's own hide those of the same name."
+    )
+    pre_statements: tuple[str, ...] | str = Field(
+        default=(), description="Statements that run before every model's query."
+    )
+    post_statements: tuple[str, ...] | str = Field(
+        default=(), description="Statements that run after every model's query."
+    )
+    on_virtual_update: tuple[str, ...] | str = Field(
+        default=(), description="Statements that run when a model's view is created or swapped."
+    )
+    on_destructive_change: Literal["error", "warn", "allow", "ignore"] | None = Field(
+        default=None, description="What to do when a forward-only change drops a column or changes its type."
+    )
+    on_additive_change: Literal["error", "warn", "allow", "ignore"] | None = Field(
+        default=None, description="What to do when a forward-only change adds a column."
+    )
+    allow_partials: bool | None = Field(
+        default=None, description="Whether models are computed before their last interval is over."
+    )
+    interval_unit: str | None = Field(
+        default=None, description="What the models' time is counted in, such as `day` or `hour`."
+    )
+    enabled: bool | None = Field(default=None, description="Whether models are part of the project.")
+    optimize_query: bool = Field(default=True, description="Accepted, no effect here.")
+    validate_query: bool = Field(default=True, description="Accepted, no effect here.")
 
 
 class LinterConfig(Section):
     """Rules that stop a plan, and rules that are only told; a name, ALL, or a list of names (`lint_config.py`)."""
 
-    enabled: bool = False
-    rules: tuple[str, ...] | str = ()
-    warn_rules: tuple[str, ...] | str = ()
-    ignored_rules: tuple[str, ...] | str = ()
+    enabled: bool = Field(default=False, description="Whether models are held to the rules.")
+    rules: tuple[str, ...] | str = Field(default=(), description="Rules that stop a plan: names, or `ALL`.")
+    warn_rules: tuple[str, ...] | str = Field(default=(), description="Rules that only warn: names, or `ALL`.")
+    ignored_rules: tuple[str, ...] | str = Field(default=(), description="Rules that are not checked: names, or `ALL`.")
 
 
 class FormatConfig(Section):
     """How `mergeplan format` lays SQL out."""
 
-    normalize: bool = False
-    pad: int = Field(default=2, ge=0)
-    indent: int = Field(default=2, ge=0)
-    normalize_functions: Literal["upper", "lower"] | bool | None = None
-    leading_comma: bool = False
-    max_text_width: int = Field(default=80, ge=1)
-    append_newline: bool = False
-    no_rewrite_casts: bool = False
+    normalize: bool = Field(default=False, description="Whether names are written in lower case.")
+    pad: int = Field(default=2, ge=0, description="Spaces by which the inside of parentheses is indented.")
+    indent: int = Field(default=2, ge=0, description="Spaces by which a clause's body is indented.")
+    normalize_functions: Literal["upper", "lower"] | bool | None = Field(
+        default=None, description="The case of the names of SQL's functions; `upper` otherwise."
+    )
+    leading_comma: bool = Field(default=False, description="Whether commas stand at the beginning of lines.")
+    max_text_width: int = Field(default=80, ge=1, description="How long a list in brackets may be on one line.")
+    append_newline: bool = Field(default=False, description="Whether files end with a newline.")
+    no_rewrite_casts: bool = Field(default=False, description="Whether `CAST(x AS INT)` stays, instead of `x::INT`.")
 
 
 class OpenLineageConfig(Section):
     """Where OpenLineage events go: a server's `url`, or a `file` of the project's folder."""
 
-    url: str | None = None
-    endpoint: str = "api/v1/lineage"
-    file: str | None = None
-    namespace: str = ""
-    api_key: SecretStr | None = None
-    timeout_seconds: float = Field(default=5.0, gt=0, le=60)
+    url: str | None = Field(
+        default=None, description="The server that events are sent to: `http://HOST` or `https://HOST`."
+    )
+    endpoint: str = Field(default="api/v1/lineage", description="The path on that server.")
+    file: str | None = Field(default=None, description="A file that events are written to, in place of a server.")
+    namespace: str = Field(default="", description="The namespace of jobs; the project's name otherwise.")
+    api_key: SecretStr | None = Field(default=None, description="The server's API key.")
+    timeout_seconds: float = Field(default=5.0, gt=0, le=60, description="How long to wait for the server.")
 
     @model_validator(mode="after")
     def _one_of_them(self) -> OpenLineageConfig:
@@ -146,15 +185,24 @@ class OpenLineageConfig(Section):
 class PlanConfig(Section):
     """Settings of `plan` that change what is asked and shown, never what is built."""
 
-    no_diff: bool = False
-    no_prompts: bool = False
-    auto_apply: bool = False
-    include_unmodified: bool = False
-    early_cut_off: bool = True
-    enable_preview: bool = True
-    forward_only: bool = False
-    use_finalized_state: Literal[False] = False
-    always_recreate_environment: Literal[False] = False
+    no_diff: bool = Field(
+        default=False, description="Whether `mergeplan plan` in a terminal leaves out how texts differ."
+    )
+    no_prompts: bool = Field(default=False, description="Accepted, no effect here.")
+    auto_apply: bool = Field(
+        default=False, description="Whether `mergeplan plan` in a terminal applies without asking."
+    )
+    include_unmodified: bool = Field(
+        default=False, description="Whether environments beside prod show every model, changed or not."
+    )
+    early_cut_off: bool = Field(
+        default=True,
+        description="Whether rebuilt tables are compared with those they replace, and unchanged inputs skip models.",
+    )
+    enable_preview: bool = Field(default=True, description="Whether previews of forward-only changes are computed.")
+    forward_only: bool = Field(default=False, description="Whether every plan is forward-only.")
+    use_finalized_state: Literal[False] = Field(default=False, description="Accepted as `false` only.")
+    always_recreate_environment: Literal[False] = Field(default=False, description="Accepted as `false` only.")
 
 
 Samples = Literal["full", "masked", "none"]
@@ -163,44 +211,79 @@ Samples = Literal["full", "masked", "none"]
 class AuditsConfig(Section):
     """How much of the bad rows is shown: their values, only their shapes, or nothing."""
 
-    show_samples: Samples = "masked"
+    show_samples: Samples = Field(
+        default="masked", description="How bad rows are shown: masked, in full or not at all."
+    )
 
 
 class Config(Section):
     """The whole of config.yaml."""
 
-    project: str = ""
-    gateways: dict[str, GatewayConfig] = Field(min_length=1)
-    default_gateway: str = ""
-    model_defaults: ModelDefaults = ModelDefaults()
-    variables: dict[str, VariableValue] = {}
-    linter: LinterConfig = LinterConfig()
-    cicd_bot: dict[str, Any] | None = None  # the bot's own business: it reads and checks it
-    plan: PlanConfig = PlanConfig()
-    openlineage: OpenLineageConfig | None = None
-    format: FormatConfig = FormatConfig()
-    audits: AuditsConfig = AuditsConfig()
-    ui: dict[str, Any] = {}
-    run: dict[str, Any] = {}
-    janitor: dict[str, Any] = {}
-    migration: dict[str, Any] = {}
-    users: tuple[dict[str, Any], ...] = ()
-    notification_targets: tuple[dict[str, Any], ...] = ()
-    snapshot_ttl: str | None = None
-    environment_ttl: str | None = "in 1 week"
-    pinned_environments: frozenset[str] = frozenset()
-    environment_suffix_target: Literal["schema", "table", "catalog"] = "schema"
-    environment_catalog_mapping: dict[str, str] = {}
-    physical_schema_mapping: dict[str, str] = {}
-    physical_table_naming_convention: Literal["schema_and_table", "table_only", "hash_md5"] = "schema_and_table"
-    virtual_environment_mode: Literal["full", "dev_only"] = "full"
-    default_target_environment: str = "prod"
-    before_all: tuple[str, ...] | str = ()
-    after_all: tuple[str, ...] | str = ()
-    ignore_patterns: tuple[str, ...] = ()
-    cache_dir: str | None = None
-    log_limit: int = 20
-    disable_anonymized_analytics: bool = True
+    project: str = Field(
+        default="", description="The name under which state is kept, for several projects in one database."
+    )
+    gateways: dict[str, GatewayConfig] = Field(min_length=1, description="Where models run, by name.")
+    default_gateway: str = Field(
+        default="", description="The gateway that is used when none is named; the first one otherwise."
+    )
+    model_defaults: ModelDefaults = Field(
+        default=ModelDefaults(), description="What a model has unless its file says otherwise."
+    )
+    variables: dict[str, VariableValue] = Field(
+        default={}, description="Values that models and macros read with `@var`."
+    )
+    linter: LinterConfig = Field(default=LinterConfig(), description="Rules about how models are written.")
+    cicd_bot: dict[str, Any] | None = Field(
+        default=None, description="The rules of the bot."
+    )  # the bot's own business: it reads and checks it
+    plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
+    openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
+    format: FormatConfig = Field(
+        default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`."
+    )
+    audits: AuditsConfig = Field(default=AuditsConfig(), description="How the results of audits are shown.")
+    ui: dict[str, Any] = Field(default={}, description="Accepted, no effect here.")
+    run: dict[str, Any] = Field(default={}, description="Accepted, no effect here.")
+    janitor: dict[str, Any] = Field(default={}, description="Accepted, no effect here.")
+    migration: dict[str, Any] = Field(default={}, description="Accepted, no effect here.")
+    users: tuple[dict[str, Any], ...] = Field(default=(), description="Accepted, no effect here.")
+    notification_targets: tuple[dict[str, Any], ...] = Field(default=(), description="Accepted, no effect here.")
+    snapshot_ttl: str | None = Field(
+        default=None, description="How long tables are kept that no environment shows, such as `in 2 weeks`."
+    )
+    environment_ttl: str | None = Field(
+        default="in 1 week",
+        description="How long an environment is kept after its last plan, such as `in 1 week`; `null`: for ever.",
+    )
+    pinned_environments: frozenset[str] = Field(default=frozenset(), description="Environments that never expire.")
+    environment_suffix_target: Literal["schema", "table", "catalog"] = Field(
+        default="schema", description="The part of a view's name that names the environment."
+    )
+    environment_catalog_mapping: dict[str, str] = Field(
+        default={}, description="The catalog of an environment's views, by a pattern of its name."
+    )
+    physical_schema_mapping: dict[str, str] = Field(
+        default={}, description="The schema of models' tables, by a pattern of the models' schema."
+    )
+    physical_table_naming_convention: Literal["schema_and_table", "table_only", "hash_md5"] = Field(
+        default="schema_and_table", description="How tables are named."
+    )
+    virtual_environment_mode: Literal["full", "dev_only"] = Field(
+        default="full", description="Whether prod has views over its tables (`full`)."
+    )
+    default_target_environment: str = Field(
+        default="prod", description="The environment that `mergeplan plan` is for when none is named."
+    )
+    before_all: tuple[str, ...] | str = Field(
+        default=(), description="Statements that run before a plan or a run is applied."
+    )
+    after_all: tuple[str, ...] | str = Field(
+        default=(), description="Statements that run after a plan or a run is applied."
+    )
+    ignore_patterns: tuple[str, ...] = Field(default=(), description="Files to leave out, as globs.")
+    cache_dir: str | None = Field(default=None, description="Accepted, no effect here.")
+    log_limit: int = Field(default=20, description="Accepted, no effect here.")
+    disable_anonymized_analytics: bool = Field(default=True, description="Accepted, no effect here.")
 
     @property
     def gateway(self) -> str:

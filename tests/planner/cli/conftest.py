@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.engines import Double
 from tests.planner.shop import written
+from tests.wire import checked
 
 TODAY = "2026-01-06 05:00:00"
 VARIABLES = ("MERGEPLAN_HOME", "MERGEPLAN_STATE_URL", "MERGEPLAN_PROJECT")
@@ -37,8 +37,8 @@ class Ran:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """Standard output as JSON, line by line: it fails when anything else stands there."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        """Standard output as JSON, line by line: it fails when anything else stands there, or not as published."""
+        return [checked(line) for line in self.out.splitlines()]
 
     @property
     def result(self) -> dict[str, Any]:

@@ -102,12 +102,12 @@ def test_the_json_result_is_the_final_plan_as_of_the_shown_one(edited: CommandLi
     computed = {model["name"] for model in final["models"] if model["intervals"]}
     assert {"reader": "shop.same", "model": "shop.total", "columns": ["a", "b"]} in shown["comparisons"]
     assert [line for line in ran.lines if line["event"] == "compared"] == [
-        {"event": "compared", "reader": "shop.other", "model": "shop.total", "columns": ["c"], "spared": False},
-        {"event": "compared", "reader": "shop.same", "model": "shop.total", "columns": ["a", "b"], "spared": True},
+        {"event": "compared", "reader": "shop.other", "model": "shop.total", "columns": ["c"], "skipped": False},
+        {"event": "compared", "reader": "shop.same", "model": "shop.total", "columns": ["a", "b"], "skipped": True},
     ]
     assert computed == {line["model"] for line in ran.lines if line["event"] == "batch"} == {"shop.total", "shop.other"}
-    assert {model["name"] for model in final["models"] if model["spared"]} == {"shop.same", "shop.top"}
-    assert (final["id"], final["promised"], final["comparisons"]) == (shown["id"], shown["promise"], [])
+    assert {model["name"] for model in final["models"] if model["skipped"]} == {"shop.same", "shop.top"}
+    assert (final["id"], final["planned_digest"], final["comparisons"]) == (shown["id"], shown["digest"], [])
     assert not final["virtual"]
 
 

@@ -202,7 +202,7 @@ def test_diff_tells_how_the_project_or_an_environment_differs(shop: Shop) -> Non
     assert "Added:\n│   └── shop.extra" in local.out
     assert "backfill" not in local.out
     assert between["different"] is True
-    assert [(each["name"], each["change"]) for each in between["models"]] == [
+    assert [(each["name"], each["change"]) for each in between["changes"]] == [
         ("shop.total", "direct"),
         ("shop.more", "indirect"),
     ]
@@ -223,7 +223,7 @@ def test_the_state_goes_out_and_comes_back(shop: Shop, engine: SparkEngine) -> N
     assert (out.code, out.out) == (0, "1 environment in state.json.\n")
     assert (again.code, refused.code, declined.code, broken.code) == (1, 4, 1, 1)
     assert refused.err.startswith("Error: The state knows `prod` already. `--replace`")
-    assert replaced.result["environments"] == ["prod"]
+    assert replaced.result["environment_names"] == ["prod"]
     assert broken.err.startswith("Error: `other.json` is not JSON: ")
     assert mergeplan("rollback", "prod").err.startswith("Error: `prod` has no earlier revision.")
     promoted(mergeplan)

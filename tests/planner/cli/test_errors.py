@@ -184,7 +184,7 @@ def test_with_json_an_error_is_a_line_and_the_result_the_last(arguments: str, of
     assert error["event"] == "error"
     assert error["exit_code"] == ran.code > 0
     assert error["message"]
-    assert ran.result == {"event": "result", "ok": False, "applied": False}
+    assert ran.result == {"event": "result", "version": 1, "ok": False, "applied": False}
 
 
 def test_with_json_each_wrong_file_is_a_line_with_its_place(offline: CommandLine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.planner.shop import FILES, written
+from tests.wire import checked
 
 ROOT = Path(__file__).parents[3]
 MERGEPLAN = (sys.executable, "-m", "bot.main")
@@ -76,17 +76,17 @@ def test_an_interrupted_backfill_ends_with_130_and_the_next_one_goes_on(
     assert process.stdout is not None
     before = []
     while len(days(before)) < 2:
-        before.append(json.loads(process.stdout.readline()))
+        before.append(checked(process.stdout.readline()))
     process.send_signal(number)
     rest, err = process.communicate(timeout=60)
-    before += [json.loads(line) for line in rest.splitlines()]
+    before += [checked(line) for line in rest.splitlines()]
 
     code, out, _ = processes.run(*plan)
-    after = [json.loads(line) for line in out.splitlines()]
+    after = [checked(line) for line in out.splitlines()]
 
     assert (process.returncode, err) == (130, "")
     assert before[-2]["kind"] == "Cancelled"
-    assert before[-1] == {"event": "result", "ok": False, "applied": False}
+    assert before[-1] == {"event": "result", "version": 1, "ok": False, "applied": False}
     assert (code, after[-1]["applied"]) == (0, True)
     assert sorted(days(before) + days(after)) == DAYS
 

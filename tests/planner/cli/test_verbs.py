@@ -117,8 +117,9 @@ def test_a_failed_test_shows_how_the_rows_differ(mergeplan: CommandLine) -> None
 def test_audit_counts_what_ran_and_what_failed(mergeplan: CommandLine) -> None:
     assert mergeplan("audit").out == "1 audit ran, 0 failed.\n"
     assert mergeplan("audit", "--model", "shop.total").out == "0 audits ran, 0 failed.\n"
-    found = mergeplan("audit", "--output", "json").lines[0]
+    found, result = mergeplan("audit", "--output", "json").lines
     assert (found["path"], found["line"], found["ok"]) == ("models/daily.sql", 5, True)
+    assert result["audit_counts"] == {"passed": 1, "failed": 0}
 
 
 def test_render_prints_the_query_as_spark_runs_it(mergeplan: CommandLine) -> None:
@@ -159,7 +160,7 @@ def test_environments_shows_one_environments_history(mergeplan: CommandLine) -> 
 
 
 def test_info_tells_what_is_there(mergeplan: CommandLine) -> None:
-    facts = mergeplan("info", "--output", "json").result
+    facts = mergeplan("info", "--output", "json").result["info"]
 
     assert {name: facts[name] for name in ("gateway", "models", "audits", "tests", "environments")} == {
         "gateway": "local", "models": 4, "audits": 0, "tests": 1, "environments": 1,

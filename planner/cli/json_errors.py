@@ -1,0 +1,27 @@
+"""Errors as JSON lines, where somebody asked for JSON: imported only then, so that a sentence comes fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.contract.from_errors import error_line
+from planner.contract.lines import ErrorLine
+from planner.contract.result import ResultLine
+from planner.contract.wire import Line, written
+from planner.errors import MergeplanError
+
+
+def report_errors(errors: Iterable[MergeplanError], exit_code: int) -> None:
+    """The JSON lines of errors that end a verb together."""
+    _say(*(error_line(each, exit_code) for each in errors))
+
+
+def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
+    """The JSON lines of an error that has no place."""
+    _say(ErrorLine(message=message, hint=hint, exit_code=exit_code, kind=kind))
+
+
+def _say(*errors: ErrorLine) -> None:
+    lines: tuple[Line, ...] = (*errors, ResultLine(ok=False))
+    for each in lines:
+        print(written(each), flush=True)  # noqa: T201

@@ -1,0 +1,33 @@
+"""schema: what mergeplan's JSON and config.yaml look like, for programs and editors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from planner.contract.config_schema import config_schema
+from planner.contract.wire import lines_schema
+
+
+def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:
+    """The verb; who knows more of config.yaml than the planner gives its own schema of it."""
+
+    @click.command("schema")
+    @click.argument("of", metavar="plan|config", type=click.Choice(["plan", "config"]))
+    def schema(of: str) -> int:
+        """Print the JSON Schema of a JSON line (plan) or of config.yaml (config).
+
+        \b
+        mergeplan schema plan
+        mergeplan schema config > .mergeplan/config.schema.json
+        """
+        click.echo(json.dumps(lines_schema() if of == "plan" else config(), indent=2))
+        return 0
+
+    return schema
+
+
+schema = schema_command(config_schema)

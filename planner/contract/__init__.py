@@ -1,0 +1,1 @@
+"""What mergeplan tells programs: each JSON line as a type, with a version. Writer, reader, schema and docs use it."""

@@ -1,0 +1,29 @@
+"""What went wrong, as the lines that tell it."""
+
+from __future__ import annotations
+
+from planner.contract.lines import ErrorLine
+from planner.errors import AuditFailed, MergeplanError, Place
+
+
+def placed(place: Place | None) -> tuple[str, int, int]:
+    """Path, line and column; `""` and 0 where there is no place."""
+    return (place.path, place.line, place.column) if place else ("", 0, 0)
+
+
+def error_line(error: MergeplanError, exit_code: int | None = None) -> ErrorLine:
+    """An error; with its own exit code unless it is one of several that end the verb together."""
+    path, line, column = placed(error.place)
+    about = error if isinstance(error, AuditFailed) else None
+    return ErrorLine(
+        message=error.message,
+        hint=error.hint,
+        path=path,
+        line=line,
+        column=column,
+        exit_code=error.exit_code if exit_code is None else exit_code,
+        kind=type(error).__name__,
+        retry=error.retry,
+        audit=about.audit if about else None,
+        model=about.model if about else None,
+    )

@@ -1,0 +1,182 @@
+"""What happens while a plan is applied, and what checks found, as the lines that tell it."""
+
+from __future__ import annotations
+
+from planner.apply.events import (
+    BatchDone,
+    Compared,
+    EnvironmentAwaited,
+    EnvironmentTouched,
+    Event,
+    ModelFailed,
+    ModelLate,
+    ModelSkipped,
+    Promoted,
+    PromotionFound,
+    PromotionPending,
+    PromotionUndone,
+    RestatedThemselves,
+    StageStarted,
+    TableAwaited,
+    TableCreated,
+    TableDropped,
+    ViewDropped,
+    ViewSwapped,
+)
+from planner.apply.executor import Outcome
+from planner.checks.audits import AuditResult
+from planner.checks.linter import Violation
+from planner.checks.unit_tests import TestResult
+from planner.contract.base import Sample, plain
+from planner.contract.from_errors import placed
+from planner.contract.from_plan import span, spans
+from planner.contract.lines import (
+    Audit,
+    BatchLine,
+    ComparedLine,
+    DroppedLine,
+    FailedLine,
+    LateLine,
+    LintLine,
+    PendingLine,
+    RecoveredLine,
+    RestatingLine,
+    SkippedLine,
+    StageLine,
+    TableLine,
+    TestLine,
+    TouchedLine,
+    UndoneLine,
+    ViewLine,
+    WaitingLine,
+)
+from planner.contract.result import BackfillCounts, Promotion, ViewCounts
+from planner.contract.wire import Line
+from planner.engine.protocol import Rows
+from planner.errors import Place
+
+
+def event_line(event: Event) -> Line | None:
+    """The line of an event; None for an event that has none, or whose place is not in it, as an audit's."""
+    match event:
+        case StageStarted(stage, total):
+            return StageLine(name=str(stage), total=total)
+        case BatchDone():
+            return batch_line(event)
+        case TableCreated(model, table):
+            return TableLine(model=model, table=table)
+        case ViewSwapped(view, table):
+            return ViewLine(name=view, table=table)
+        case ViewDropped(view):
+            return ViewLine(name=view)
+        case Compared(reader, model, columns, spared):
+            return ComparedLine(reader=reader, model=model, columns=tuple(columns), skipped=spared)
+        case RestatedThemselves(models):
+            return RestatingLine(models=models)
+        case EnvironmentTouched(environment, shared, outdated):
+            return TouchedLine(environment=environment, shared=shared, outdated=outdated)
+        case ModelFailed(model, message):
+            return FailedLine(model=model, message=message)
+        case ModelSkipped(model, because):
+            return SkippedLine(model=model, because=because)
+        case ModelLate(model, signals, late):
+            return LateLine(model=model, signals=signals, intervals=spans(late))
+        case TableDropped(table):
+            return DroppedLine(table=table)
+        case _:
+            return _promotion_line(event)
+
+
+def _promotion_line(event: Event) -> Line | None:
+    """The line of what is waited for, and of a promotion that did not come to its end."""
+    match event:
+        case TableAwaited(model, table, holder):
+            return WaitingLine(model=model, table=table, holder=holder)
+        case EnvironmentAwaited(environment, holder):
+            return WaitingLine(environment=environment, holder=holder)
+        case PromotionFound(environment, revision):
+            return RecoveredLine(environment=environment, revision=revision)
+        case PromotionPending(environment, revision, views, holder):
+            return PendingLine(environment=environment, revision=revision, views=views, holder=holder or None)
+        case PromotionUndone(environment, message):
+            return UndoneLine(environment=environment, message=message)
+        case _:
+            return None
+
+
+def batch_line(done: BatchDone) -> BatchLine:
+    """A batch that was written."""
+    return BatchLine(
+        model=done.model,
+        index=done.index,
+        of=done.of,
+        interval=span(done.interval),
+        rows=done.rows,
+        seconds=round(done.seconds, 3),
+        copied=done.copied,
+    )
+
+
+def audit_found(model: str, result: AuditResult, place: Place | None) -> Audit:
+    """What an audit found, at the place where it is asked for."""
+    path, line, _ = placed(place)
+    return Audit(
+        model=model,
+        reads=tuple(result.reads),
+        name=result.name,
+        ok=result.ok,
+        blocking=result.blocking,
+        count=result.count,
+        query=result.sql,
+        sample=sample(result.sample),
+        path=path,
+        line=line,
+    )
+
+
+def lint_line(found: Violation) -> LintLine:
+    """A rule that is broken."""
+    path, line, column = placed(found.place)
+    return LintLine(
+        rule=found.rule,
+        model=found.model,
+        message=found.message,
+        path=path,
+        line=line,
+        column=column,
+        severity="error" if found.blocking else "warning",
+    )
+
+
+def test_line(result: TestResult) -> TestLine:
+    """A unit test that ended."""
+    test = result.test
+    return TestLine(name=test.name, ok=result.ok, path=test.path, line=test.line, message=result.message)
+
+
+def promotion_of(outcome: Outcome) -> Promotion | None:
+    """What a promotion did and what it took; None where no view moved."""
+    done = outcome.promoted
+    if done is None:
+        return None
+    return Promotion(
+        views=view_counts(done),
+        revision=done.revision,
+        spark_jobs=outcome.promotion_jobs,
+        backfill=backfill_of(outcome),
+    )
+
+
+def view_counts(done: Promoted) -> ViewCounts:
+    """Views by what became of them."""
+    return ViewCounts(added=done.added, swapped=done.swapped, dropped=done.dropped, unchanged=done.unchanged)
+
+
+def backfill_of(outcome: Outcome) -> BackfillCounts:
+    """What was computed."""
+    return BackfillCounts(rows=outcome.filled.rows, batches=outcome.filled.batches)
+
+
+def sample(rows: Rows) -> Sample:
+    """Rows as JSON can say them."""
+    return Sample(columns=tuple(rows.columns), rows=tuple(tuple(plain(cell) for cell in row) for row in rows.rows))

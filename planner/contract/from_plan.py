@@ -1,0 +1,161 @@
+"""A plan of ours as the contract shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+
+from planner.contract.base import Span, Spans
+from planner.contract.from_errors import placed
+from planner.contract.plan import (
+    ColumnChanges,
+    CostEstimate,
+    LeftOut,
+    ModelChange,
+    Override,
+    PlanView,
+    Remark,
+    RestatementView,
+    TableComparison,
+    TouchedEnvironment,
+    ViewNames,
+)
+from planner.contract.result import DiffRow
+from planner.intervals import Interval, Timeline
+from planner.plan.build import Plan
+from planner.plan.change import Blocker, Change, Columns, Word
+from planner.plan.costs import Estimate
+from planner.plan.restatement import Restatement
+
+
+def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
+    """The plan with everything a reader needs to show it."""
+    return PlanView(
+        id=plan.id,
+        digest=plan.promise,
+        environment=plan.environment,
+        base=plan.base,
+        virtual=plan.is_virtual,
+        empty=plan.is_empty,
+        models=tuple(_model(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes),
+        views=ViewNames(
+            added=tuple(view.name for view in plan.views.added),
+            swapped=tuple(view.name for view in plan.views.swapped),
+            dropped=tuple(view.name for view in plan.views.dropped),
+        ),
+        comparisons=tuple(
+            TableComparison(reader=each.reader, model=each.model, columns=tuple(each.columns))
+            for each in plan.comparisons
+        ),
+        blockers=tuple(map(_remark, plan.blockers)),
+        warnings=tuple(map(_remark, plan.warnings)),
+        overrides=tuple(map(_override, plan.words)),
+        unused_overrides=tuple(map(_override, plan.unused_words)),
+        restatement=_restatement(plan.restatement) if plan.restatement else None,
+    )
+
+
+def revised_view(
+    shown: PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied: Mapping[str, Spans]
+) -> PlanView:
+    """A plan as it was in the end, under the id of the plan that was shown: with the time that was computed, which is
+    missing no more, less the models that were skipped since their inputs hold the same rows."""
+    asked = {model.name: model.intervals for model in shown.models}
+    final = plan_view(plan, estimates)
+    models = (
+        model.model_copy(
+            update={
+                "intervals": () if model.skipped else asked.get(model.name, model.intervals),
+                "copies": copied.get(model.name, ()),
+            }
+        )
+        for model in final.models
+    )
+    kept = {"id": shown.id, "virtual": shown.virtual, "empty": shown.empty, "planned_digest": shown.digest}
+    return final.model_copy(update={**kept, "models": tuple(models)})
+
+
+def diff_row(model: ModelChange) -> DiffRow:
+    """A change of a plan as a difference between two environments."""
+    return DiffRow(**{key: getattr(model, key) for key in DiffRow.model_fields})
+
+
+def span(interval: Interval) -> Span:
+    """Half-open, as days where it is made of whole days."""
+    form = (
+        "%Y-%m-%d"
+        if interval.start.time() == interval.end.time() == interval.start.min.time()
+        else "%Y-%m-%dT%H:%M:%SZ"
+    )
+    return interval.start.strftime(form), interval.end.strftime(form)
+
+
+def spans(timeline: Timeline) -> Spans:
+    """Each interval of a timeline."""
+    return tuple(span(interval) for interval in timeline)
+
+
+def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
+    shown = change.new or change.old
+    assert shown is not None
+    return ModelChange(
+        name=change.name,
+        kind=str(change.kind),
+        path=shown.model.path,
+        line=shown.model.line,
+        change=str(change.change),
+        category=str(change.category) if change.category else None,
+        rule=change.rule,
+        reason=change.reason,
+        columns=_columns(change.columns),
+        recomputed=change.recomputed,
+        skipped=change.name in plan.spared,
+        table=shown.table,
+        shares=change.shares,
+        intervals=spans(change.missing),
+        copies=spans(change.copies),
+        needed=spans(change.needed),
+        recorded=spans(change.recorded),
+        preview=change.preview,
+        keeps=spans(change.forward.rows) if change.forward else (),
+        estimate=_estimate(estimate),
+        parents=tuple(plan.parents.get(change.name, ())),
+        diff=change.diff,
+        override=_override(change.word) if change.word else None,
+    )
+
+
+def _estimate(estimate: Estimate) -> CostEstimate:
+    """What is not known is 0."""
+    return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=round(estimate.seconds or 0, 3))
+
+
+def _columns(columns: Columns) -> ColumnChanges:
+    return ColumnChanges(
+        added=tuple(sorted(columns.added)),
+        altered=tuple(sorted(columns.altered)),
+        removed=tuple(sorted(columns.removed)),
+        every=columns.every,
+    )
+
+
+def _restatement(restatement: Restatement) -> RestatementView:
+    return RestatementView(
+        left_out=tuple(LeftOut(model=each.model, reason=each.reason) for each in restatement.left_out),
+        environments=tuple(touched(*astuple(each)) for each in restatement.touched),
+    )
+
+
+def touched(environment: str, shared: tuple[str, ...], outdated: tuple[str, ...]) -> TouchedEnvironment:
+    """What another environment feels of a restatement."""
+    return TouchedEnvironment(environment=environment, shared=tuple(shared), outdated=tuple(outdated))
+
+
+def _remark(blocker: Blocker) -> Remark:
+    path, line, _ = placed(blocker.place)
+    return Remark(message=blocker.message, path=path, line=line)
+
+
+def _override(word: Word) -> Override:
+    at = word.at.isoformat() if word.at else None
+    return Override(model=word.model, category=str(word.category), who=word.who, at=at)

@@ -1,0 +1,242 @@
+"""The lines on the way: what happened so far, each with the `event` that says which it is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from planner.contract.base import VERSION, Data, Maybe, Names, Sample, Severity, Span, Spans, Stage, Version
+from planner.contract.plan import PlanView, TouchedEnvironment
+from planner.contract.tables import TableDifference
+
+
+class StageLine(Data):
+    """A stage begins; one with nothing to do has no line. `create` and `backfill` come again after a `compare` that
+    left something to compute."""
+
+    event: Literal["stage"] = "stage"
+    name: Stage = Field(description="the stage")
+    total: int = Field(default=0, description="how many tests, tables, batches or views it has")
+
+
+class LintLine(Data):
+    """A model breaks a rule of the linter; `plan` prints errors as `error`."""
+
+    event: Literal["lint"] = "lint"
+    rule: str = Field(description="the rule")
+    model: str = Field(default="", description="the model")
+    message: str = Field(description="what is wrong")
+    path: str = Field(default="", description="its file")
+    line: int = Field(default=0, description="its line")
+    column: int = Field(default=0, description="its column")
+    severity: Severity = Field(description="an error stops a plan")
+
+
+class TestLine(Data):
+    """A unit test ended."""
+
+    __test__ = False  # pytest must not collect it
+
+    event: Literal["test"] = "test"
+    name: str = Field(description="the test")
+    ok: bool = Field(description="it passed")
+    path: str = Field(default="", description="its file")
+    line: int = Field(default=0, description="its line")
+    message: str = Field(default="", description="how the rows differ")
+
+
+class PlanLine(Data):
+    """The plan stands; nothing is done yet."""
+
+    event: Literal["plan"] = "plan"
+    version: Version = VERSION
+    plan: PlanView = Field(description="the [plan](#plan)")
+
+
+class TableLine(Data):
+    """A physical table was created."""
+
+    event: Literal["table"] = "table"
+    model: str = Field(description="the model")
+    table: str = Field(description="its table")
+
+
+class BatchLine(Data):
+    """A batch was written, audited and recorded."""
+
+    event: Literal["batch"] = "batch"
+    model: str = Field(description="the model")
+    index: int = Field(description="which batch, from 1")
+    of: int = Field(description="of how many")
+    interval: Span = Field(description="the time that it holds")
+    rows: int = Field(description="rows written")
+    seconds: float = Field(description="how long it took")
+    copied: bool = Field(default=False, description="from the model's old table, which holds the same rows")
+
+
+class Audit(Data):
+    """An audit looked at rows."""
+
+    model: str = Field(default="", description='the model, `""` of a standalone audit')
+    reads: Names = Field(default=(), description="the tables that a standalone audit names")
+    name: str = Field(description="the audit")
+    ok: bool = Field(description="it found nothing")
+    blocking: bool = Field(default=True, description="rows that it finds stop the plan")
+    count: int = Field(default=0, description="how many rows it found")
+    query: str = Field(default="", description="the query that it ran")
+    sample: Sample = Field(
+        default=Sample(), description="at most five of the rows, [masked](audits.md#when-rows-are-found)"
+    )
+    path: str = Field(default="", description="where the audit is asked for")
+    line: int = Field(default=0, description="its line")
+
+
+class AuditLine(Audit):
+    """An audit ran."""
+
+    event: Literal["audit"] = "audit"
+
+
+class ComparedLine(Data):
+    """A model's new table was compared with the one it replaces, in the columns that a reader reads of it."""
+
+    event: Literal["compared"] = "compared"
+    reader: str = Field(description="the model that reads it")
+    model: str = Field(description="the model whose tables were compared")
+    columns: Names = Field(description="the columns that were compared")
+    skipped: bool = Field(description="the same rows: the reader keeps its table")
+
+
+class RestatingLine(Data):
+    """By their own cron it is time that these models restate: their last intervals count as missing
+    ([scheduling](scheduling.md))."""
+
+    event: Literal["restating"] = "restating"
+    models: Names = Field(description="the models")
+
+
+class TouchedLine(TouchedEnvironment):
+    """A restatement began, and another environment feels it."""
+
+    event: Literal["touched"] = "touched"
+
+
+class LateLine(Data):
+    """Of a run: time that the model's [signals](python.md#signals) hold back is left for a later run."""
+
+    event: Literal["late"] = "late"
+    model: str = Field(description="the model")
+    signals: Names = Field(description="its signals")
+    intervals: Spans = Field(description="the time that is left")
+
+
+class WaitingLine(Data):
+    """Somebody else computes the same table, or promotes the environment."""
+
+    event: Literal["waiting"] = "waiting"
+    model: Maybe[str] = Field(default=None, description="the model whose table is awaited")
+    table: Maybe[str] = Field(default=None, description="its table")
+    environment: Maybe[str] = Field(default=None, description="the environment that is promoted elsewhere")
+    holder: str = Field(validation_alias="for", serialization_alias="for", description="who is at it")
+
+
+class FailedLine(Data):
+    """A model could not be computed."""
+
+    event: Literal["failed"] = "failed"
+    model: str = Field(description="the model")
+    message: str = Field(description="why")
+
+
+class SkippedLine(Data):
+    """A model was left out because another failed."""
+
+    event: Literal["skipped"] = "skipped"
+    model: str = Field(description="the model")
+    because: str = Field(description="the model that failed")
+
+
+class ViewLine(Data):
+    """A view was swapped or dropped."""
+
+    event: Literal["view"] = "view"
+    name: str = Field(description="the view")
+    table: str | None = Field(default=None, description="the table it is on now; null: dropped")
+
+
+class RecoveredLine(Data):
+    """A promotion that a crash had left is being finished."""
+
+    event: Literal["recovered"] = "recovered"
+    environment: str = Field(description="the environment")
+    revision: int = Field(description="its revision")
+
+
+class PendingLine(Data):
+    """The verb only looks, and found a promotion that has not come to its end."""
+
+    event: Literal["pending"] = "pending"
+    environment: str = Field(description="the environment")
+    revision: int = Field(description="its revision")
+    views: Names = Field(default=(), description="the views of which some may have moved")
+    holder: str | None = Field(
+        default=None,
+        validation_alias="for",
+        serialization_alias="for",
+        description="who is at it; null: nobody",
+    )
+
+
+class UndoneLine(Data):
+    """A promotion failed and every view was put back."""
+
+    event: Literal["undone"] = "undone"
+    environment: str = Field(description="the environment")
+    message: str = Field(description="why")
+
+
+class DroppedLine(Data):
+    """A physical table was dropped."""
+
+    event: Literal["dropped"] = "dropped"
+    table: str = Field(description="the table")
+
+
+class WarningLine(Data):
+    """Something beside the plan went wrong and failed nothing, as OpenLineage events that did not arrive."""
+
+    event: Literal["warning"] = "warning"
+    message: str = Field(description="what went wrong")
+
+
+class TableDiffLine(TableDifference):
+    """`table_diff` compared two tables: the keys are [below](#tables)."""
+
+    event: Literal["table_diff"] = "table_diff"
+
+
+class ErrorLine(Data):
+    """Something is wrong; several may come, the `result` follows."""
+
+    event: Literal["error"] = "error"
+    message: str = Field(description="what is wrong")
+    hint: str = Field(default="", description="what to do about it")
+    path: str = Field(default="", description='the file, `""` where there is no place')
+    line: int = Field(default=0, description="the line, or 0")
+    column: int = Field(default=0, description="the column, or 0")
+    exit_code: int = Field(default=1, description="the process's own: [exit codes](commands.md#exit-codes)")
+    kind: str = Field(
+        default="",
+        description="`ProjectError`, `RequestError`, `QueryError`, `Refused`, `AuditFailed`, `PlanMoved`, `LeaseHeld`, "
+        "`CatalogBusy`, `SparkAway`, `Cancelled`, `MergeplanError`, `UsageError` or `Defect`",
+    )
+    retry: bool = Field(
+        default=False,
+        description="nothing has to be mended: the same request may succeed later, as when somebody else holds the "
+        "environment or Spark does not answer",
+    )
+    audit: Maybe[str] = Field(default=None, description="of the kind `AuditFailed`: the audit")
+    model: Maybe[str] = Field(
+        default=None, description='of the kind `AuditFailed`: its model, `""` for a standalone audit'
+    )

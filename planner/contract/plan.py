@@ -1,0 +1,146 @@
+"""A plan as it is shown: what changes, why, what is computed and what of the environment moves."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from planner.contract.base import Category, Change, Data, Maybe, Names, Spans
+
+
+class ColumnChanges(Data):
+    """The output columns that a change touches."""
+
+    added: Names = Field(default=(), description="columns that come")
+    altered: Names = Field(default=(), description="columns with other values")
+    removed: Names = Field(default=(), description="columns that go")
+    every: bool = Field(default=False, description="rows change, and so every column")
+
+
+class CostEstimate(Data):
+    """What computing the intervals would cost; 0 where it is not known."""
+
+    bytes: int = Field(default=0, description="read from files")
+    rows: int = Field(default=0, description="written")
+    seconds: float = Field(default=0.0, description="of all batches, added up")
+
+
+class Override(Data):
+    """A category that a person gave in place of the rule's."""
+
+    model: str = Field(description="the model")
+    category: Category = Field(description="what the person said it is")
+    who: str = Field(default="", description="the person, as `--who` named them")
+    at: str | None = Field(default=None, description="when, in ISO 8601; null before it is stored")
+
+
+class ModelChange(Data):
+    """One model of a plan: what happened to it, its category and why, its table and what of it is computed."""
+
+    name: str = Field(description="the model")
+    kind: str = Field(default="", description="its kind")
+    path: str = Field(default="", description="its file")
+    line: int = Field(default=0, description="its line in that file")
+    change: Change = Field(description="how it came into the plan; `due` for `run`, `restated` for `--restate-model`")
+    category: Category | None = Field(
+        default=None, description="what the change does to tables; null for `added`, `removed`, `due` and `restated`"
+    )
+    rule: str = Field(default="", description="[the rule](categories.md) that decided")
+    reason: str = Field(default="", description="the rule's sentence")
+    columns: ColumnChanges = Field(default=ColumnChanges(), description="the columns that the change touches")
+    recomputed: bool = Field(default=False, description="its table is another one than the base's")
+    skipped: bool = Field(default=False, description="its inputs hold the same rows: it would be computed otherwise")
+    table: str = Field(default="", description="the physical table")
+    shares: str | None = Field(default=None, description="the environment whose table it is, or null")
+    intervals: Spans = Field(default=(), description="the time that is missing and would be computed now")
+    copies: Spans = Field(
+        default=(),
+        description="the part of `intervals` that is copied from its old table: all that it reads holds the same rows",
+    )
+    needed: Spans = Field(default=(), description="the time that its table must hold")
+    recorded: Spans = Field(default=(), description="what counts as computed and is not, under `--empty-backfill`")
+    preview: bool = Field(default=False, description="its table holds some days only, and is never promoted")
+    keeps: Spans = Field(default=(), description="the time whose rows a [forward-only](forward-only.md) change keeps")
+    estimate: CostEstimate = Field(default=CostEstimate(), description="what computing `intervals` would cost")
+    parents: Names = Field(default=(), description="the models that it reads")
+    diff: str = Field(default="", description="unified diff of its text")
+    override: Override | None = Field(default=None, description="the category that a person gave, or null")
+
+
+class ViewNames(Data):
+    """The views that a promotion of the plan moves, by name."""
+
+    added: Names = Field(default=(), description="views that come")
+    swapped: Names = Field(default=(), description="views that get another table")
+    dropped: Names = Field(default=(), description="views that go")
+
+
+class TableComparison(Data):
+    """Two tables of a model that will be compared while the plan is applied."""
+
+    reader: str = Field(description="the model that is skipped where they hold the same rows")
+    model: str = Field(description="the model whose new table is compared with the one it replaces")
+    columns: Names = Field(default=(), description="what of it the reader reads")
+
+
+class Remark(Data):
+    """A sentence about a place in the project."""
+
+    message: str = Field(description="what is wrong, and what to do")
+    path: str = Field(default="", description='the file, or `""`')
+    line: int = Field(default=0, description="the line, or 0")
+
+
+class LeftOut(Data):
+    """A model that a restatement reaches and does not compute."""
+
+    model: str = Field(description="the model")
+    reason: str = Field(description="why it keeps its rows")
+
+
+class TouchedEnvironment(Data):
+    """Another environment that a restatement is felt in."""
+
+    environment: str = Field(description="its name")
+    shared: Names = Field(default=(), description="the models whose restated table it shows too")
+    outdated: Names = Field(default=(), description="the models whose own tables it must compute again for that time")
+
+
+class RestatementView(Data):
+    """What a plan of `--restate-model` leaves out and touches."""
+
+    left_out: tuple[LeftOut, ...] = Field(
+        default=(), description="models in the selection's reach that keep their rows"
+    )
+    environments: tuple[TouchedEnvironment, ...] = Field(default=(), description="other environments that feel it")
+
+
+class PlanView(Data):
+    """A plan: what is put in place of what, why, and what that takes."""
+
+    id: str = Field(description="names the plan: what is put in place of what, the days, the categories, the options")
+    digest: str = Field(
+        default="",
+        description="equal for two plans that put the same tables in place of the same tables, in any environment",
+    )
+    environment: str = Field(description="what is planned")
+    base: str = Field("prod", description="what it is compared with")
+    virtual: bool = Field(default=False, description="nothing is computed")
+    empty: bool = Field(default=False, description="nothing is computed and no view moves")
+    models: tuple[ModelChange, ...] = Field(default=(), description="each changed model, parents first")
+    views: ViewNames = Field(default=ViewNames(), description="the views that move")
+    comparisons: tuple[TableComparison, ...] = Field(
+        default=(),
+        description="what may still skip a model: once `model` is built and holds the same rows as before in "
+        "`columns`, `reader` is not computed. Where a reader has several, all must be so",
+    )
+    blockers: tuple[Remark, ...] = Field(default=(), description="what forbids applying")
+    warnings: tuple[Remark, ...] = Field(default=(), description="what a model only wants to be warned of")
+    overrides: tuple[Override, ...] = Field(default=(), description="categories of people that are in force")
+    unused_overrides: tuple[Override, ...] = Field(default=(), description="those that are no longer about this change")
+    restatement: RestatementView | None = Field(
+        default=None, description="null, or what a plan of [`--restate-model`](restatement.md) leaves out and touches"
+    )
+    planned_digest: Maybe[str] = Field(
+        default=None,
+        description="only [after comparing](#after-comparing): the digest as it was shown",
+    )

@@ -1,0 +1,94 @@
+"""How two tables differ, and what a column is made from."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from planner.contract.base import Data, How, Names, Sample
+
+
+class SchemaDifference(Data):
+    """The columns that only one of the tables has, or with another type."""
+
+    added: tuple[tuple[str, str], ...] = Field(default=(), description="name and type")
+    removed: tuple[tuple[str, str], ...] = Field(default=(), description="name and type")
+    retyped: tuple[tuple[str, str, str], ...] = Field(default=(), description="name, old type, new type")
+
+
+class RowCounts(Data):
+    """How many rows are where."""
+
+    first: int = Field(description="rows of the first")
+    second: int = Field(description="rows of the second")
+    only_first: int = Field(description="rows that only the first has")
+    only_second: int = Field(description="rows that only the second has")
+    common: int = Field(description="rows that both have")
+    matched: int = Field(description="of these, rows that are the same")
+    changed: int = Field(description="of these, rows that differ")
+    null_keys: tuple[int, int] = Field(description="of both: rows whose key holds a NULL")
+    duplicate_keys: tuple[int, int] = Field(description="of both: keys with several rows")
+
+
+class ColumnDifference(Data):
+    """A compared column."""
+
+    name: str = Field(description="the column")
+    changed: int = Field(description="common rows that differ there")
+
+
+class DifferenceSamples(Data):
+    """Rows that differ; empty without `--show-sample`."""
+
+    changed: Sample = Field(default=Sample(), description="the key, then `s__name` and `t__name` of each column")
+    only_first: Sample = Field(default=Sample(), description="rows that only the first has")
+    only_second: Sample = Field(default=Sample(), description="rows that only the second has")
+
+
+class TableDifference(Data):
+    """How two tables differ."""
+
+    model: str | None = Field(default=None, description="the model, or null when tables were named")
+    first: str = Field(description="the first environment or table")
+    second: str = Field(description="the second")
+    same: bool = Field(description="the same columns and rows")
+    key: Names = Field(default=(), description="the columns of the key; empty when whole rows were compared")
+    columns_differ: SchemaDifference = Field(
+        default=SchemaDifference(),
+        validation_alias="schema",
+        serialization_alias="schema",
+        description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
+    )
+    rows: RowCounts = Field(description="how many rows are where")
+    columns: tuple[ColumnDifference, ...] = Field(default=(), description="each compared column")
+    samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ")
+
+
+class LineageEnd(Data):
+    """A column of a model; null: its rows, `*`: every column and the rows, where it cannot be told which."""
+
+    model: str = Field(description="the model or table")
+    column: str | None = Field(default=None, description="its column")
+
+
+class LineageNode(LineageEnd):
+    """Something that was reached."""
+
+    kind: str | None = Field(default=None, description="null: a table that no file declares")
+
+
+class LineageEdge(Data):
+    """`from` goes into `to`, in both directions."""
+
+    source: LineageEnd = Field(validation_alias="from", serialization_alias="from", description="what goes in")
+    target: LineageEnd = Field(validation_alias="to", serialization_alias="to", description="where it goes")
+    how: How = Field(
+        description="`made_from` (the value is computed from it), `decides_rows`, or `every_column` (the query of `to` "
+        "is not followed)"
+    )
+
+
+class Unfollowed(Data):
+    """A query that cannot be followed column by column."""
+
+    model: str = Field(description="the model")
+    reason: str = Field(description="why")

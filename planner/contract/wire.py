@@ -1,0 +1,89 @@
+"""JSON lines read and written, and their JSON Schema: one union of all lines, told apart by `event`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from planner.contract.base import DIALECT, OTHER_VERSION, VERSION
+from planner.contract.lines import (
+    AuditLine,
+    BatchLine,
+    ComparedLine,
+    DroppedLine,
+    ErrorLine,
+    FailedLine,
+    LateLine,
+    LintLine,
+    PendingLine,
+    PlanLine,
+    RecoveredLine,
+    RestatingLine,
+    SkippedLine,
+    StageLine,
+    TableDiffLine,
+    TableLine,
+    TestLine,
+    TouchedLine,
+    UndoneLine,
+    ViewLine,
+    WaitingLine,
+    WarningLine,
+)
+from planner.contract.result import ResultLine
+from planner.errors import RequestError
+
+Line = (
+    StageLine
+    | LintLine
+    | TestLine
+    | PlanLine
+    | TableLine
+    | BatchLine
+    | AuditLine
+    | ComparedLine
+    | RestatingLine
+    | TouchedLine
+    | LateLine
+    | WaitingLine
+    | FailedLine
+    | SkippedLine
+    | ViewLine
+    | RecoveredLine
+    | PendingLine
+    | UndoneLine
+    | DroppedLine
+    | WarningLine
+    | TableDiffLine
+    | ErrorLine
+    | ResultLine
+)
+LINES = get_args(Line)
+LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
+
+
+def read_line(text: str | bytes) -> Line | None:
+    """A line, or None for what is none or has an event that is not known here; RequestError for another version."""
+    try:
+        return LINE.validate_json(text)
+    except ValidationError as error:
+        for each in error.errors(include_url=False, include_input=False):
+            if each["type"] == OTHER_VERSION:
+                raise RequestError(
+                    f"The planner writes version {each['ctx']['version']} of its JSON, and this is mergeplan "
+                    f"with version {VERSION}.",
+                    hint="Install the same mergeplan on both sides.",
+                ) from None
+        return None
+
+
+def written(line: Line) -> str:
+    """A line as JSON, without its line end."""
+    return line.model_dump_json()
+
+
+def lines_schema() -> dict[str, Any]:
+    """The JSON Schema of a line as it is written (docs/schema/plan.json)."""
+    title = {"$schema": DIALECT, "title": "A line of mergeplan's JSON output"}
+    return title | LINE.json_schema(mode="serialization")

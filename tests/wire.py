@@ -1,0 +1,28 @@
+"""Whether a line is what the published JSON Schema says, and holds no key that the contract does not know."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+from planner.contract.wire import LINE
+
+SCHEMA = Path(__file__).parent.parent / "docs" / "schema" / "plan.json"
+
+
+@cache
+def published() -> jsonschema_rs.Draft202012Validator:
+    """The schema as the documents have it."""
+    return jsonschema_rs.Draft202012Validator(json.loads(SCHEMA.read_text()))
+
+
+def checked(text: str) -> dict[str, Any]:
+    """A line as JSON; jsonschema_rs.ValidationError or pydantic's for one that is not as published."""
+    line: dict[str, Any] = json.loads(text)
+    published().validate(line)
+    LINE.validate_json(text, strict=True, extra="forbid")
+    return line
