@@ -20,11 +20,13 @@ from planner.plan.change import Change as Change
 from planner.plan.change import ChangeKind as ChangeKind
 from planner.plan.change import Columns as Columns
 from planner.plan.change import Word as Word
-from planner.plan.decide import Decisions, decide, words_for
+from planner.plan.decide import decide
+from planner.plan.decision import Decisions, Inputs
+from planner.plan.diffs import rendered_diff
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
+from planner.plan.override import words_for
 from planner.plan.previews import Stage, previewed
-from planner.plan.rendered_diff import rendered_diff
 from planner.plan.restatement import Restatement
 from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
@@ -119,8 +121,8 @@ def build_plan(
         raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
     forward = checked(request.forward, graph, request.window.now)
     decided, blind, said = _decided(graph, base, loaded, request, tuple(words), forward)
-    loaded, snapshots = taken_over(loaded, decided.changes), dict(decided.snapshots)
-    changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
+    loaded, snapshots = taken_over(loaded, decided.changes), decided.snapshots
+    changes = scheduled(graph, snapshots, decided.changes, loaded, request.window)
     lost = history_lost(changes)
     if target.name != PROD:
         stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
@@ -147,8 +149,8 @@ def build_plan(
         changes=changes,
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=tuple(decided.warnings),
-        words=tuple(decided.used_words),
+        warnings=decided.warnings,
+        words=decided.used_words,
         unused_words=_unused(said, decided.used_words, changes),
         parents=graph.parents,
         comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
@@ -181,8 +183,8 @@ def _decided(
         since += f" {request.window.min_intervals}"
 
     def by(words: tuple[Word, ...], known: Loaded) -> Decisions:
-        how = (limited, since, request.naming, forward, request.empty_backfill)
-        return decide(graph, base.snapshots, words, base.name, known, *how)
+        options = (limited, since, request.naming, forward, request.empty_backfill)
+        return decide(Inputs(graph, base, known, words, *options))
 
     decided = by(said, loaded)
     if request.categories:
@@ -314,7 +316,7 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
-def _unused(said: tuple[Word, ...], used: list[Word], changes: tuple[Change, ...]) -> tuple[Word, ...]:
+def _unused(said: tuple[Word, ...], used: tuple[Word, ...], changes: tuple[Change, ...]) -> tuple[Word, ...]:
     """What was said of models that this plan changes too, but otherwise, and that nobody has said anew."""
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {word.model for word in used}
     return tuple(word for word in said if word.model in open_models)

@@ -37,6 +37,10 @@ class Category(StrEnum):
     UNDECIDED = "undecided"
 
 
+# what computes a model's table anew; it stands here because a verdict, an override and a plan all ask for it
+REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
+
+
 @dataclass(frozen=True)
 class Columns:
     """Which output columns a change touches; `every` when it touches rows, and so all of them; `order` when a view may
