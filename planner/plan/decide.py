@@ -95,8 +95,8 @@ def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, ov
     rebuilt = found.category in REBUILT
     whole = candidate.fresh
     if override is not None and override.category is Category.BREAKING:
-        whole = with_rows_of_its_own(inputs, whole, override)
-    table = left_empty(inputs, whole) if rebuilt else whole
+        whole = with_rows_of_its_own(inputs, whole, candidate.parents, override)
+    table = left_empty(inputs, whole, candidate.parents) if rebuilt else whole
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else table.version == old.version
     # Its query over its parents as they are may mean something else than over what they report: an override or a

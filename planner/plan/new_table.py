@@ -43,10 +43,10 @@ def built_anew(inputs: Inputs, model: Model, analysis: Analysis, parents: Mappin
     if old is not None and _emptied(meaning) == old.meaning:
         meaning = _emptied(meaning)  # its table was left empty once, and still holds no more than since then
     fresh = Snapshot(model, analysis.fingerprint, "", _columns(model, analysis.shape), meaning=meaning)
-    return at_version(fresh, free_version(inputs, fresh, _over(inputs, model, parents)), inputs.naming)
+    return at_version(fresh, free_version(inputs, fresh, named_by(inputs, model, parents)), inputs.naming)
 
 
-def with_rows_of_its_own(inputs: Inputs, fresh: Snapshot, override: Word) -> Snapshot:
+def with_rows_of_its_own(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Word) -> Snapshot:
     """The snapshot with rows that are nobody else's, because a person says that they are.
 
     The rules may have found the rows to be the old ones; then the version would be the old one too, and nothing would
@@ -55,10 +55,10 @@ def with_rows_of_its_own(inputs: Inputs, fresh: Snapshot, override: Word) -> Sna
     assert fresh.meaning is not None
     rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
     anew = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
-    return at_version(anew, free_version(inputs, anew), inputs.naming)
+    return at_version(anew, free_version(inputs, anew, named_by(inputs, anew.model, parents)), inputs.naming)
 
 
-def left_empty(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision] | None = None) -> Snapshot:
+def left_empty(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
     """The snapshot of a table that is to be left empty, where that was asked and no environment shows the whole one.
 
     An empty table is another one than that of the same query with rows: it must never be taken for it.
@@ -66,15 +66,14 @@ def left_empty(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision] 
     if not inputs.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in inputs.loaded.complete:
         return fresh
     emptied = replace(fresh, meaning=_emptied(fresh.meaning))
-    over = _over(inputs, fresh.model, parents) if parents is not None else None
-    return at_version(emptied, free_version(inputs, emptied, over), inputs.naming)
+    return at_version(emptied, free_version(inputs, emptied, named_by(inputs, fresh.model, parents)), inputs.naming)
 
 
-def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str] | None = None) -> str:
+def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> str:
     """The version of a model that is built anew `over` these; never that of a table that drifted."""
     model, meaning, again = fresh.model, fresh.meaning, 0
     assert meaning is not None
-    named = dict(over or {})
+    named = dict(over)
     if model.kind.has_view and (placement := inputs.naming.placement(model.name)):
         named["placed"] = placement
     version = version_of(model, meaning, named)
@@ -110,7 +109,7 @@ def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
     return any(each.is_partial or is_cut_short(name, each) for name, each in parents.items())
 
 
-def _over(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
+def named_by(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
     """What a version says besides the rows: the tables that a view names, and since when a table is filled that a
     request cuts short, for such a table must never be taken for the whole one."""
     if not model.kind.is_stored:
