@@ -9,7 +9,7 @@ from planner.plan.categorize import Verdict, difference
 from planner.plan.change import Blocker, Forward
 from planner.plan.decision import Candidate, Decision
 from planner.plan.forward_only import blocker_of, going_on, mixed, schema_findings
-from planner.plan.new_table import free_version
+from planner.plan.new_table import free_version, named_by
 from planner.plan.verdict import changed
 from planner.snapshot.snapshot import Snapshot, at_version, version_of
 
@@ -35,10 +35,14 @@ def keep_rows(candidate: Candidate, found: Verdict) -> Decision:
 def _mixed_table(candidate: Candidate) -> Snapshot:
     """The model at a version that says whose rows it goes on with, and since when its own query holds."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
-    over = {"forward-only": old.version} | ({"since": since.isoformat()} if since else {})
+    over = {"forward-only": old.version}
     assert fresh.meaning is not None
-    # one with an effective date is built where it is reviewed, and what prod is to get has the same version
-    version = version_of(fresh.model, fresh.meaning, over) if since else free_version(inputs, fresh, over)
+    if since is None:
+        version = free_version(inputs, fresh, over)
+    else:
+        # It is built where it is reviewed, and what prod is to get has the same version, unless it was cut short there.
+        over |= {"since": since.isoformat()} | named_by(inputs, fresh.model, candidate.parents)
+        version = version_of(fresh.model, fresh.meaning, over)
     return at_version(mixed(old, fresh, version), version, inputs.naming)
 
 
