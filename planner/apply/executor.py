@@ -170,7 +170,8 @@ def _check_same_request(before: Plan, now: Plan) -> None:
 def _create(
     layout: Layout, store: StateStore, engine: Engine, snapshots: tuple[Snapshot, ...], plan: Plan, emit: Emit
 ) -> tuple[str, ...]:
-    missing = missing_tables(store, engine, snapshots)
+    taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
+    missing = missing_tables(store, engine, snapshots, taking_over)
     if not missing:
         emit(StageSkipped(Stage.CREATE, "every table stands"))
         return ()
