@@ -38,7 +38,7 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
         shown = work.environment(checked_name(environment))
         models = _models(work.environment(checked_name(other))) if other else _local(work, shown)
         request = Request(Window(work.now), naming=shown.naming)
-        plan = build_plan(models, shown, shown, work.loaded()[0], request)
+        plan = build_plan(models, shown, shown, work.loaded(), request)
     if isinstance(out, JsonLines):
         found = [{key: each[key] for key in KEYS} for each in plan_json(plan, {})["models"]]
         about = {"environment": shown.name, "other": other, "different": bool(found), "models": found}

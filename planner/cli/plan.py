@@ -263,7 +263,7 @@ def _applied(
     if after and not outcome.failures:
         outcome = replace(outcome, filled=outcome.filled.plus(after().filled))
     seconds = round(time.monotonic() - started, 3)
-    return told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.promise)})
+    return told(out, outcome, {"seconds": seconds, "expected": expected in (None, final.digest)})
 
 
 def promoted_before(store: StateStore, name: str, note: str) -> Json:

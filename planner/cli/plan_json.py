@@ -20,7 +20,7 @@ def plan_json(plan: Plan, estimates: Mapping[str, Estimate]) -> Json:
     """The plan with everything a reader needs to show it."""
     return {
         "id": plan.id,
-        "promise": plan.promise,
+        "promise": plan.digest,
         "environment": plan.environment,
         "base": plan.base,
         "virtual": plan.is_virtual,

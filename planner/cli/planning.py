@@ -133,7 +133,7 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
     words = store.words(asked.environment)
     if asked.words_from:
         words = (*words, *store.words(asked.words_from))
-    loaded, owners = work.loaded()
+    loaded = work.loaded()
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
     if asked.select:
@@ -146,11 +146,11 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
         asked.empty_backfill, asked.no_gaps, asked.include_unmodified, asked.diff_rendered,
     )  # fmt: skip
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
-        return build_plan(models, target, base, loaded, request, words, owners)
+        return build_plan(models, target, base, loaded, request, words)
     contents: dict[str, Contents] = {}
     while True:
         known = replace(loaded, contents=contents)
-        plan = build_plan(models, target, base, known, request, words, owners)
+        plan = build_plan(models, target, base, known, request, words)
         compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
         if compared <= contents.keys():
             return plan
@@ -161,7 +161,7 @@ def _restatement(work: Workspace, asked: Asked) -> Plan:
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
     window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
-    return build_restatement(environment, prod, work.loaded()[0], window, asked.restate, past, changed)
+    return build_restatement(environment, prod, work.loaded(), window, asked.restate, past, changed)
 
 
 def _forward_only(work: Workspace, asked: Asked) -> ForwardOnly:

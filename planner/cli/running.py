@@ -49,7 +49,7 @@ def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lea
     work.settle(lease)
     environment, prod = work.environment(name), work.store.environment(PROD)
     restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
-    loaded, chosen = work.loaded()[0], _chosen(work, environment, wanted)
+    loaded, chosen = work.loaded(), _chosen(work, environment, wanted)
     with running(work.project.code, work.engine) as python:
         ready = readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, wanted.window, prod, chosen, ready)

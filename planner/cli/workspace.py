@@ -170,14 +170,15 @@ class Workspace:
                 models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
         return models
 
-    def loaded(self) -> tuple[Loaded, dict[str, str]]:
+    def loaded(self) -> Loaded:
         """What every table holds, and for each table an environment that shows it (prod before others)."""
         owners: dict[str, str] = {}
         for environment in sorted(self.store.environments(), key=lambda each: (each.name != "prod", each.name)):
             for snapshot in environment.snapshots.values():
                 owners.setdefault(snapshot.table, environment.name)
         tables = self.store.physical_tables().keys() | owners.keys()
-        return Loaded(self.store.loaded(tables), frozenset(owners), self.store.drifted_tables()), owners
+        drifted = self.store.drifted_tables()
+        return Loaded(self.store.loaded(tables), frozenset(owners), drifted, owners=owners)
 
     @property
     def retention(self) -> timedelta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
@@ -41,14 +41,16 @@ class Window:
 class Loaded:
     """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows.
 
-    `drifted` are those that a person's word kept while what they read changed: their rows are no more what their
-    versions say. `contents` is what Spark found in tables, as hashes; None when it is not to be heeded.
+    `drifted` are those that an override kept while what they read changed: their rows are no more what their versions
+    say. `contents` is what Spark found in tables, as hashes; None when tables are not to be compared. `owners` says of
+    a table which environment shows it, prod before any other.
     """
 
     timelines: Mapping[str, Timeline]
     complete: frozenset[str] = frozenset()
     drifted: frozenset[str] = frozenset()
     contents: Mapping[str, Contents] | None = None
+    owners: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, snapshot: Snapshot) -> Timeline:
         return self.timelines.get(snapshot.table, ())

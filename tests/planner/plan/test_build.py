@@ -59,7 +59,7 @@ def test_what_was_built_in_dev_is_promoted_to_prod_without_computing_even_days_l
     plan = planned(daily(", 1 AS e"), base=prod, loaded=built, window=Window(NOW + timedelta(days=3)))
 
     assert plan.is_virtual
-    assert plan.promise == dev.promise
+    assert plan.digest == dev.digest
     assert [view.name for view in plan.views.swapped] == ["s.days"]
 
 
@@ -70,7 +70,7 @@ def test_the_promise_differs_once_prod_has_moved() -> None:
     ours = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
     later = planned(daily(", 1 AS e"), base=moved, loaded=loaded)
 
-    assert ours.promise != later.promise
+    assert ours.digest != later.digest
 
 
 def test_a_table_is_not_filled_past_what_its_parent_holds() -> None:

@@ -85,17 +85,17 @@ def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_g
 
     assert daily.preview and daily.category is Category.FORWARD_ONLY and daily.new and daily.new.is_preview
     assert [str(each) for each in daily.missing] == ["2026-01-05 - 2026-01-05"]
-    assert there.promise == planned(project, store, forward=FORWARD).promise
+    assert there.digest == planned(project, store, forward=FORWARD).digest
     applied(project, engine, store, "dev", plan=there)
     assert rows(engine, "SELECT * FROM shop__dev.daily") == []
     assert rows(engine, "SELECT count(*) FROM shop.daily") == [(3,)]
-    assert there.promise == planned(project, store, forward=FORWARD).promise
+    assert there.digest == planned(project, store, forward=FORWARD).digest
 
     since = Window(NOW, start=datetime(2026, 1, 2, tzinfo=UTC))
     longer = planned(project, store, "dev", since, forward=FORWARD)
     applied(project, engine, store, "dev", plan=longer)
     assert rows(engine, "SELECT id, taxed FROM shop__dev.daily ORDER BY id") == [(2, 40), (3, 60)]
-    assert longer.promise == there.promise
+    assert longer.digest == there.digest
 
 
 def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(

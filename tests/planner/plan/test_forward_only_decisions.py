@@ -154,7 +154,7 @@ def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_co
 
     assert {name for name, change in changes(here).items() if change.preview} == {"s.daily", "s.total", "s.new"}
     assert [c.name for c in there.changes if c.missing] == ["s.new"]
-    assert here.promise == there.promise
+    assert here.digest == there.digest
     assert not {c.new.table for c in here.changes if c.new} & {c.new.table for c in there.changes if c.new}
 
 
