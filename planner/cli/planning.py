@@ -158,10 +158,10 @@ def planned_for(work: Workspace, asked: Asked, models: Mapping[str, Model]) -> P
 
 
 def _restatement(work: Workspace, asked: Asked) -> Plan:
-    environment, prod = work.environment(asked.environment), work.store.environment(PROD)
+    environment = work.environment(asked.environment)
     window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
-    return build_restatement(environment, prod, work.loaded(), window, asked.restate, past, changed)
+    return build_restatement(environment, work.loaded(), window, asked.restate, past, changed)
 
 
 def _forward_only(work: Workspace, asked: Asked) -> ForwardOnly:

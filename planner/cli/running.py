@@ -48,7 +48,7 @@ def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lea
     """What is due in an environment, told and computed; None when it is nothing."""
     work.settle(lease)
     environment, prod = work.environment(name), work.store.environment(PROD)
-    restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
+    restate_what_struck(environment, work.store, work.now, lease, out.event)
     loaded, chosen = work.loaded(), _chosen(work, environment, wanted)
     with running(work.project.code, work.engine) as python:
         ready = readiness(Layout(environment.snapshots, {}, work.now, python))

@@ -243,9 +243,9 @@ def build_run(
     `ready` is `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    left = _left_to_others(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
     if only is not None:
-        spared |= graph.models.keys() - only
+        left |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
 
     def asked(model: Model, missing: Timeline) -> Timeline:
@@ -254,7 +254,7 @@ def build_run(
             late[model.name] = waits
         return found
 
-    behind = caught_up(graph, environment.snapshots, loaded, window, spared, asked)
+    behind = caught_up(graph, environment.snapshots, loaded, window, left, asked)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     return replace(in_place(environment, graph, changes, loaded, window), late=late)
 
@@ -278,7 +278,7 @@ def in_place(
     )
 
 
-def _spared(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+def _left_to_others(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
     """The models whose table both show while they read different ones, and those that are no previews and read one:
     what such a table is to hold does not come of rows to look at."""
 

@@ -65,7 +65,7 @@ class Decision:
     change: Change | None = None  # None: it is as it was in the base
     effect: Columns = UNTOUCHED  # what of its old rows a reader cannot take from the new ones
     reported: Seen | None = None  # what readers see where that is not what the snapshot holds
-    comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare it its recomputation
+    comparisons: tuple[Comparison, ...] = ()  # of tables, that might show it unchanged inputs
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[Blocker, ...] = ()
     errors: tuple[ProjectError, ...] = ()
@@ -113,7 +113,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decision of each model, parents first, and what is said of the plan as a whole."""
+    """The decision of each model, parents first, and what concerns the plan as a whole."""
 
     by_name: Mapping[str, Decision] = field(default_factory=dict)
     removed: tuple[Change, ...] = ()

@@ -12,6 +12,7 @@ from planner.plan.change import Change, ChangeKind
 
 def source_diff(old: Model | None, new: Model | None) -> str:
     """Unified diff of a model's file."""
+    # without the blank lines around it, which are no edit
     before, after = (each.source.strip().splitlines() if each else [] for each in (old, new))
     return _unified(before, after, new or old)
 
@@ -33,4 +34,5 @@ def _unified(before: list[str], after: list[str], model: Model | None) -> str:
 def _clauses(model: Model | None) -> list[str]:
     if model is None or not model.sql:
         return []
+    # pretty, so that a diff by lines is one by clauses
     return sqlglot.parse_one(model.sql, dialect="spark").sql(dialect="spark", pretty=True).splitlines()

@@ -47,7 +47,7 @@ def _mixed_table(candidate: Candidate) -> Snapshot:
 
 
 def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[str, tuple[Blocker, ...]]:
-    """What is said of columns that go or come, by policy, as far as the queries tell; the tables are asked later."""
+    """Blockers and warnings for columns that go or come, as far as the queries tell; the tables are asked later."""
     if old.columns is None or new.columns is None or not forward.rows:
         return {}  # a table without rows takes any columns
     findings = schema_findings(old.columns, new.columns, forward.destructive, forward.additive)

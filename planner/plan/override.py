@@ -32,6 +32,7 @@ def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: st
         change = direct[name]
         assert change.old is not None
         assert change.new is not None
+        # refused now, and not where the plan is carried out: its table could not go on with the old rows
         if category is Category.FORWARD_ONLY and (why := why_not(change.old.model, change.new.model)):
             raise RequestError(f"`{name}` cannot be forward-only: {why}.", hint="Choose another category.")
         words.append(Word(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
@@ -45,8 +46,8 @@ def override_of(candidate: Candidate, words: tuple[Word, ...]) -> Word | None:
     side, nobody has judged what lies between, and the rules decide again.
     """
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
-    said = (word for word in reversed(words) if (word.model, word.old, word.new) == about)
-    return next(said, None) if candidate.edited else None
+    chosen = (word for word in reversed(words) if (word.model, word.old, word.new) == about)
+    return next(chosen, None) if candidate.edited else None
 
 
 def overridden(found: Verdict, override: Word) -> Verdict:

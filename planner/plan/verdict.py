@@ -84,8 +84,8 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
 
 def _by_data(unchanged: tuple[Comparison, ...]) -> Verdict:
     """The verdict on a model whose parents came out the same."""
-    said = []
+    found = []
     for each in unchanged:
         columns = ", ".join(f"`{column}`" for column in each.columns)
-        said.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(said)}.")
+        found.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(found)}.")

@@ -106,7 +106,7 @@ class Worlds(World):
 
     def restate(self, *selectors: str, start: timedelta | None = None) -> None:
         window = Window(self.now, START + start if start else None)
-        plan = build_restatement(self.prod, self.prod, self.loaded, window, selectors, self.past_maps)
+        plan = build_restatement(self.prod, self.loaded, window, selectors, self.past_maps)
         assert plan.restatement
         for table, gone in plan.restatement.forgets.items():
             self.timelines[table] = subtract(self.timelines.get(table, ()), gone)
