@@ -21,6 +21,7 @@ def keep_rows(candidate: Candidate, found: Verdict) -> Decision:
     snapshot = _mixed_table(candidate) if takes_over else fresh
     forward = going_on(old, snapshot, inputs.loaded, inputs.forward) if takes_over else None
     moved = _columns_that_move(old, snapshot, forward) if forward else {}
+    # Without an effective date the table holds all that it needs from its creation on, like one that prod shares.
     anew = not takes_over or since is not None
     change = changed(candidate, snapshot, found, recomputed=fresh.kind.is_stored and anew)
     return Decision(
