@@ -32,7 +32,7 @@ def due_to_restate(shown: Mapping[str, Snapshot], since: Mapping[str, datetime],
 
 
 def restate_due(
-    environment: Environment, prod: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
+    environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
 ) -> tuple[str, ...]:
     """Forget the last units of each model whose time has come, and say when, in one transaction each; their names.
 
@@ -43,7 +43,7 @@ def restate_due(
         return ()
     restated = []
     for name in due_to_restate(environment.snapshots, store.restated_since(environment.name, automatic), now):
-        plan = _plan(environment, prod, store, name, now)
+        plan = _plan(environment, store, name, now)
         if plan is not None:
             at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week
             forget_restated(at, store, lease, emit, automatic=(name, now))
@@ -53,14 +53,14 @@ def restate_due(
     return tuple(restated)
 
 
-def _plan(environment: Environment, prod: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
+def _plan(environment: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
     model, window = environment.snapshots[name].model, Window(now)
     if model.auto_restatement_intervals is not None:
         start = units_before(model, window.due(model), model.auto_restatement_intervals)
         window = replace(window, start=start)
     loaded = Loaded(store.loaded([each.table for each in environment.snapshots.values()]))
     try:
-        plan = build_restatement(environment, prod, loaded, window, [name], store.past())
+        plan = build_restatement(environment, loaded, window, [name], store.past())
     except RequestError:
         return None  # it must not be restated, or has no such time yet
     return plan if name in {change.name for change in plan.changes} else None

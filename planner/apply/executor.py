@@ -174,7 +174,8 @@ def _check_same_request(before: Plan, now: Plan) -> None:
 
 
 def _create(layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan) -> tuple[str, ...]:
-    missing = missing_tables(context.store, context.engine, snapshots)
+    taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
+    missing = missing_tables(context.store, context.engine, snapshots, taking_over)
     if not missing:
         context.emit(StageSkipped(Stage.CREATE, "every table stands"))
         return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from planner.engine.protocol import Engine
@@ -46,8 +46,12 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
     return replace(table, partitioning=cut)
 
 
-def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
+def missing_tables(
+    store: StateStore, engine: Engine, snapshots: Iterable[Snapshot], taking_over: Collection[str] = ()
+) -> tuple[Snapshot, ...]:
     """The snapshots, in their order, whose physical table must be created.
+
+    Those that are `taking_over` the rows of another table do so again when all that they held was forgotten.
 
     PlanMoved when a table that should hold rows was taken away behind our back: it is forgotten, and a new plan
     builds it again.
@@ -61,7 +65,9 @@ def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapsh
         raise PlanMoved(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
-    return tuple(s for s in wanted if s.table not in known or s.table in lost)
+    # a plan counts the rows that such a table is to take over as if they lay in it
+    hollow = {table for table, held in store.loaded(taking_over).items() if not held}
+    return tuple(s for s in wanted if s.table not in known or s.table in lost or s.table in hollow)
 
 
 def _schemas(snapshots: Iterable[Snapshot]) -> list[str]:

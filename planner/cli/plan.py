@@ -215,7 +215,7 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, ha
     if handling.then_run and not outcome.failures:
         outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
     seconds = round(time.monotonic() - started, 3)
-    expected = handling.expect_digest in (None, final.promise)
+    expected = handling.expect_digest in (None, final.digest)
     return ended(out, outcome, ResultLine(ok=True, seconds=seconds, expected=expected))
 
 

@@ -32,7 +32,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
     """The plan with everything a reader needs to show it."""
     return PlanView(
         id=plan.id,
-        digest=plan.promise,
+        digest=plan.digest,
         environment=plan.environment,
         base=plan.base,
         virtual=plan.is_virtual,

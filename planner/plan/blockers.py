@@ -21,6 +21,7 @@ def unresolved(
         return None
     column = shape.unresolved
     place = line_of(model, column)
+    # told apart, for the second is mended where the column was removed and not where it is read
     culprit = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
     if culprit:
         message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."

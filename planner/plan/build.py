@@ -20,11 +20,13 @@ from planner.plan.change import Change as Change
 from planner.plan.change import ChangeKind as ChangeKind
 from planner.plan.change import Columns as Columns
 from planner.plan.change import Word as Word
-from planner.plan.decide import Decisions, decide, words_for
+from planner.plan.decide import decide
+from planner.plan.decision import Decisions, Inputs
+from planner.plan.diffs import rendered_diff
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
+from planner.plan.override import words_for
 from planner.plan.previews import Stage, previewed
-from planner.plan.rendered_diff import rendered_diff
 from planner.plan.restatement import Restatement
 from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
@@ -33,11 +35,11 @@ from planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole decision. `id` names it; `promise` is the same for two plans that put the same tables in place of the
+    """The whole decision. `id` names it; `digest` is the same for two plans that put the same tables in place of the
     same tables, in whatever environment, and so tells at the merge whether anything moved."""
 
     id: str
-    promise: str
+    digest: str
     environment: str
     base: str
     old: Environment  # the environment as it is
@@ -46,8 +48,8 @@ class Plan:
     views: ViewChanges
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[Blocker, ...] = ()
-    words: tuple[Word, ...] = ()  # people's categories that overruled a rule
-    unused_words: tuple[Word, ...] = ()  # said earlier, about a change that is no longer this one
+    words: tuple[Word, ...] = ()  # people's categories that are in force in place of a rule's
+    unused_words: tuple[Word, ...] = ()  # chosen earlier, for a change that is no longer this one
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
     comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
     spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
@@ -94,7 +96,7 @@ class Request:
     empty_backfill: bool = False  # say that new tables hold their time, and compute nothing
     no_gaps: bool = False  # a table that takes another's place must hold all the time that one holds
     include_unmodified: bool = False  # show every model in an environment beside prod too
-    diff_rendered: bool = False  # tell the difference of the queries that run, not of the files
+    diff_rendered: bool = False  # show the difference of the queries that run, not of the files
 
 
 def build_plan(
@@ -104,42 +106,32 @@ def build_plan(
     loaded: Loaded,
     request: Request,
     words: Iterable[Word] = (),
-    owners: Mapping[str, str] | None = None,
 ) -> Plan:
     """The plan that makes `target` show these models, decided against `base` (prod).
 
-    Pure: the same arguments give the same plan. `words` are categories said earlier, `owners` tells of a physical
-    table in which environment it stands already. Raises ProjectError(s) for what cannot be planned and RequestError
-    for a category that cannot be given.
+    Pure: the same arguments give the same plan. `words` are categories chosen earlier. Raises ProjectError(s) for what
+    cannot be planned and RequestError for what cannot be asked.
     """
-    if target.name == PROD and request.window.start:
-        raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
+    _check_prod_is_whole(target, request)
     graph = graph_of(models)
-    if target.name == PROD and request.backfill is not None:
-        raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
     forward = checked(request.forward, graph, request.window.now)
-    decided, blind, said = _decided(graph, base, loaded, request, tuple(words), forward)
-    loaded, snapshots = taken_over(loaded, decided.changes), dict(decided.snapshots)
-    changes = scheduled(graph, decided.snapshots, tuple(decided.changes), loaded, request.window)
+    decided, uncompared, words = _decided(graph, base, loaded, replace(request, forward=forward), tuple(words))
+    # A table that goes on with another one's rows holds them from its creation on: nothing of that is missing.
+    loaded, snapshots = taken_over(loaded, decided.changes), decided.snapshots
+    changes = scheduled(graph, snapshots, decided.changes, loaded, request.window)
+    # Looked for before previews stand in for the tables that prod gets, and before the request takes any time away.
     lost = history_lost(changes)
     if target.name != PROD:
         stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
         snapshots, changes = previewed(graph, snapshots, changes, stage)
     changes = _as_asked(changes, graph, loaded, request)
     gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()
-    changes = tuple(_with_owner(change, owners or {}) for change in changes)
-    new = replace(
-        target,
-        snapshots=snapshots,
-        views=_views(target.name, models, changes, request),
-        naming=request.naming,
-        expires_at=request.expires_at,
-    )
-    _check_views(new, base)
-    promise = promise_of(changes)
+    changes = tuple(_with_owner(change, loaded.owners) for change in changes)
+    new = _promoted(target, base, snapshots, changes, request)
+    swaps = digest_of(changes)
     return Plan(
-        id=identity(promise, target.name, base.name, changes, request),
-        promise=promise,
+        id=identity(swaps, target.name, base.name, changes, request),
+        digest=swaps,
         environment=target.name,
         base=base.name,
         old=target,
@@ -147,14 +139,38 @@ def build_plan(
         changes=changes,
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=tuple(decided.warnings),
-        words=tuple(decided.used_words),
-        unused_words=_unused(said, decided.used_words, changes),
+        warnings=decided.warnings,
+        words=decided.used_words,
+        unused_words=_unused(words, decided.used_words, changes),
         parents=graph.parents,
         comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
-        spared=_rebuilt(blind.changes) - _rebuilt(decided.changes),
+        spared=_rebuilt(uncompared.changes) - _rebuilt(decided.changes),
         relies=relied_on(graph, snapshots, changes, loaded),
     )
+
+
+def _check_prod_is_whole(target: Environment, request: Request) -> None:
+    """RequestError when a request would leave rows of prod uncomputed: there is nobody who would compute them later."""
+    if target.name == PROD and request.window.start:
+        raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
+    if target.name == PROD and request.backfill is not None:
+        raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
+
+
+def _promoted(
+    target: Environment,
+    base: Environment,
+    snapshots: Mapping[str, Snapshot],
+    changes: tuple[Change, ...],
+    request: Request,
+) -> Environment:
+    """The environment as it will be."""
+    models = {name: each.model for name, each in snapshots.items()}
+    views = _views(target.name, models, changes, request)
+    naming, expires_at = request.naming, request.expires_at
+    new = replace(target, snapshots=snapshots, views=views, naming=naming, expires_at=expires_at)
+    _check_views(new, base)
+    return new
 
 
 def relied_on(
@@ -173,28 +189,30 @@ def relied_on(
 
 
 def _decided(
-    graph: Graph, base: Environment, loaded: Loaded, request: Request, said: tuple[Word, ...], forward: ForwardOnly
+    graph: Graph, base: Environment, loaded: Loaded, request: Request, words: tuple[Word, ...]
 ) -> tuple[Decisions, Decisions, tuple[Word, ...]]:
-    """What is decided, what would be if no table had been compared, and all words: those said before and these."""
+    """What is decided, what would be if no table had been compared, and all overrides: earlier ones and these."""
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
     if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
         since += f" {request.window.min_intervals}"
 
     def by(words: tuple[Word, ...], known: Loaded) -> Decisions:
-        how = (limited, since, request.naming, forward, request.empty_backfill)
-        return decide(graph, base.snapshots, words, base.name, known, *how)
+        options = (limited, since, request.naming, request.forward, request.empty_backfill)
+        return decide(Inputs(graph, base, known, words, *options))
 
-    decided = by(said, loaded)
+    decided = by(words, loaded)
     if request.categories:
-        fresh = words_for(decided.changes, request.categories, request.who)
-        said = (*(word for word in said if word.model not in request.categories), *fresh)
-        decided = by(said, loaded)
+        # An override names the fingerprints of the change that it is about, and these are known once it is decided.
+        chosen = words_for(decided.changes, request.categories, request.who)
+        words = (*(word for word in words if word.model not in request.categories), *chosen)
+        decided = by(words, loaded)
     compared = any(change.rule == "same-data" for change in decided.changes)
-    return decided, by(said, replace(loaded, contents=None)) if compared else decided, said
+    # decided once more, so that the plan can say what the comparisons were worth
+    return decided, by(words, replace(loaded, contents=None)) if compared else decided, words
 
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
-    """The changes without what the request leaves uncomputed, and with the difference that it wants told."""
+    """The changes without what the request leaves uncomputed, and with the difference that it wants shown."""
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
     if request.backfill is not None:
@@ -218,16 +236,16 @@ def build_run(
     only: Collection[str] | None = None,
     ready: Readiness | None = None,
 ) -> Plan:
-    """The plan that fills an environment's tables up to their last beats and changes nothing else.
+    """The plan that fills an environment's tables up to their last cron ticks and changes nothing else.
 
     A table that `base` (prod) shows too is left to prod's own run where it would be filled from other tables here.
     With `only`, all others are left as they are, and none of these is filled past what it reads. Time that is not
     `ready` is `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    spared = _spared(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    left = _left_to_others(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
     if only is not None:
-        spared |= graph.models.keys() - only
+        left |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
 
     def asked(model: Model, missing: Timeline) -> Timeline:
@@ -236,7 +254,7 @@ def build_run(
             late[model.name] = waits
         return found
 
-    behind = caught_up(graph, environment.snapshots, loaded, window, spared, asked)
+    behind = caught_up(graph, environment.snapshots, loaded, window, left, asked)
     changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
     return replace(in_place(environment, graph, changes, loaded, window), late=late)
 
@@ -245,10 +263,10 @@ def in_place(
     environment: Environment, graph: Graph, changes: tuple[Change, ...], loaded: Loaded, window: Window
 ) -> Plan:
     """The plan that fills tables of an environment with these changes, and shows nothing anew."""
-    promise = promise_of(changes)
+    swaps = digest_of(changes)
     return Plan(
-        id=identity(promise, environment.name, environment.name, changes, Request(window)),
-        promise=promise,
+        id=identity(swaps, environment.name, environment.name, changes, Request(window)),
+        digest=swaps,
         environment=environment.name,
         base=environment.name,
         old=environment,
@@ -260,7 +278,7 @@ def in_place(
     )
 
 
-def _spared(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+def _left_to_others(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
     """The models whose table both show while they read different ones, and those that are no previews and read one:
     what such a table is to hold does not come of rows to look at."""
 
@@ -314,10 +332,10 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
-def _unused(said: tuple[Word, ...], used: list[Word], changes: tuple[Change, ...]) -> tuple[Word, ...]:
-    """What was said of models that this plan changes too, but otherwise, and that nobody has said anew."""
+def _unused(words: tuple[Word, ...], used: tuple[Word, ...], changes: tuple[Change, ...]) -> tuple[Word, ...]:
+    """The overrides of earlier changes of models that this plan changes too, and that nobody has judged anew."""
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {word.model for word in used}
-    return tuple(word for word in said if word.model in open_models)
+    return tuple(word for word in words if word.model in open_models)
 
 
 def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
@@ -326,13 +344,13 @@ def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
     return replace(change, shares=owners.get(change.new.table))
 
 
-def promise_of(changes: tuple[Change, ...]) -> str:
+def digest_of(changes: tuple[Change, ...]) -> str:
     """What is put in place of what, whatever the environment."""
     swaps = [f"{c.name} {c.change} {_mark(c.old)} {_mark(c.lands)}" for c in sorted(changes, key=_name)]
     return digest(*swaps)[:16]
 
 
-def identity(promise: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
+def identity(swaps: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
     """The plan's id: what is put in place of what, where, when, by which categories and options."""
     time = [
         f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in sorted(changes, key=_name)
@@ -342,7 +360,7 @@ def identity(promise: str, environment: str, base: str, changes: tuple[Change, .
         asked += f" {request.naming}"
     if request.forward != NOT_ASKED:
         asked += f" {request.forward}"
-    return digest(promise, environment, base, asked, *time)[:12]
+    return digest(swaps, environment, base, asked, *time)[:12]
 
 
 def _more(request: Request) -> str:

@@ -47,10 +47,11 @@ def fingerprint_of(
 ) -> Fingerprint:
     """The canonical query and what else shapes rows; what is only said of the model; what it reads."""
     under = [part for pair in model.settings for part in pair]
+    # a table's rows have no order; that of a view is part of what its readers get
     order = shape.order if shape and not model.kind.is_stored else ""
     said = (*row_settings(model).values(), *layout(model).values(), began, *under, *([order] if order else []))
     data = digest(shape.text if shape else "", *said)
-    metadata = digest(model.sql, *_words_about(model).values())
+    metadata = digest(model.sql, *_described(model).values())
     read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
     return Fingerprint(data, metadata, read)
 
@@ -59,11 +60,12 @@ def is_edited(old: Model, new: Model) -> bool:
     """True when a person changed this model itself, not only something it reads."""
     if body(old) != body(new) or old.settings != new.settings:
         return True
-    return any(said(old) != said(new) for said in (row_settings, layout, _words_about))
+    return any(said(old) != said(new) for said in (row_settings, layout, _described))
 
 
 def difference(old: Seen, new: Seen) -> Columns:
     """What of the old rows a reader cannot take from the new ones."""
+    # column digests are about the same rows: over other rows equal ones prove nothing
     if old.rows != new.rows:
         return EVERY
     return Columns(
@@ -89,12 +91,14 @@ def verdict(old: Side, new: Side, effects: Mapping[str, Columns]) -> Verdict:
     told, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
     touched = replace(told, order=False)
     same = touched == UNTOUCHED and not reordered
+    # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
     own = _own_change(old, new) if is_edited(old.model, new.model) else None
     if same and told.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
         return _in_another_order(told, effects, edited=own is not None)
     if own is None:
         return _unaffected(new, effects) if same else _carried(old, new, effects, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
+        # such an edit changes no row, so what does differ comes from above
         return own if same else _carried(old, new, effects, touched)
     if own.rule in ("kind-changed", "settings-changed", "seed-content"):
         return _by_settings(own, touched, reordered)
@@ -124,6 +128,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)
+    # columns that nobody declared are read off the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         path = new.model.seed.path if new.model.seed else "the file"
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
@@ -135,9 +140,10 @@ def _own_change(old: Side, new: Side) -> Verdict:
         reason = f"{_listed(changed, capital=True)} changed: the rows are copied from the table that holds them."
         return Verdict(Category.NON_BREAKING, "layout-changed", reason)
     if body(old.model) == body(new.model):
-        about = [name for name, value in _words_about(new.model).items() if _words_about(old.model)[name] != value]
+        about = [name for name, value in _described(new.model).items() if _described(old.model)[name] != value]
         reason = f"Only {_listed(about)} changed; the rows come from the same query."
         return Verdict(Category.METADATA, "metadata-only", reason)
+    # equal texts over parents whose columns are known: no digest is needed to see that they are the same query
     before, after = old.shape, new.shape
     if before and after and before.known and after.known and before.text == after.text:
         return Verdict(Category.EQUIVALENT, "same-query", "The new text means the same query.")
@@ -157,6 +163,7 @@ def _of_spark(old: Model, new: Model) -> list[str]:
 def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:
     if touched.every:
         return replace(own, reason=f"{own.reason}, and with it the rows.", columns=EVERY)
+    # a table of another kind is another table, though its rows are the same: it is built, and its readers are not
     if touched == UNTOUCHED and own.rule == "kind-changed":
         return Verdict(Category.NON_BREAKING, own.rule, f"{own.reason}; the rows stay the same ones.")
     if touched == UNTOUCHED and not reordered:
@@ -168,6 +175,7 @@ def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:
 
 
 def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
+    # Undecided is built like breaking, but a person who knows better may say so, and the plan asks for it.
     if new.model.python:
         reason = "What an edit of Python code does to the rows cannot be told, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
@@ -196,6 +204,7 @@ def _rows_sentence(old: Side, new: Side, also: str) -> str:
         for clause in (*before, *(c for c in after if c not in before))
         if before.get(clause, "") != after.get(clause, "")
     ]
+    # a query that gains or loses a join has its conditions under the other name: one of the two is enough
     if "ON or WHERE" in changed:
         changed = [clause for clause in changed if clause != "WHERE"]
     if keyed := _keyed_otherwise(old, new):
@@ -232,7 +241,7 @@ def _cause(new: Side, effects: Mapping[str, Columns]) -> tuple[str, str]:
         effect, reads = effects[parent], shape.reads.get(parent) if shape else None
         changed = effect.altered | effect.removed
         if effect == Columns(order=True):
-            continue
+            continue  # named last, for it explains only what nothing else does
         if effect.every:
             return "reads-changed-rows", f"The rows of `{parent}` change."
         if reads is None or (reads.every and (changed or effect.added)):
@@ -292,11 +301,13 @@ def row_settings(model: Model) -> dict[str, str]:
         "kind": str(model.kind),
         "columns": repr([(column.name, column.type) for column in model.columns]),
         "time_column": f"{model.time_column} {model.time_format}".strip(),
+        # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
         "interval_unit": model.cron.unit if ranged else "",
         "start": (model.start_text if model.start_moves else str(model.start or "")) if ranged else "",
         "end": str(model.end or ""),
         "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
+        # a batch that reads what its table held before sees other rows when batches are larger
         "batch_size": str(model.batch_size) if model.reads_itself else "",
         "unique_key": repr(model.unique_key),
         "when_matched": model.when_matched,
@@ -311,7 +322,7 @@ def row_settings(model: Model) -> dict[str, str]:
 def layout(model: Model) -> dict[str, str]:
     """How the rows are kept, whichever they are."""
     if not model.kind.is_stored:
-        return {}
+        return {}  # a view has no files
     return {
         "storage_format": model.storage_format,
         "table_format": model.table_format,
@@ -328,7 +339,7 @@ def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
     return before, model.post_statements, model.on_virtual_update
 
 
-def _words_about(model: Model) -> dict[str, str]:
+def _described(model: Model) -> dict[str, str]:
     """What is said of a model without changing a row."""
     return {
         "description": model.description,

@@ -20,7 +20,7 @@ class ChangeKind(StrEnum):
     DIRECT = "direct"
     INDIRECT = "indirect"
     METADATA = "metadata"
-    DUE = "due"  # not changed at all: its cron has struck since
+    DUE = "due"  # not changed at all: its cron has ticked since
     RESTATED = "restated"  # not changed at all: somebody wants its rows computed anew
 
 
@@ -35,6 +35,10 @@ class Category(StrEnum):
     INDIRECT_BREAKING = "indirect_breaking"
     INDIRECT_NON_BREAKING = "indirect_non_breaking"
     UNDECIDED = "undecided"
+
+
+# what computes a model's table anew; it stands here because a verdict, an override and a plan all ask for it
+REBUILT = (Category.BREAKING, Category.NON_BREAKING, Category.UNDECIDED, Category.INDIRECT_BREAKING)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Word:
 class Forward:
     """How a forward-only change goes on with the rows that are there.
 
-    `rows` are the stretches that its table takes over from the one it replaces, as they lie in the files. `lands` is
+    `rows` are the intervals that its table takes over from the one it replaces, as they lie in the files. `lands` is
     what prod gets where this environment has a preview of it only.
     """
 
@@ -94,8 +98,8 @@ class Change:
     missing: Timeline = ()  # what of that is not there yet
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
-    recorded: Timeline = ()  # what is said to be there and is not computed: the table is left empty, as was asked
-    word: Word | None = None  # the person's word that overrode the rule
+    recorded: Timeline = ()  # recorded as held and not computed: the table is left empty, as was asked
+    word: Word | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
 
     @property

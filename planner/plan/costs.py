@@ -41,7 +41,7 @@ def estimate(change: Change, costs: Mapping[str, Cost], scans: Mapping[str, int 
     """What the missing time of a change's table would cost: as much per unit of time as that table's own batches
     have cost, or, when it has none yet, those of the version it replaces.
 
-    `costs` are told by table; `scans` by model: the bytes its queries would read.
+    `costs` are by table; `scans` by model: the bytes its queries would read.
     """
     scanned = scans.get(change.name)
     cost = _like(change, costs)

@@ -1,6 +1,6 @@
 """Early cut-off: a table that is built anew and holds the rows of the one it replaces changes nothing for its readers.
 
-What two tables hold is compared by Spark, as hashes; here is said what to compare, and what the answer allows.
+What two tables hold is compared by Spark, as hashes; this file says what to compare, and what the answer allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table and the one that takes its place: if they hold the same rows in these columns, the reader is spared."""
+    """A table and the one that takes its place: if they hold the same rows in these columns, the reader
+    need not be computed."""
 
     reader: str
     old: Snapshot
@@ -34,6 +35,7 @@ class Comparison:
         held = loaded.of(self.old), loaded.of(self.new)
         periods = {period for timeline in held for period in _periods(self.new, timeline)}
         one, two = (_contents(loaded, each).of(self.columns) for each in (self.old, self.new))
+        # one period that differs settles it; to call tables equal takes every period of both
         if not all(held) or not periods <= one.keys() or not periods <= two.keys():
             return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
         return all(one[period] == two[period] for period in periods)
@@ -50,6 +52,7 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
 
     Both are tables, cut by time alike; the reader reads columns that both have, or no more and no fewer than all.
     """
+    # A view holds nothing that could be hashed, and tables that are cut otherwise have no periods in common.
     if shape is None or old is None or not (old.kind.is_stored and new.kind.is_stored) or old.table == new.table:
         return None
     if old.columns is None or new.columns is None or not shape.known or _cut(old) != _cut(new):
@@ -57,6 +60,7 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
     reads = shape.reads.get(new.name)
     if reads is None or (reads.every and old.columns != new.columns):
         return None
+    # Rows count too, not only outputs: a column in a WHERE decides which rows the reader has.
     columns = frozenset(new.columns) if reads.every else reads.rows.union(*reads.outputs.values())
     if not columns <= frozenset(old.columns):
         return None
@@ -66,11 +70,12 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
 def equal_time(reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], loaded: Loaded) -> Timeline:
     """The time in which a reader that goes by the same days has nothing to compute anew.
 
-    Its rows of a day come from its parents' rows of that day alone: it holds their time columns within its own stretch
+    Its rows of a day come from its parents' rows of that day alone: it holds their time columns within its own interval
     wherever it reads them, and comes out the same in batches of any size.
     """
     periods: frozenset[str] | None = None
     for each in comparisons:
+        # rows that come out otherwise each time are not the old ones, though its inputs are
         if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, each.new, shape):
             return ()
         equal = each.equal_periods(loaded)
@@ -84,6 +89,7 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
     cuts = _cut(reader), _cut(parent)
     if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
         return False
+    # Text in any other format may sort or parse otherwise than the partition's name says.
     plain = all(each.model.time_format in ("", "yyyy-MM-dd") for each in (reader, parent))
     day = (parent.name, parent.model.time_column)
     return plain and shape.day == day and day[1] in shape.bounded.get(parent.name, frozenset())

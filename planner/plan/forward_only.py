@@ -73,6 +73,7 @@ def why_not(old: Model, new: Model) -> str:
     """Why a change cannot be forward-only: its table's rows cannot be gone on with; '' when they can."""
     if new.kind.is_seed:
         return "a seed is loaded whole"
+    # The new table takes over files. They stay readable only while tables are cut alike and rows stand for the same.
     before, after = row_settings(old), row_settings(new)
     if old.kind is not new.kind:
         return f"its kind changed from {old.kind} to {new.kind}"
@@ -92,6 +93,8 @@ def mixed(old: Snapshot, fresh: Snapshot, version: str) -> Snapshot:
     """
     assert fresh.meaning is not None
     before, query, new = old.seen, old.raw, seen_at(fresh.meaning, version)
+    # `before` is what the old table holds, and `query` what its query meant, which is not the same after an earlier
+    # forward-only change: a column is the old one only if the query still means what it meant.
 
     def held(old_digest: str | None, is_same: bool, fresh_digest: str) -> str:
         return old_digest if old_digest and is_same else digest("forward-only", version, fresh_digest)[:24]
@@ -116,6 +119,8 @@ def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
 
 def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], every: bool) -> Verdict:
     """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
+    # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
+    # only its readers keep their rows
     if found.rule == "layout-changed" or (why_not(old, new) and not (every and new.kind.is_seed)):
         return found
     if new.forward_only and new.kind.is_stored:
@@ -150,12 +155,14 @@ def _before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
         return held
     if not model.kind.is_by_time:
         return held if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
+    # the interval in which the date lies is computed anew as a whole
     cut = model.cron.cut(since)
     return subtract(held, (Interval(min(cut, held[-1].end), held[-1].end),)) if cut < held[-1].end else held
 
 
 def taken_over(loaded: Loaded, changes: Iterable[Change]) -> Loaded:
     """What lies in tables, with those that will take over rows as if they held them already."""
+    # last wins: what a table is known to hold outweighs what it is to take over
     new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
     return replace(loaded, timelines={**new, **{name: held for name, held in loaded.timelines.items() if held}})
 

@@ -1,73 +1,112 @@
-"""What a model hears of those it reads: their rows as they are now, or as they were where that makes no difference."""
+"""What a model sees of its parents, and what its own readers will see of it.
+
+That is what tables hold, with two exceptions: where a person said that an edit does not concern readers, and where
+Spark compared a new table with the old one and found the same rows. Then a reader sees the rows as they were.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from planner.intervals import Timeline
-from planner.plan.categorize import Verdict
-from planner.plan.change import Category
+from planner.plan.categorize import UNTOUCHED, Verdict
+from planner.plan.change import REBUILT, Category, Word
+from planner.plan.decision import Candidate, Decision
 from planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
-from planner.plan.schedule import Loaded
-from planner.semantics.columns import Shape
 from planner.semantics.digests import Seen
 from planner.snapshot.meaning import meaning_of
 from planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class Told:
-    """A parent before and now, what it tells its readers to be, and whether that is news that tables may belie."""
+class OverParents:
+    """What a model's rows are over its parents as it sees them.
 
-    old: Snapshot | None
-    new: Snapshot
-    seen: Seen
-    is_news: bool
+    `unchanged` are the comparisons to which it owes that its parents look as before, `unanswered` those that Spark has
+    still to make, `same` the time in which its rows are those of its old table.
+    """
 
-
-@dataclass(frozen=True)
-class Heard:
-    """What a model's rows are by what it hears; `spared` are comparisons that it owes its table to, `questions` those
-    that are still to be made, `same` is the time in which its rows are those of its old table."""
-
-    seen: Seen
-    spared: tuple[Comparison, ...] = ()
-    questions: tuple[Comparison, ...] = ()
+    rows: Seen
+    unchanged: tuple[Comparison, ...] = ()
+    unanswered: tuple[Comparison, ...] = ()
     same: Timeline = ()
 
 
-def heard(
-    fresh: Snapshot, shape: Shape | None, old: Snapshot, parents: Mapping[str, Told], loaded: Loaded, began: str
-) -> Heard:
-    """What a model decides by: its parents as they tell, and where tables were compared and found to hold the same
-    rows, as they were before."""
+def over_parents(candidate: Candidate) -> OverParents:
+    """What a model is decided by: its parents as they are visible, and where tables were compared and found to hold
+    the same rows, as they were before."""
+    old, shape, began = candidate.old, candidate.analysis.shape, candidate.analysis.began
+    loaded = candidate.inputs.loaded
 
-    def hearing(alike: Iterable[Comparison]) -> Seen:
-        seen = {name: told.seen for name, told in parents.items()}
+    def rows(alike: Iterable[Comparison]) -> Seen:
+        seen = {name: each.visible for name, each in candidate.parents.items()}
         before = {each.model: each.old.seen for each in alike}
-        return meaning_of(fresh.model, shape, seen | before, began).seen
+        return meaning_of(candidate.model, shape, seen | before, began).seen
 
-    plain = hearing(())
+    plain = rows(())
     if loaded.contents is None or plain == old.raw:
-        return Heard(plain)
-    news = (told for told in parents.values() if told.is_news)
-    asked = [found for told in news if (found := comparison(fresh.name, shape, told.old, told.new))]
+        return OverParents(plain)  # nothing may be compared, or nothing need be
+    asked = _comparable(candidate)
     answers = [each.answer(loaded) for each in asked]
-    if None not in answers and False in answers and hearing(asked) == old.raw:
-        return Heard(plain, same=equal_time(fresh, shape, asked, loaded))
+    if None not in answers and False in answers and rows(asked) == old.raw:
+        # Some tables differ, so the model is computed; but in the periods in which all of them are alike its rows are
+        # the old ones, which are copied.
+        return OverParents(plain, same=equal_time(candidate.fresh, shape, asked, loaded))
     hoped = [each for each, answer in zip(asked, answers, strict=True) if answer is not False]
-    if not hoped or hearing(hoped) != old.raw:
-        return Heard(plain)
+    if not hoped or rows(hoped) != old.raw:
+        return OverParents(plain)  # even if all of these came out alike, it would not be what it was
     if None in answers:
-        return Heard(plain, questions=open_questions(hoped, loaded))
-    return Heard(hearing(hoped), spared=tuple(hoped))
+        return OverParents(plain, unanswered=open_questions(hoped, loaded))
+    return OverParents(rows(hoped), unchanged=tuple(hoped))
 
 
-def by_data(spared: tuple[Comparison, ...]) -> Verdict:
-    """The verdict on a model whose parents came out the same."""
-    said = []
-    for each in spared:
-        columns = ", ".join(f"`{column}`" for column in each.columns)
-        said.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(said)}.")
+def reported(
+    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: Seen, found: Verdict, override: Word | None
+) -> Seen | None:
+    """What readers see of a model that is decided so; None: what its snapshot holds.
+
+    `whole` is the model at its own version, with all its rows; `snapshot` what the plan makes of it, which may be left
+    empty or stand on its old table; `rows` what it means over its parents as it sees them.
+    """
+    if override is not None and override.category is Category.NON_BREAKING:
+        return _as_it_was(old.seen, snapshot.seen)
+    emptied = snapshot.raw != whole.raw
+    if rows != whole.raw:
+        if found.category not in REBUILT:
+            return old.seen
+        if override is None:
+            return _holding(whole if emptied else snapshot, rows)
+    # what a reader does not feel of the edit it does not feel of the empty table either: it keeps its rows
+    return whole.seen if emptied else None
+
+
+def _comparable(candidate: Candidate) -> list[Comparison]:
+    """The comparisons of a parent's new table with its old one that might show the model unchanged parents."""
+    base = candidate.inputs.base
+    news = ((name, each) for name, each in candidate.parents.items() if _may_be_the_same(each))
+    asked = (
+        comparison(candidate.model.name, candidate.analysis.shape, base.get(name), each.snapshot) for name, each in news
+    )
+    return [each for each in asked if each is not None]
+
+
+def _may_be_the_same(parent: Decision) -> bool:
+    """True when a parent's change is one that its tables may turn out not to show.
+
+    Where a person said breaking, no comparison says otherwise; and a forward-only table holds old rows on purpose.
+    """
+    insisted = parent.override is not None and parent.override.category is Category.BREAKING
+    return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
+
+
+def _holding(snapshot: Snapshot, rows: Seen) -> Seen:
+    """What readers of a snapshot see when its rows are reported to be these."""
+    assert snapshot.meaning is not None
+    meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
+    return replace(snapshot, meaning=meaning).seen
+
+
+def _as_it_was(old: Seen, new: Seen) -> Seen:
+    """What readers see of a model whose change is called non-breaking: what was there is as it was."""
+    return Seen(old.rows, {name: old.columns.get(name, each) for name, each in new.columns.items()}, old.order)

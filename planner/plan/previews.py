@@ -38,6 +38,7 @@ def previewed(
 ) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
     """The environment's snapshots and changes with previews in place of tables that forward-only changes keep, and of
     all that would be computed from those."""
+    # Each model that is shown otherwise moves its readers too: rows of a preview must not reach a table that prod gets.
     shown = dict(snapshots)
     by_name = {change.name: change for change in changes}
     for name in graph.order:
@@ -73,10 +74,11 @@ def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change
 def _preview(graph: Graph, change: Change, stage: Stage) -> Change:
     new, kept = change.new, change.forward or Forward()
     assert new is not None
+    # Its version names the environment: a preview is shared with nobody.
     parts = (stage.environment, new.version, str(stage.window.start or ""))
     version = PREVIEW + digest("preview", *parts)[:12]
     shown = at_version(replace(new, forced=False), version, stage.naming)
-    if shown.meaning is not None:
+    if shown.meaning is not None:  # it is computed by its query alone, and took over no rows
         shown = replace(shown, meaning=replace(shown.meaning, held_rows="", held=()))
     needed = _needed(new.model, _end(change, stage), stage.window)
     missing = subtract(needed, stage.loaded.of(shown)) if stage.filled else ()
@@ -85,7 +87,7 @@ def _preview(graph: Graph, change: Change, stage: Stage) -> Change:
         new=shown,
         preview=True,
         shares=None,
-        copies=(),
+        copies=(),  # what the old table holds of these days comes from the old query
         needed=needed if stage.filled else (),
         missing=needed if missing and not new.kind.is_incremental else missing,
         forward=replace(kept, lands=new),
@@ -98,6 +100,7 @@ def _end(change: Change, stage: Stage) -> datetime | None:
     held = change.needed or (stage.loaded.of(change.old) if change.old else ())
     if not held:
         return None
+    # no further than prod's table, so that the two can be compared day by day
     asked = stage.window.end
     return change.new.model.cron.cut(min(asked, held[-1].end)) if asked else held[-1].end
 

@@ -60,6 +60,12 @@ class Past:
     maps: tuple[tuple[str, bool, Mapping[str, Snapshot]], ...] = ()
     built: Mapping[str, Snapshot | None] = field(default_factory=dict)
 
+    @property
+    def tables_of_prod(self) -> frozenset[str]:
+        """The tables that prod shows now."""
+        maps = (shown for name, now, shown in self.maps if name == PROD and now)
+        return frozenset(each.table for shown in maps for each in shown.values())
+
 
 def with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
     """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
@@ -85,7 +91,7 @@ def cascade(
         why = _why_not(graph.models[name], name in shown and shown[name].table in kept)
         if why:
             left_out.append(LeftOut(name, why))
-        if not why or graph.models[name].kind.is_seed:
+        if not why or graph.models[name].kind.is_seed:  # a seed keeps its rows, and its readers are restated
             reached.add(name)
         if not why and graph.models[name].kind.is_stored:
             restated.add(name)
@@ -102,7 +108,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
     return "prod shows the same table: restate it in prod" if is_prods else ""
 
 
-def stretch(model: Model, window: Window) -> Timeline:
+def asked_interval(model: Model, window: Window) -> Timeline:
     """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole,
     and all that comes after for what reads itself."""
     if not model.kind.is_by_time:
@@ -115,6 +121,8 @@ def stretch(model: Model, window: Window) -> Timeline:
 def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[str, Window]:
     """Model -> the window in which it is restated: what reads a table that is filled in order, and so restated as a
     whole, may come out otherwise at any time."""
+    # A batch of such a table builds on the batches before it, and its rows carry no time by which a reader could tell
+    # which of them are new ones.
     unbounded: set[str] = set()
     onward: set[str] = set()  # what reads one that reads itself: at any time after its start
     for name in graph.order:
@@ -132,11 +140,11 @@ def restated_time(
     graph: Graph, shown: Mapping[str, Snapshot], loaded: Loaded, window: Window, restated: Collection[str]
 ) -> Mapping[str, Timeline]:
     """Model -> the time to compute anew, for those that have any: what the window asks for, from the model's start up
-    to its last beat, and never past what the tables it reads hold."""
+    to its last cron tick, and never past what the tables it reads hold."""
     found: dict[str, Timeline] = {}
     frontier: dict[str, datetime | None] = {}
     asked = windows(graph, restated, window)
-    for name in graph.order:
+    for name in graph.order:  # parents first, so that each knows up to where all that it reads will be filled
         model, bound = graph.models[name], least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
         if model.kind.is_seed or not model.kind.is_stored:
@@ -148,12 +156,12 @@ def restated_time(
             latest = least([due, model.end, bound])
             assert latest is not None
             whole = between(start, model.cron.cut(latest))
-            time = intersection(whole, stretch(model, asked[name]))
+            time = intersection(whole, asked_interval(model, asked[name]))
             if time:
                 found[name] = time
                 held = merge((*held, *time))
         end = contiguous_end(held, start)
-        frontier[name] = end if end < due else None
+        frontier[name] = end if end < due else None  # one that holds all that is due bounds nobody
     return found
 
 
@@ -168,13 +176,14 @@ def outdated(
     """
     mine = {target.snapshots[name].table: time for name, time in restated.items()}
     forgets = dict(mine)
-    spared = {each.table for name, each in target.snapshots.items()} - mine.keys()
+    # The target's own tables that are left out keep their rows on purpose; and nobody but prod changes prod's.
+    kept = {each.table for each in target.snapshots.values()} - mine.keys()
     if target.name != PROD:
-        spared |= {each.table for name, now, shown in past.maps if name == PROD and now for each in shown.values()}
+        kept |= past.tables_of_prod
     touched: dict[str, tuple[set[str], set[str]]] = {}
     for environment, now, shown in past.maps:
         graph = with_outer_tables(shown)
-        if target.name == PROD:
+        if target.name == PROD:  # by name: any version of a chosen model may have been built from the old rows
             roots = graph.models.keys() & chosen
         else:
             roots = {name for name, each in shown.items() if each.table in mine}
@@ -182,21 +191,23 @@ def outdated(
         asked = windows(graph, names, window)
         for name in sorted(names):
             table = shown[name].table
-            if table in spared:
+            if table in kept:
                 continue
             if table not in mine:
-                forgets[table] = merge((*forgets.get(table, ()), *stretch(shown[name].model, asked[name])))
+                forgets[table] = merge((*forgets.get(table, ()), *asked_interval(shown[name].model, asked[name])))
             if now and environment != target.name:
                 touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
     names = _downstream_by_name(past, chosen if target.name == PROD else restated.keys())
     for table, snapshot in past.built.items():
-        if table not in spared and (snapshot is None or snapshot.name in names):
+        # of a table that nobody knows any more it cannot be told what it was computed from: it goes too
+        if table not in kept and (snapshot is None or snapshot.name in names):
             forgets.setdefault(table, ALL_TIME)
     return forgets, tuple(Touched(n, tuple(sorted(a)), tuple(sorted(b))) for n, (a, b) in sorted(touched.items()))
 
 
 def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
     """The models of these names, and those that any version of any model has read them through."""
+    # A reader of long ago may no longer read the model; its table is still there and could be promoted again.
     edges: dict[str, set[str]] = {}
     shown = [each for _, _, snapshots in past.maps for each in snapshots.values()]
     for each in (*shown, *(built for built in past.built.values() if built)):

@@ -19,7 +19,6 @@ from planner.snapshot.snapshot import Snapshot
 
 def build_restatement(
     environment: Environment,
-    prod: Environment,
     loaded: Loaded,
     window: Window,
     selectors: Iterable[str],
@@ -34,13 +33,15 @@ def build_restatement(
     shown = environment.snapshots
     graph = with_outer_tables(shown)
     chosen = select(graph, selectors, changed)
-    kept = {each.table for each in prod.snapshots.values()} if environment.name != PROD else frozenset()
+    # another environment must not write tables that prod shows: it would change prod without a plan for it
+    kept = past.tables_of_prod if environment.name != PROD else frozenset[str]()
     names, left_out = cascade(graph, shown, chosen, kept)
     inner = graph_of({name: each.model for name, each in shown.items()})
     restated = restated_time(inner, shown, loaded, window, names)
     if not restated:
         raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
     forgets, touched = outdated(environment, past, restated, chosen, window)
+    # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(_restated(shown[name], restated[name], name in chosen) for name in inner.order if name in restated)
     plan = in_place(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))

@@ -1,9 +1,9 @@
-"""Which stretch of time each table of a plan must hold, and which of it is missing."""
+"""Which intervals each table of a plan must hold, and which of them are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
@@ -33,7 +33,7 @@ class Window:
     ignore_cron: bool = False
 
     def due(self, model: Model) -> datetime:
-        """Up to where a table is to be filled: to its cron's last beat, or to its last whole unit at all."""
+        """Up to where a table is to be filled: to its last cron tick, or to its last whole unit at all."""
         return model.cron.cut(self.now) if self.ignore_cron else model.cron.due(self.now)
 
 
@@ -41,14 +41,16 @@ class Window:
 class Loaded:
     """What lies in tables: physical table -> timeline; `complete` are tables that some environment already shows.
 
-    `drifted` are those that a person's word kept while what they read changed: their rows are no more what their
-    versions say. `contents` is what Spark found in tables, as hashes; None when it is not to be heeded.
+    `drifted` are those that an override kept while what they read changed: their rows are no more what their versions
+    say. `contents` is what Spark found in tables, as hashes; None when tables are not to be compared. `owners` says of
+    a table which environment shows it, prod before any other.
     """
 
     timelines: Mapping[str, Timeline]
     complete: frozenset[str] = frozenset()
     drifted: frozenset[str] = frozenset()
     contents: Mapping[str, Contents] | None = None
+    owners: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, snapshot: Snapshot) -> Timeline:
         return self.timelines.get(snapshot.table, ())
@@ -67,7 +69,7 @@ def scheduled(
     empty for ever. A parent that holds all its own cron asks for sets no bound.
     """
     by_name = {change.name: change for change in changes}
-    frontier: dict[str, datetime | None] = {}
+    frontier: dict[str, datetime | None] = {}  # up to where a model's readers may be filled; None: as far as they like
     for name in graph.order:
         snapshot, change = snapshots[name], by_name.get(name)
         bound = least(frontier[p] for p in graph.parents[name])
@@ -97,13 +99,13 @@ def caught_up(
     snapshots: Mapping[str, Snapshot],
     loaded: Loaded,
     window: Window,
-    spared: frozenset[str] = frozenset(),
+    left: frozenset[str] = frozenset(),
     ready: Readiness | None = None,
 ) -> Mapping[str, tuple[Timeline, Timeline]]:
-    """For a run: name -> (needed, missing) of every stored table that has not come to its last beat.
+    """For a run: name -> (needed, missing) of every stored table that is behind its last cron tick.
 
-    The `spared` are left as they are, and what reads them is filled no further than they; the same goes for time that
-    is not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
+    Those in `left` stay as they are, and what reads them is filled no further than they; the same goes for time that is
+    not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
     """
     behind: dict[str, tuple[Timeline, Timeline]] = {}
     frontier: dict[str, datetime | None] = {}
@@ -113,20 +115,21 @@ def caught_up(
         frontier[name] = bound
         if snapshot.kind.is_seed or not snapshot.kind.is_stored:
             continue
-        if name in spared:
+        if name in left:
             held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held if held < window.due(snapshot.model) else None
             continue
         end = least([window.end or window.due(snapshot.model), snapshot.model.end, bound])
         assert end is not None
         needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
-        if snapshot.is_preview:  # it goes on from where it began
+        if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
             begun = loaded.of(snapshot)
             needed = intersection(needed, between(begun[0].start, end)) if begun else ()
         missing = merge((*_missing(snapshot.model, needed, loaded.of(snapshot)), *_partial(snapshot.model, window)))
         late = subtract(missing, ready(snapshot.model, missing)) if missing and ready else ()
         missing = subtract(missing, late)
         if late := intersection(late, needed):
+            # What waits for a signal is a hole, and nothing downstream may be computed past a hole.
             needed = subtract(needed, late)
             held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
             end = min(end, late[0].start if snapshot.kind.is_incremental else held)
@@ -142,6 +145,7 @@ def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Wind
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
+    # No further than the table that it replaces: the merge, days later, would find the days since missing.
     replaced = loaded.end(change.old) if change.old and change.old.kind.is_stored else None
     if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in loaded.complete:
         replaced = loaded.end(snapshot)
@@ -167,7 +171,7 @@ def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeli
 
 
 def units_before(model: Model, end: datetime, count: int) -> datetime:
-    """The start of the stretch of so many units of the model that ends there."""
+    """The start of the interval of so many units of the model that ends there."""
     for _ in range(count):
         end = model.cron.cut(end - timedelta(seconds=1))
     return end
@@ -198,6 +202,7 @@ def _inherited_start(graph: Graph, model: Model) -> datetime | None:
 
 def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
     missing = subtract(needed, held)
+    # such a table has no parts that could be computed alone: it is written as a whole
     if not model.kind.is_incremental or out_of_order(model, missing, held):
         return needed if missing else ()
     return with_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()

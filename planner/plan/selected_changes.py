@@ -25,6 +25,7 @@ def chosen_models(
     there = {name: each.model for name, each in deployed.snapshots.items()}
     chosen = select(graph_of({**there, **models}), selectors, changed)
     kept = {name: model for name, model in there.items() if name not in chosen}
+    # tables that no model defines are no changes: they are there for every model that reads them
     outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept}
     found = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
     for name in sorted(chosen & models.keys()):

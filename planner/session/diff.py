@@ -15,7 +15,7 @@ def difference(work: Workspace, environment: str, other: str | None = None) -> P
     """What would make the environment show the project's files, or the other environment, as a plan's changes."""
     shown = work.environment(checked_name(environment))
     models = _models(work.environment(checked_name(other))) if other else _local(work, shown)
-    return build_plan(models, shown, shown, loaded_in(work)[0], Request(Window(work.now), naming=shown.naming))
+    return build_plan(models, shown, shown, loaded_in(work), Request(Window(work.now), naming=shown.naming))
 
 
 def _models(environment: Environment) -> Mapping[str, Model]:

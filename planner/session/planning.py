@@ -83,7 +83,7 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
     words = store.words(asked.environment)
     if asked.words_from:
         words = (*words, *store.words(asked.words_from))
-    loaded, owners = loaded_in(work)
+    loaded = loaded_in(work)
     base = store.environment(PROD)
     target = base if asked.environment == PROD else store.environment(asked.environment)
     if asked.select:
@@ -91,11 +91,11 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
         models = chosen_models(models, deployed, asked.select, changed_since(work.project))
     request = _request(work, asked, models)
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
-        return build_plan(models, target, base, loaded, request, words, owners)
+        return build_plan(models, target, base, loaded, request, words)
     contents: dict[str, Contents] = {}
     while True:
         known = replace(loaded, contents=contents)
-        plan = build_plan(models, target, base, known, request, words, owners)
+        plan = build_plan(models, target, base, known, request, words)
         compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
         if compared <= contents.keys():
             return plan
@@ -128,10 +128,10 @@ def _expiry(work: Workspace, environment: str) -> datetime | None:
 
 
 def _restatement(work: Workspace, asked: PlanOptions) -> Plan:
-    environment, prod = work.environment(asked.environment), work.store.environment(PROD)
+    environment = work.environment(asked.environment)
     window = _window(work, asked)
     past, changed = work.store.past(), changed_since(work.project)
-    return build_restatement(environment, prod, loaded_in(work)[0], window, asked.restate, past, changed)
+    return build_restatement(environment, loaded_in(work), window, asked.restate, past, changed)
 
 
 def _forward_only(work: Workspace, asked: PlanOptions) -> ForwardOnly:

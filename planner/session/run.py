@@ -72,8 +72,8 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     """What is due in an environment, reported and computed."""
     work.settle(lease)
     environment, prod = work.environment(asked.environment), work.store.environment(PROD)
-    restate_due(environment, prod, work.store, work.now, lease, work.on_event)
-    loaded, chosen = loaded_in(work)[0], _chosen(work, environment, asked)
+    restate_due(environment, work.store, work.now, lease, work.on_event)
+    loaded, chosen = loaded_in(work), _chosen(work, environment, asked)
     with running(work.project.code, work.engine) as python:
         ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, window, prod, chosen, ready)

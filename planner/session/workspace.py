@@ -212,11 +212,12 @@ class Workspace:
         return url_of(state, self.settings.root) if state else f"sqlite:///{self.settings.folder / 'state.db'}"
 
 
-def loaded_in(work: Workspace) -> tuple[Loaded, dict[str, str]]:
+def loaded_in(work: Workspace) -> Loaded:
     """What every table holds, and for each table an environment that shows it (prod before others)."""
     owners: dict[str, str] = {}
     for environment in sorted(work.store.environments(), key=lambda each: (each.name != "prod", each.name)):
         for snapshot in environment.snapshots.values():
             owners.setdefault(snapshot.table, environment.name)
     tables = work.store.physical_tables().keys() | owners.keys()
-    return Loaded(work.store.loaded(tables), frozenset(owners), work.store.drifted_tables()), owners
+    drifted = work.store.drifted_tables()
+    return Loaded(work.store.loaded(tables), frozenset(owners), drifted, owners=owners)

@@ -21,7 +21,7 @@ NO_VALUES: Mapping[str, Value] = {}
 def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], began: str) -> Meaning:
     """The meaning of a model over parents that hold this; without columns when those are not known.
 
-    `began` says since when a table that is filled by stretches of time is to hold rows.
+    `began` says since when a table that is filled by time is to hold rows.
     """
     if model.kind.is_external:
         return _external(model)

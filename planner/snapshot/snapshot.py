@@ -43,8 +43,8 @@ class Meaning:
 class Snapshot:
     """A model as it was when it was planned; `columns` are its output columns' names, None when they cannot be known.
 
-    `forced` says that a person's word, not a rule, let it keep an earlier version's table. `stored` is its table's name
-    where the project named tables otherwise than by default when it was made: it stays there.
+    `forced` says that an override or a comparison, not a rule, let it keep an earlier version's table. `stored` is its
+    table's name where the project named tables otherwise than by default when it was made: it stays there.
     """
 
     model: Model
@@ -82,8 +82,8 @@ class Snapshot:
 
     @property
     def seen(self) -> Seen:
-        """What its readers see. What chance decided in a stored table stays as it is in that very table, and is
-        another thing in the next."""
+        """What its readers see. What is non-deterministic stays as it is in a stored table, and is another thing in
+        the next one."""
         if self.meaning is None:
             return Seen(f"unknown {self.version}", {})
         if self.meaning.held_rows:
@@ -92,7 +92,7 @@ class Snapshot:
 
     @property
     def raw(self) -> Seen:
-        """What it means, whatever chance decides."""
+        """What its query means, whatever comes out of what is non-deterministic in it."""
         return self.meaning.seen if self.meaning else self.seen
 
     @property

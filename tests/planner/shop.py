@@ -64,8 +64,9 @@ def planned(
     target = prod if environment == "prod" else store.environment(environment)
     shown = {s.table: e.name for e in store.environments() for s in e.snapshots.values()}
     tables = store.physical_tables().keys()
-    loaded = Loaded(store.loaded(tables), frozenset(shown), store.drifted_tables(), store.contents(tables))
-    return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request), owners=shown)
+    drifted, contents = store.drifted_tables(), store.contents(tables)
+    loaded = Loaded(store.loaded(tables), frozenset(shown), drifted, contents, shown)
+    return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request))
 
 
 def applied(

@@ -45,6 +45,7 @@ class Worlds(World):
     requests: dict[str, Environment] = field(default_factory=dict)
     built: dict[str, Snapshot] = field(default_factory=dict)
     emptied: set[str] = field(default_factory=set)
+    wanted: dict[str, dict[str, object]] = field(default_factory=dict)  # of a pull request, and of its merge
 
     @property
     def past_maps(self) -> Past:
@@ -65,7 +66,7 @@ class Worlds(World):
                 continue
             new, old = change.new, change.old.table if change.old else ""
             self.built.setdefault(new.table, new)
-            if new.table not in self.timelines and change.keeps_rows and change.forward:
+            if not self.timelines.get(new.table) and change.keeps_rows and change.forward:
                 self.fill(new, change.forward.rows, plan.new, source=old)
             held = self.timelines.get(new.table, ())
             if out_of_order(new.model, subtract(change.missing, held), held):
@@ -108,7 +109,7 @@ class Worlds(World):
 
     def restate(self, *selectors: str, start: timedelta | None = None) -> None:
         window = Window(self.now, START + start if start else None)
-        plan = build_restatement(self.prod, self.prod, self.loaded, window, selectors, self.past_maps)
+        plan = build_restatement(self.prod, self.loaded, window, selectors, self.past_maps)
         assert plan.restatement
         for table, gone in plan.restatement.forgets.items():
             self.timelines[table] = subtract(self.timelines.get(table, ()), gone)
@@ -179,18 +180,20 @@ def models(edit: dict[str, int]) -> dict[str, Model]:
 
 def asking(chance: random.Random, world: Worlds, pr: bool) -> dict[str, object]:
     given: dict[str, object] = {}
-    how = chance.choice(
-        ("plain", "plain", "forward", "since", "word") + (("start", "empty", "min") if pr else ("empty",))
-    )
-    if how in ("forward", "since"):
-        since = world.now - 2 * DAY if how == "since" else None
+    how = {chance.choice(("plain", "forward", "since", "word", "empty"))}
+    if pr:
+        how.add(chance.choice(("plain", "plain", "start", "min")))
+    if how & {"forward", "since"}:
+        since = world.now - 2 * DAY if "since" in how else None
         given["forward"] = ForwardOnly(True, since, destructive=("s.*",))
-    if how == "empty":
+    if "empty" in how:
         given["empty_backfill"] = True
-    if how in ("start", "min"):
-        given["window"] = Window(world.now, START + 2 * DAY, min_intervals=4 if how == "min" else 0)
-    if how == "word":
-        given["categories"] = {"s.a": chance.choice((Category.FORWARD_ONLY, Category.BREAKING))}
+    if how & {"start", "min"}:
+        start = chance.choice((START + 2 * DAY, world.now - DAY))
+        given["window"] = Window(world.now, start, min_intervals=4 if "min" in how else 0)
+    if "word" in how:
+        name = chance.choice(("s.a", "s.a", "s.c", "s.f"))
+        given["categories"] = {name: chance.choice((Category.FORWARD_ONLY, Category.BREAKING))}
     return given
 
 
@@ -213,6 +216,7 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
         edit[key] = chance.randrange(4 if key == "format" else 3)
         environment = where if choice == "pr" else "prod"
         given = asking(chance, world, choice == "pr")
+        world.wanted[environment] = {key: given[key] for key in ("forward", "categories") if key in given}
         plan = planned(world, edit, environment, given)
         if not plan.blockers:
             if choice == "pr":
@@ -223,7 +227,7 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
         return f"{environment} {key}={edit[key]} {given}" + told(plan)
     if choice == "merge":
         edits["prod"] = dict(edits[where])
-        plan = planned(world, edits["prod"], "prod", {})
+        plan = planned(world, edits["prod"], "prod", world.wanted.get(where, {}))
         if not plan.blockers:
             world.carry_out(plan)
         return f"merge {where}" + told(plan)

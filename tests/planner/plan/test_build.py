@@ -60,7 +60,7 @@ def test_what_was_built_in_dev_is_promoted_to_prod_without_computing_even_days_l
     plan = planned(daily(", 1 AS e"), base=prod, loaded=built, window=Window(NOW + timedelta(days=3)))
 
     assert plan.is_virtual
-    assert plan.promise == dev.promise
+    assert plan.digest == dev.digest
     assert [view.name for view in plan.views.swapped] == ["s.days"]
 
 
@@ -71,7 +71,7 @@ def test_the_promise_differs_once_prod_has_moved() -> None:
     ours = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
     later = planned(daily(", 1 AS e"), base=moved, loaded=loaded)
 
-    assert ours.promise != later.promise
+    assert ours.digest != later.digest
 
 
 def test_a_table_is_not_filled_past_what_its_parent_holds() -> None:
@@ -182,6 +182,36 @@ def test_where_the_tables_of_some_days_and_of_all_drifted_the_next_ones_are_two_
     third = tables(replace(loaded, drifted=frozenset((*first, *then))))
 
     assert len({*first, *then, *third}) == 6
+
+
+def test_a_person_who_says_breaking_makes_no_whole_table_of_a_preview() -> None:
+    prod, loaded = promoted(daily())
+    edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
+    window, wanted = Window(NOW, start=day("2026-01-08")), {"s.total": Category.BREAKING}
+    short = planned(edited, Environment("dev"), prod, loaded, window=window, categories=wanted)
+    built = Loaded(dict(loaded.timelines) | {c.new.table: c.missing for c in short.backfills if c.new})
+
+    whole = planned(edited, base=prod, loaded=built, words=short.words)
+
+    assert of(short, "s.total").preview
+    assert of(whole, "s.total").missing
+
+
+def test_a_view_that_a_person_calls_breaking_is_another_one_over_another_table() -> None:
+    def models(extra: str, more: str) -> dict[str, Model]:
+        total = model("s.total", f"SELECT COUNT(*){more} AS n FROM s.days")
+        return daily(extra) | project(total, model("s.shown", f"SELECT n{more} AS n FROM s.total", Kind.VIEW))
+
+    prod, loaded = promoted(models("", ""))
+    edited, wanted = models(", 1 AS e", " + 1"), {"s.shown": Category.BREAKING}
+    short = planned(
+        edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")), categories=wanted
+    )
+
+    whole = planned(edited, base=prod, loaded=loaded, words=short.words)
+
+    assert short.new.snapshots["s.total"].table != whole.new.snapshots["s.total"].table
+    assert short.new.snapshots["s.shown"].table != whole.new.snapshots["s.shown"].table
 
 
 def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:

@@ -52,7 +52,7 @@ def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
     ]
     assert outcome.plan is not None
     assert outcome.plan.spared == {"shop.total", "shop.grand"}
-    assert (merge.promise, merge.is_virtual) == (outcome.plan.promise, True)
+    assert (merge.digest, merge.is_virtual) == (outcome.plan.digest, True)
 
 
 def test_a_changed_model_with_other_rows_is_followed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
@@ -79,7 +79,7 @@ def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
     merge = planned(project, store)
 
     assert outcome.plan is not None
-    assert merge.promise != outcome.plan.promise
+    assert merge.digest != outcome.plan.digest
     assert [change.name for change in merge.backfills] == ["shop.total", "shop.grand"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.apply.create_tables import table_lease
 from planner.apply.events import silent
 from planner.apply.promotion import Rollback, rollback
 from planner.engine.protocol import Engine
@@ -86,17 +87,34 @@ def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_g
 
     assert daily.preview and daily.category is Category.FORWARD_ONLY and daily.new and daily.new.is_preview
     assert [str(each) for each in daily.missing] == ["2026-01-05 - 2026-01-05"]
-    assert there.promise == planned(project, store, forward=FORWARD).promise
+    assert there.digest == planned(project, store, forward=FORWARD).digest
     applied(project, engine, store, "dev", plan=there)
     assert rows(engine, "SELECT * FROM shop__dev.daily") == []
     assert rows(engine, "SELECT count(*) FROM shop.daily") == [(3,)]
-    assert there.promise == planned(project, store, forward=FORWARD).promise
+    assert there.digest == planned(project, store, forward=FORWARD).digest
 
     since = Window(NOW, start=datetime(2026, 1, 2, tzinfo=UTC))
     longer = planned(project, store, "dev", since, forward=FORWARD)
     applied(project, engine, store, "dev", plan=longer)
     assert rows(engine, "SELECT id, taxed FROM shop__dev.daily ORDER BY id") == [(2, 40), (3, 60)]
-    assert longer.promise == there.promise
+    assert longer.digest == there.digest
+
+
+def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    project, since = shop(tmp_path, TAXED), ForwardOnly(every=True, since=datetime(2026, 1, 3, tzinfo=UTC))
+    forward(project, engine, store, "dev", since)
+    table = store.environment("dev").snapshots["shop.daily"].table
+    with store.lease(table_lease(table), "test") as lease:
+        for interval in store.loaded([table])[table]:
+            store.forget_interval(table, interval, lease=lease)
+
+    forward(project, engine, store, asked=since)
+
+    assert [str(each) for each in store.loaded([table])[table]] == ["2026-01-01 - 2026-01-05"]
+    assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, 60)]
 
 
 def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(

@@ -157,7 +157,7 @@ def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_co
 
     assert {name for name, change in changes(here).items() if change.preview} == {"s.daily", "s.total", "s.new"}
     assert [c.name for c in there.changes if c.missing] == ["s.new"]
-    assert here.promise == there.promise
+    assert here.digest == there.digest
     assert not {c.new.table for c in here.changes if c.new} & {c.new.table for c in there.changes if c.new}
 
 
@@ -287,3 +287,15 @@ def test_files_are_read_as_a_wider_type_and_as_no_other(wider: str) -> None:
 )
 def test_a_type_with_fewer_digits_on_either_side_is_not_wider(old: str, new: str) -> None:
     assert not is_wider(old, new)
+
+
+def test_a_table_with_an_effective_date_made_of_some_days_is_never_taken_for_the_whole_one() -> None:
+    since, start = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
+    before, after = (daily(), TOTAL), (DOUBLED, TOTAL)
+
+    short = plan_of(before, after, ForwardOnly(True, since), "dev", window=Window(NOW, start))
+    whole = plan_of(before, after, ForwardOnly(True, since))
+
+    assert changes(short)["s.total"].preview
+    assert short.new.snapshots["s.total"].table != whole.new.snapshots["s.total"].table
+    assert short.new.snapshots["s.daily"].table == whole.new.snapshots["s.daily"].table

@@ -48,7 +48,7 @@ def restated(
     timelines = {table: subtract(held, gone.get(table, ())) for table, held in loaded.timelines.items()}
     past = Past(tuple((each.name, True, each.snapshots) for each in (prod, *others)))
     asked = Window(NOW, **{name: day(text) for name, text in window.items()})
-    return build_restatement(here, prod, Loaded(timelines), asked, selectors, past)
+    return build_restatement(here, Loaded(timelines), asked, selectors, past)
 
 
 def times(plan: Plan) -> dict[str, Timeline]:
@@ -152,7 +152,7 @@ def test_a_table_that_was_built_for_a_plan_is_forgotten_where_it_may_come_of_res
     unknown, apart = "mergeplan__s.s__what__1", replace(prod.snapshots["s.apart"], version="old")
     past = Past((("prod", True, prod.snapshots),), {built.table: built, unknown: None, apart.table: apart})
 
-    plan = build_restatement(prod, prod, loaded, Window(NOW), ["s.days"], past)
+    plan = build_restatement(prod, loaded, Window(NOW), ["s.days"], past)
 
     assert plan.restatement is not None
     assert {built.table, unknown} <= plan.restatement.forgets.keys()
@@ -206,7 +206,7 @@ def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
     }
     past = Past(tuple((each.name, True, each.snapshots) for each in both))
 
-    plan = build_restatement(prod, prod, Loaded(held), Window(NOW), [name], past)
+    plan = build_restatement(prod, Loaded(held), Window(NOW), [name], past)
 
     assert plan.restatement is not None
     for environment in both:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from planner.errors import ProjectErrors
 from planner.model.kind import Kind
 from planner.model.model import Model
-from planner.plan.change import Category, Change
-from planner.plan.decide import REBUILT
+from planner.plan.change import REBUILT, Category, Change
 from tests.planner.building import change_of
 from tests.planner.generating.data import rows_of
 

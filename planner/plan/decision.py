@@ -1,0 +1,148 @@
+"""What every model of a plan is decided by, and what is decided of one: values that no step changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.errors import ProjectError
+from planner.fingerprint import Fingerprint
+from planner.model.graph import Graph
+from planner.model.model import Model
+from planner.naming import DEFAULT, Naming
+from planner.plan.categorize import UNTOUCHED
+from planner.plan.change import Blocker, Category, Change, Columns, Word
+from planner.plan.early_cutoff import Comparison
+from planner.plan.forward_only import NOT_ASKED, ForwardOnly
+from planner.plan.schedule import Loaded
+from planner.semantics.columns import Shape
+from planner.semantics.digests import Seen
+from planner.snapshot.environment import Environment
+from planner.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The same for every model of a plan: the project, what it is compared with, and what was asked for.
+
+    A request may ask for the days `since` a date only: `limited` are the models whose earliest days that leaves out.
+    """
+
+    graph: Graph
+    compared: Environment  # the base: its snapshots are the models before the change
+    loaded: Loaded
+    words: tuple[Word, ...] = ()
+    limited: frozenset[str] = frozenset()
+    since: str = ""
+    naming: Naming = DEFAULT  # of tables that are built anew
+    forward: ForwardOnly = NOT_ASKED
+    empty: bool = False  # tables that are built anew are left empty
+
+    @property
+    def base(self) -> Mapping[str, Snapshot]:
+        return self.compared.snapshots
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A model over its parents as they are decided: the shape of its query (None: it has none), since when its table
+    is filled by time ('' for any other), and its fingerprint."""
+
+    shape: Shape | None
+    began: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is decided of one model, which is all that its readers are decided by.
+
+    `visible` is what its readers see. That is mostly what its snapshot holds, but not always: a person may have said
+    that an edit does not concern them, or a comparison of tables may have shown that the rows are the same ones.
+    """
+
+    snapshot: Snapshot
+    change: Change | None = None  # None: it is as it was in the base
+    effect: Columns = UNTOUCHED  # what of its old rows a reader cannot take from the new ones
+    reported: Seen | None = None  # what readers see where that is not what the snapshot holds
+    comparisons: tuple[Comparison, ...] = ()  # of tables, that might show it unchanged inputs
+    blockers: tuple[Blocker, ...] = ()
+    warnings: tuple[Blocker, ...] = ()
+    errors: tuple[ProjectError, ...] = ()
+
+    @property
+    def visible(self) -> Seen:
+        return self.snapshot.seen if self.reported is None else self.reported
+
+    @property
+    def override(self) -> Word | None:
+        """The category that a person chose for this change."""
+        return self.change.word if self.change else None
+
+    @property
+    def is_forward_only(self) -> bool:
+        return self.change is not None and self.change.category is Category.FORWARD_ONLY
+
+    @property
+    def is_partial(self) -> bool:
+        """True when its table is new and will hold part of the rows that it should, because a request asked so."""
+        return self.change is not None and self.change.preview
+
+    def with_problem(self, problem: Blocker | ProjectError | None) -> Decision:
+        """The decision about a model whose query reads a column that is not there."""
+        if isinstance(problem, ProjectError):
+            return replace(self, errors=(problem, *self.errors))
+        return replace(self, blockers=(problem, *self.blockers)) if problem else self
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that is not what it was: as the base has it, as it would be with a table of its own, and its parents."""
+
+    inputs: Inputs
+    old: Snapshot
+    fresh: Snapshot
+    analysis: Analysis
+    parents: Mapping[str, Decision]
+    edited: bool  # a person changed the model itself, and not only something that it reads
+
+    @property
+    def model(self) -> Model:
+        return self.fresh.model
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decision of each model, parents first, and what concerns the plan as a whole."""
+
+    by_name: Mapping[str, Decision] = field(default_factory=dict)
+    removed: tuple[Change, ...] = ()
+    broken: tuple[Blocker, ...] = ()  # readers of what is removed
+
+    @property
+    def snapshots(self) -> dict[str, Snapshot]:
+        return {name: each.snapshot for name, each in self.by_name.items()}
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return (*(each.change for each in self.by_name.values() if each.change), *self.removed)
+
+    @property
+    def blockers(self) -> tuple[Blocker, ...]:
+        return (*(blocker for each in self.by_name.values() for blocker in each.blockers), *self.broken)
+
+    @property
+    def warnings(self) -> tuple[Blocker, ...]:
+        return tuple(warning for each in self.by_name.values() for warning in each.warnings)
+
+    @property
+    def errors(self) -> tuple[ProjectError, ...]:
+        return tuple(error for each in self.by_name.values() for error in each.errors)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return tuple(comparison for each in self.by_name.values() for comparison in each.comparisons)
+
+    @property
+    def used_words(self) -> tuple[Word, ...]:
+        return tuple(each.override for each in self.by_name.values() if each.override)

@@ -1,0 +1,38 @@
+"""What changed in a model's text: in its file, or in the query that runs, whatever the file says."""
+
+from __future__ import annotations
+
+import difflib
+
+import sqlglot
+
+from planner.model.model import Model
+from planner.plan.change import Change, ChangeKind
+
+
+def source_diff(old: Model | None, new: Model | None) -> str:
+    """Unified diff of a model's file."""
+    # without the blank lines around it, which are no edit
+    before, after = (each.source.strip().splitlines() if each else [] for each in (old, new))
+    return _unified(before, after, new or old)
+
+
+def rendered_diff(change: Change) -> str:
+    """Unified diff of a model's queries with macros and variables filled in, each clause on its own lines; '' where the
+    model is not edited."""
+    if change.change is ChangeKind.INDIRECT:
+        return ""
+    old, new = (each.model if each else None for each in (change.old, change.new))
+    return _unified(_clauses(old), _clauses(new), new or old)
+
+
+def _unified(before: list[str], after: list[str], model: Model | None) -> str:
+    path = model.path if model else ""
+    return "\n".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=3))
+
+
+def _clauses(model: Model | None) -> list[str]:
+    if model is None or not model.sql:
+        return []
+    # pretty, so that a diff by lines is one by clauses
+    return sqlglot.parse_one(model.sql, dialect="spark").sql(dialect="spark", pretty=True).splitlines()

@@ -1,0 +1,57 @@
+"""The decision about a forward-only change: the table goes on with the rows of the one that it replaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.plan.categorize import Verdict, difference
+from planner.plan.change import Blocker, Forward
+from planner.plan.decision import Candidate, Decision
+from planner.plan.forward_only import blocker_of, going_on, mixed, schema_findings
+from planner.plan.new_table import free_version, named_by
+from planner.plan.verdict import changed
+from planner.snapshot.snapshot import Snapshot, at_version, version_of
+
+
+def keep_rows(candidate: Candidate, found: Verdict) -> Decision:
+    """A change that keeps the rows there are: of a table in one that takes them over, of a view in those below it."""
+    inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
+    takes_over = fresh.kind.is_stored and not fresh.kind.is_seed
+    snapshot = _mixed_table(candidate) if takes_over else fresh
+    forward = going_on(old, snapshot, inputs.loaded, inputs.forward) if takes_over else None
+    moved = _columns_that_move(old, snapshot, forward) if forward else {}
+    # Without an effective date the table holds all that it needs from its creation on, like one that prod shares.
+    anew = not takes_over or since is not None
+    change = changed(candidate, snapshot, found, recomputed=fresh.kind.is_stored and anew)
+    return Decision(
+        snapshot,
+        replace(change, shares=None if anew else inputs.compared.name, forward=forward),
+        difference(old.seen, snapshot.seen),
+        blockers=moved.get("error", ()),
+        warnings=moved.get("warn", ()),
+    )
+
+
+def _mixed_table(candidate: Candidate) -> Snapshot:
+    """The model at a version that says whose rows it goes on with, and since when its own query holds."""
+    inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
+    over = {"forward-only": old.version}
+    assert fresh.meaning is not None
+    if since is None:
+        version = free_version(inputs, fresh, over)
+    else:
+        # It is built where it is reviewed, and what prod is to get has the same version, unless it was cut short there.
+        over |= {"since": since.isoformat()} | named_by(inputs, fresh.model, candidate.parents)
+        version = version_of(fresh.model, fresh.meaning, over)
+    return at_version(mixed(old, fresh, version), version, inputs.naming)
+
+
+def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[str, tuple[Blocker, ...]]:
+    """Blockers and warnings for columns that go or come, as far as the queries tell; the tables are asked later."""
+    if old.columns is None or new.columns is None or not forward.rows:
+        return {}  # a table without rows takes any columns
+    findings = schema_findings(old.columns, new.columns, forward.destructive, forward.additive)
+    return {
+        policy: tuple(blocker_of(new.model, each) for each in findings if each.policy == policy)
+        for policy in ("error", "warn")
+    }

@@ -1,0 +1,91 @@
+"""The verdict of the rules on one model: by its own edit, by its parents, by what its tables hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.plan.categorize import Side, Verdict, verdict
+from planner.plan.change import REBUILT, Category, Change, ChangeKind
+from planner.plan.decision import Candidate
+from planner.plan.diffs import source_diff
+from planner.plan.early_cutoff import Comparison
+from planner.plan.forward_only import ruled
+from planner.plan.new_table import as_keyed, shape_of
+from planner.plan.parent_effects import OverParents
+from planner.semantics.columns import Parent
+from planner.snapshot.meaning import meaning_of
+from planner.snapshot.snapshot import Snapshot
+
+
+def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
+    """What the rules say of a model that sees this of its parents."""
+    old, model, base = candidate.old, candidate.model, candidate.inputs.base
+    # what it read then is asked of the base: a parent may be gone, or be another thing now
+    read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
+    before = Side(old.model, shape_of(old.model, as_keyed(read, old)), old.raw)
+    after = Side(model, candidate.analysis.shape, seen.rows)
+    # what was computed anew and holds the same rows has no effect, whatever its own edit was
+    alike = {each.model for each in seen.unchanged}
+    effects = {name: each.effect for name, each in candidate.parents.items() if name not in alike}
+    found = verdict(before, after, effects)
+    if old.is_mixed and found.category in REBUILT and found.rule != "layout-changed":
+        # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
+        # kept, and its readers lose them too.
+        found = verdict(replace(before, seen=old.seen), after, effects)
+    if seen.unchanged and found.category is Category.INDIRECT_NON_BREAKING:
+        return _by_data(seen.unchanged)
+    return found
+
+
+def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
+    """The verdict as a forward-only one, where the rules would rebuild the table and the model, the plan or what it
+    reads asks to keep its rows."""
+    if found.category not in REBUILT:
+        return found
+    calm = () if candidate.edited else _forward_only_parents(candidate)
+    return ruled(found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward.every)
+
+
+def changed(candidate: Candidate, new: Snapshot, found: Verdict, *, recomputed: bool) -> Change:
+    """The change that a verdict makes of a model."""
+    edited, kind = candidate.edited, ChangeKind.INDIRECT
+    if found.category is Category.METADATA:
+        kind = ChangeKind.METADATA
+    elif edited:
+        kind = ChangeKind.DIRECT
+    return Change(
+        name=new.name,
+        change=kind,
+        category=found.category,
+        rule=found.rule,
+        reason=found.reason,
+        columns=found.columns,
+        old=candidate.old,
+        new=new,
+        recomputed=recomputed,
+        diff=source_diff(candidate.old.model, new.model) if edited else "",
+    )
+
+
+def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
+    """The parents with forward-only changes, if no other change would touch the model.
+
+    That is so when it would mean what it meant, had only these parents stayed what they were.
+    """
+    old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
+    going = tuple(name for name, each in parents.items() if each.is_forward_only and name in base)
+    if not going:
+        return ()
+    snapshots = {name: base[name] if name in going else each.snapshot for name, each in parents.items()}
+    shape = shape_of(old.model, {name: each.as_parent for name, each in snapshots.items()})
+    seen = {name: base[name].seen if name in going else each.visible for name, each in parents.items()}
+    return going if meaning_of(old.model, shape, seen, candidate.analysis.began).seen == old.raw else ()
+
+
+def _by_data(unchanged: tuple[Comparison, ...]) -> Verdict:
+    """The verdict on a model whose parents came out the same."""
+    found = []
+    for each in unchanged:
+        columns = ", ".join(f"`{column}`" for column in each.columns)
+        found.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(found)}.")
