@@ -14,7 +14,7 @@ from planner.intervals import between
 from planner.model.graph import graph_of
 from planner.model.model import Column, Model
 from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.restatement import stretch, windows
+from planner.plan.restatement import asked_interval, windows
 from planner.plan.schedule import Loaded, Window
 from planner.snapshot.environment import Environment
 from planner.state.store import StateStore
@@ -98,8 +98,8 @@ def test_a_restatement_goes_on_to_the_end_and_so_does_what_reads_it() -> None:
     own, child = read(total()), model("shop.child", "SELECT total FROM shop.t")
     window = Window(NOW, start=day("2026-01-03"), end=day("2026-01-04"))
 
-    assert stretch(own, window)[0].start == day("2026-01-03")
-    assert stretch(own, window)[0].end.year == 9999
+    assert asked_interval(own, window)[0].start == day("2026-01-03")
+    assert asked_interval(own, window)[0].end.year == 9999
     found = windows(graph_of(project(RAW, own, child)), {"shop.t", "shop.child"}, window)
     assert (found["shop.t"].start, found["shop.child"].end) == (day("2026-01-03"), None)
 
