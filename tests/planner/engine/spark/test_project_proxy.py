@@ -10,7 +10,6 @@ from typing import Any
 
 import grpc
 import pytest
-from planner.engine.spark.upstream import SERVICE
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
@@ -20,6 +19,7 @@ from pyspark.sql.connect.session import SparkSession
 from planner.engine.protocol import Reading, Server
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.project_proxy import ProjectProxy
+from planner.engine.spark.proxied_session import SERVICE
 from planner.errors import RequestError
 from planner.python.isolation import isolation_of
 from tests.planner.asking import fill, said
