@@ -227,16 +227,6 @@ class RepositoryGateway:
             lambda: self._repo.get_issue(number).get_comment(comment_id).create_reaction(content), tries=WRITE_TRIES
         )
 
-    def unreact(self, number: int, comment_id: int, content: str) -> None:
-        """Takes our own reaction of that kind back."""
-
-        def remove() -> None:
-            for reaction in self._repo.get_issue(number).get_comment(comment_id).get_reactions():
-                if reaction.content == content and reaction.user.login == self.login:
-                    reaction.delete()
-
-        self._read(remove, tries=WRITE_TRIES)
-
     def write_check(self, sha: str, view: CheckView, key: str, known: int = 0) -> tuple[int, str]:
         """Makes a check on a commit say this, and returns its id and page; `known` is its id when it stands already."""
         output, rest = self._output(view)

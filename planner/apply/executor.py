@@ -21,7 +21,7 @@ from planner.apply.events import Compared, Emit, Event, ModelSkipped, Promoted, 
 from planner.apply.external_audits import audit_external_tables
 from planner.apply.fill_table import Filling
 from planner.apply.layout import Layout
-from planner.apply.new_audits import ask_new_audits
+from planner.apply.new_audits import ask_new_audits, remember_asked
 from planner.apply.physical_tables import missing_tables, table_lease
 from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import check_not_stuck, recover
@@ -117,6 +117,8 @@ def _built_and_audited(first: Plan, context: ApplyContext, options: ApplyOptions
     """Every table created, filled and audited; the outcome has the plan as it is by then."""
     plan, done = _built(first, context, options)
     layout = Layout(plan.new.snapshots, plan.parents, options.now)
+    if not done.failures:
+        remember_asked(first, context.store)
     failed = ask_new_audits(plan, layout, context)
     if not done.failures:  # what failed has left tables half filled
         failed += ask_standalone(plan, first, layout, context)
