@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from planner.model.kind import Kind
+from planner.model.kind import Fill
 from planner.model.model import AuditCall, Model
 from planner.semantics.spark_sql import FAILURES, tree_of
 
-WHOLE = (Kind.FULL, Kind.SEED, Kind.EXTERNAL, Kind.INCREMENTAL_BY_UNIQUE_KEY)
+WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited together
 Keys = tuple[tuple[str, ...], ...]
 
 
@@ -24,9 +24,9 @@ def audited_keys(model: Model) -> Keys:
     A batch of a table that is cut by time is audited by itself: rows that agree in the time column lie in one batch.
     What a view shows may move without its being audited.
     """
-    if model.kind in WHOLE:
+    if model.kind.fill in WHOLE or model.kind.is_external:
         return tuple(sorted({*_said(model.audits), *_merged(model)}))
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column:
+    if model.kind.is_by_time and model.time_column:
         return tuple(sorted({tuple(sorted({*key, model.time_column})) for key in _said(model.audits)}))
     return ()
 
@@ -47,7 +47,7 @@ def _said(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
 
 def _merged(model: Model) -> Iterator[tuple[str, ...]]:
     """The `unique_key` of a merge, if its columns are audited to have no NULL: to a merge NULL is equal to nothing."""
-    if model.kind is not Kind.INCREMENTAL_BY_UNIQUE_KEY or model.when_matched or model.merge_filter:
+    if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter:
         return
     present = {column for call in model.audits if call.name == "not_null" for column in _columns(call)}
     key = tuple(sorted({column for text in model.unique_key for column in _listed(text) or [""]}))

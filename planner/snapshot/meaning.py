@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from planner.fingerprint import digest
-from planner.model.kind import Kind
 from planner.model.model import Model
 from planner.semantics.algebra import Value
 from planner.semantics.audited_keys import Keys
@@ -39,7 +38,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
 def _keys(model: Model, shape: Shape) -> Keys:
     """The keys of the query that its table has too: of a table that is written whole, and not of columns by which it is
     partitioned, where Spark makes NULL of an empty text."""
-    if model.kind not in (Kind.FULL, Kind.VIEW, Kind.EMBEDDED):
+    if model.kind.is_incremental or not model.kind.has_query:
         return ()
     return tuple(key for key in shape.keys if not any(name in text for name in key for text in model.partitioned_by))
 

@@ -281,7 +281,7 @@ def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
     to(store, engine, environment("prod", a3))
 
     with store.lease("prod", "ann") as lease:
-        rollback(store, engine, lease, emit=silent)
+        rollback(store, engine, lease, Rollback(), emit=silent)
 
     assert shown(engine, "s.a") == [1]
 

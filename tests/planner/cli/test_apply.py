@@ -113,7 +113,7 @@ def test_what_sparks_parser_refuses_of_a_shown_plan_ends_its_apply_before_anythi
     (error,) = (line for line in ran.lines if line["event"] == "error")
     assert (ran.code, error["kind"], error["path"], error["line"]) == (1, "ProjectError", "models/total.sql", 3)
     assert "shop.total" in error["message"] and "TEXT" in error["message"]
-    assert not engine.objects("mergeplan__shop")
+    assert not engine.catalog.objects("mergeplan__shop")
     assert not mergeplan.state.environment("dev").exists
 
 

@@ -420,14 +420,14 @@ def test_a_signals_handler_may_cancel_what_it_interrupts(engine: SparkEngine) ->
 
 def test_the_catalog_answers_after_calls_of_it_were_interrupted(engine: SparkEngine) -> None:
     """Spark Connect interrupts what a client leaves behind: no plan that is cancelled may cost a connection."""
-    jvm, handlers = engine._session.spark._jvm, Queue[Any]()  # type: ignore[union-attr]
+    jvm, handlers = engine._sessions.current.spark._jvm, Queue[Any]()  # type: ignore[union-attr]
 
     def change(number: int) -> None:
         handlers.put(jvm.java.lang.Thread.currentThread())
         with suppress(MergeplanError):
             engine.fetch(f"CREATE SCHEMA interrupted_{number}")
         with suppress(MergeplanError):
-            engine.drop_schema_if_empty(f"interrupted_{number}")
+            engine.catalog.drop_schema_if_empty(f"interrupted_{number}")
 
     for number in range(12):
         caller = threading.Thread(target=change, args=(number,), daemon=True)

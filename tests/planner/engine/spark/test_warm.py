@@ -278,7 +278,7 @@ def test_what_a_query_would_read_is_told_without_a_job(attached: SparkEngine) ->
 
 
 def test_the_names_that_a_query_reads_are_told_over_connect_without_a_job(attached: SparkEngine) -> None:
-    attached.create_table(Table("mergeplan__shop.seen", (Column("id", "int"),)))
+    attached.tables.create(Table("mergeplan__shop.seen", (Column("id", "int"),)))
     before = attached.jobs()
     named = "WITH t AS (SELECT id FROM MergePlan__Shop.Seen) SELECT t.id FROM t WHERE id IN (SELECT id FROM {})"
 
