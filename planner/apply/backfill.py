@@ -195,10 +195,10 @@ class Backfill:
     def _fill(self, work: Work) -> None:
         snapshot = work.snapshot
         with self._writing(snapshot) as lease:
-            known = self.store.physical_table(snapshot.table)
+            known = self.store.tables.get(snapshot.table)
             if known is None or known.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
-            loaded = self.store.loaded([snapshot.table])[snapshot.table]
+            loaded = self.store.intervals.loaded([snapshot.table])[snapshot.table]
             if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
                 loaded = self._emptied(snapshot, loaded, lease)
             cut, late = self.layout.awaited(snapshot.model, _batches(work, loaded), work.copies)
@@ -223,7 +223,7 @@ class Backfill:
                 hint="Take back what asks for them: `start`, or a table that it reads.",
             )
         for interval in loaded:
-            self.store.forget_interval(snapshot.table, interval, lease=lease)
+            self.store.intervals.forget(snapshot.table, interval, lease=lease)
         return ()
 
     def _fill_batches(self, work: Work, table: Table, cut: tuple[Interval, ...], lease: Lease) -> None:
@@ -252,10 +252,10 @@ class Backfill:
             while True:
                 self._go_on()
                 try:
-                    lease = held.enter_context(self.store.lease(table_lease(snapshot.table), self.holder, wait=1))
+                    lease = held.enter_context(self.store.leases.hold(table_lease(snapshot.table), self.holder, wait=1))
                     break
                 except LeaseHeld:
-                    holder = self.store.holder(table_lease(snapshot.table))
+                    holder = self.store.leases.holder(table_lease(snapshot.table))
                     if holder and not told:
                         self.emit(TableAwaited(snapshot.name, snapshot.table, holder.holder))
                         told = True
@@ -265,22 +265,22 @@ class Backfill:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
         if snapshot.model.goes_in_order:
-            held = self.store.loaded([table.name])[table.name]
+            held = self.store.intervals.loaded([table.name])[table.name]
             copied = copied and not held
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
             self._check_sources(work, copied)
-            self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be cut off
+            self.store.contents.forget(table.name, interval, lease=lease)  # first of all: a write may be cut off
             written = self._copy(work, table, interval) if copied else self._evaluate(snapshot, table, interval, held)
             undo = partial(take_back, self.engine, table, snapshot.model, interval, held)
             audited = self._audit(snapshot, interval, lease, undo)
             for over in between(interval.start, min(interval.end, work.until or interval.end)):
-                self.store.record_interval(table.name, over, lease=lease)
+                self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
             if not copied:
-                self.store.record_cost(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
+                self.store.costs.record(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
             with self._lock:
                 self._rows += written.rows
                 self._batches += 1
@@ -292,7 +292,7 @@ class Backfill:
         Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
         """
         read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
-        for table, held in self.store.loaded(read & self.relies.keys()).items():
+        for table, held in self.store.intervals.loaded(read & self.relies.keys()).items():
             if gone := subtract(self.relies[table], held):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
@@ -303,8 +303,8 @@ class Backfill:
         if not work.snapshot.model.goes_in_order:
             return self._copied(table, sql, interval)
         model = work.snapshot.model
-        with self.store.lease(table_lease(work.copied_from), self.holder, wait=COPYING):
-            if self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
+        with self.store.leases.hold(table_lease(work.copied_from), self.holder, wait=COPYING):
+            if self.store.intervals.loaded([work.copied_from])[work.copied_from] != work.copies:
                 raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
             as_recorded(self.engine, replace(table, name=work.copied_from), model, work.copies)
             return self._copied(table, f"{sql} WHERE {recorded_rows(model, work.copies)}", interval)
@@ -345,7 +345,7 @@ class Backfill:
                 # The stretch may have been recorded before (late rows, a restatement): it is not good any more, unless
                 # the table is as it was before.
                 if not undo():
-                    self.store.forget_interval(snapshot.table, interval, lease=lease)
+                    self.store.intervals.forget(snapshot.table, interval, lease=lease)
                 raise _FoundRows(result)
             if result.count:
                 with self._lock:

@@ -174,11 +174,11 @@ def missing_tables(store: StateStore, engine: Engine, snapshots: Iterable[Snapsh
     builds it again.
     """
     wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
-    known = {name: table for name, table in store.physical_tables().items() if not table.garbage and table.columns}
+    known = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
     there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.objects(schema)}
     lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
-    if any(store.loaded(lost).values()):
-        store.forget_tables(lost)
+    if any(store.intervals.loaded(lost).values()):
+        store.tables.forget(lost)
         raise PlanMoved(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
@@ -219,8 +219,8 @@ def _create(
     layout: Layout, store: StateStore, engine: Engine, snapshot: Snapshot, columns: tuple[Column, ...], holder: str
 ) -> None:
     name = snapshot.table
-    with store.lease(table_lease(name), holder, wait=60) as lease:
-        known = store.physical_table(name)
+    with store.leases.hold(table_lease(name), holder, wait=60) as lease:
+        known = store.tables.get(name)
         if known and known.garbage:
             engine.drop_table(name)  # what the janitor began, and did not live to finish
         own = engine_of(engine, snapshot.model.gateway)
@@ -231,7 +231,7 @@ def _create(
                 engine.create_table(physical_table(snapshot, columns))
                 _dry_run_merge(layout, own, snapshot, columns)
         reads = [layout.tables[parent] for parent in layout.reads(snapshot.name)] if snapshot.kind is Kind.VIEW else []
-        store.register_table(name, columns, reads, lease=lease)
+        store.tables.register(name, columns, reads, lease=lease)
 
 
 def _dry_run_merge(layout: Layout, engine: Engine, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
@@ -250,7 +250,7 @@ def _going_on(
     forward = change.forward if change else None
     if change is None or change.old is None or forward is None or not forward.rows:
         return found
-    old = store.physical_table(change.old.table)
+    old = store.tables.get(change.old.table)
     before, model = old.columns if old else (), snapshot.model
     columns = settled(before, found, forward.destructive, forward.additive)
     for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
@@ -258,7 +258,7 @@ def _going_on(
             blocker = blocker_of(model, finding)
             raise ProjectError(blocker.message, place=blocker.place)
     for column in columns:
-        for was in store.types_of(change.old.table, column.name):
+        for was in store.tables.types_of(change.old.table, column.name):
             if not is_wider(was, column.type):
                 raise _unreadable(model, column.name, was, column.type)
     return columns
@@ -287,27 +287,27 @@ def _take_over(
     new, old, forward = change.new, change.old, change.forward
     assert new and old and forward
     with (
-        store.lease(table_lease(new.table), holder, wait=60) as lease,
-        store.lease(table_lease(old.table), holder, wait=60),
+        store.leases.hold(table_lease(new.table), holder, wait=60) as lease,
+        store.leases.hold(table_lease(old.table), holder, wait=60),
         at_model(new.model),
     ):
-        known = store.physical_table(old.table)
+        known = store.tables.get(old.table)
         table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
         if table.cut != before.cut:
             hint = "Rebuild the table: categorize the change as breaking."
             message = f"{new.name}: the type of a column changed by which its table is cut; its rows cannot stay so."
             raise ProjectError(message, place=new.model.place, hint=hint)
         engine.drop_table(new.table)  # what an earlier attempt left unfinished
-        held = store.loaded([old.table])[old.table]
+        held = store.intervals.loaded([old.table])[old.table]
         rows = intersection(forward.rows, held)
         as_recorded(engine, before, old.model, held)
         engine.take_over(table, old.table, rows)
         own = engine_of(engine, new.model.gateway)
         with own.beside(*layout.beside(new, CREATING, None)):
             _dry_run_merge(layout, own, new, columns)
-        store.register_table(new.table, columns, [old.table], lease=lease)
+        store.tables.register(new.table, columns, [old.table], lease=lease)
         for interval in rows:
-            store.record_interval(new.table, interval, lease=lease)
+            store.intervals.record(new.table, interval, lease=lease)
 
 
 def shaped(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -> str:

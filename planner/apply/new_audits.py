@@ -36,7 +36,7 @@ def ask_new_audits(
         snapshot = change.new
         for call in _newly_asked(change) if snapshot else ():
             assert snapshot is not None
-            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits(snapshot.table):
+            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits.of(snapshot.table):
                 continue
             with at_model(snapshot.model):
                 result = run_audit(
@@ -55,7 +55,7 @@ def ask_new_audits(
             if not result.ok and result.blocking:
                 failures.append(found_rows(snapshot.model, result))
             else:
-                store.record_passed_audit(snapshot.table, digest(repr(call)))
+                store.passed_audits.record(snapshot.table, digest(repr(call)))
     return tuple(failures)
 
 
@@ -67,5 +67,5 @@ def _newly_asked(change: Change) -> tuple[AuditCall, ...]:
 
 def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
     """All the time that the table holds."""
-    held = store.loaded([snapshot.table])[snapshot.table]
+    held = store.intervals.loaded([snapshot.table])[snapshot.table]
     return Interval(held[0].start, held[-1].end) if held else None

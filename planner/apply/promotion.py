@@ -32,7 +32,7 @@ from planner.model.model import Column
 from planner.parsing.render import beside
 from planner.parsing.sql.macro_scope import EVALUATING
 from planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
-from planner.state.environments import Action, Revision
+from planner.state.environments import Action, Cause, Revision
 from planner.state.leases import Lease
 from planner.state.promotions import Promotion
 from planner.state.store import StateStore
@@ -63,7 +63,7 @@ def promote(
     PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
     Cancelled when a view cannot be swapped, and then every view is back where it was.
     """
-    promotion = store.begin_promotion(lease, old, new, plan_id=plan_id, who=who, note=note, action=action)
+    promotion = store.promotions.begin(lease, old, new, Cause(plan_id=plan_id, who=who, note=note, action=action))
     return _carry_out(store, engine, lease, promotion, emit)
 
 
@@ -82,7 +82,7 @@ def recover(
     when it is among `await_`: LeaseHeld when that is not enough. `lease` is the one we hold.
     """
     recovered: list[PromotionRecovered] = []
-    for name in dict.fromkeys(promotion.environment for promotion in store.pending_promotions()):
+    for name in dict.fromkeys(promotion.environment for promotion in store.promotions.pending()):
         if lease and lease.name == name:
             recovered += _recover_one(store, engine, lease, emit)
             continue
@@ -111,13 +111,13 @@ def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lea
     """The lease of an environment, waited for after saying for whom."""
     with ExitStack() as held:
         try:
-            lease = held.enter_context(store.lease(name, RECOVERY))
+            lease = held.enter_context(store.leases.hold(name, RECOVERY))
         except LeaseHeld:
             if not wait:
                 raise
-            holder = store.holder(name)
+            holder = store.leases.holder(name)
             emit(EnvironmentAwaited(name, holder.holder if holder else ""))
-            lease = held.enter_context(store.lease(name, RECOVERY, wait=wait))
+            lease = held.enter_context(store.leases.hold(name, RECOVERY, wait=wait))
         yield lease
 
 
@@ -135,9 +135,9 @@ def rollback(
 
     RequestError when there is none, Refused when a table that it needs is gone.
     """
-    old = store.environment(lease.name)
-    target = _earlier(store.history(lease.name), old, to_revision)
-    earlier = store.at_revision(lease.name, target.revision)
+    old = store.environments.get(lease.name)
+    target = _earlier(store.environments.history(lease.name), old, to_revision)
+    earlier = store.environments.at_revision(lease.name, target.revision)
     new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     told = note or f"back to revision {target.revision}"
     return promote(
@@ -147,7 +147,7 @@ def rollback(
 
 def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:
     """Drop an environment's views and forget it; its tables are left to the janitor. RequestError for prod."""
-    old = store.environment(lease.name)
+    old = store.environments.get(lease.name)
     if lease.name == PROD:
         raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")
     if not old.exists:
@@ -157,7 +157,7 @@ def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: E
 
 def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[PromotionRecovered]:
     # Read again under the lease: in the meantime somebody may have finished it.
-    mine = [promotion for promotion in store.pending_promotions() if promotion.environment == lease.name]
+    mine = [promotion for promotion in store.promotions.pending() if promotion.environment == lease.name]
     done = []
     for promotion in mine:
         emit(PromotionFound(promotion.environment, promotion.new.revision))
@@ -165,7 +165,7 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         try:
             _carry_out(store, engine, lease, promotion, emit)
         except QueryError as error:
-            left = {each.id for each in store.pending_promotions()}
+            left = {each.id for each in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message
         new, views = promotion.new, promotion.changes.names
         told = PromotionRecovered(
@@ -187,7 +187,7 @@ def _carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promo
     except (Exception, KeyboardInterrupt) as error:
         _undo(swapping, error)
         raise
-    store.finish_promotion(lease, promotion)
+    store.promotions.finish(lease, promotion)
     shown = len(views_of(promotion.new)) - len(changes.added) - len(changes.swapped)
     done = Promoted(
         promotion.environment,
@@ -206,7 +206,7 @@ def _undo(swapping: _Swapping, error: BaseException) -> None:
     promotion, swapping.goes_back = swapping.promotion, True
     try:
         swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
-        swapping.store.roll_back_promotion(swapping.lease, promotion)
+        swapping.store.promotions.roll_back(swapping.lease, promotion)
     except Exception:
         return
     swapping.emit(PromotionUndone(promotion.environment, str(error) or "it was interrupted."))
@@ -221,7 +221,7 @@ class _Swapping:
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
         self._columns: Mapping[str, tuple[Column, ...]] = {
-            name: table.columns for name, table in store.physical_tables().items()
+            name: table.columns for name, table in store.tables.all().items()
         }
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
@@ -251,10 +251,10 @@ class _Swapping:
             return
         columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
         table = ".".join(f"`{part}`" for part in view.table.split("."))
-        self.store.check(self.lease)
+        self.store.leases.check(self.lease)
         self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
         self._run_statements(view)
-        self.store.record_step(self.lease, self.promotion, view.name)
+        self.store.promotions.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
 
     def _show(self, view: View, sql: str) -> None:
@@ -271,9 +271,9 @@ class _Swapping:
             self._attempt(view, lambda: _run(self.engine, statements), self._was_refused)
 
     def _drop(self, view: View) -> None:
-        self.store.check(self.lease)
+        self.store.leases.check(self.lease)
         self._attempt(view, lambda: self.engine.drop_view(view.name), _never)
-        self.store.record_step(self.lease, self.promotion, view.name)
+        self.store.promotions.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewDropped(view.name))
 
     def _attempt(self, view: View, step: Callable[[], object], spared: Spared) -> None:

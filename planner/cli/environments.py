@@ -37,10 +37,10 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     out = _output(output)
     with opened(root, gateway, hear=out.event, only_looks=True) as work:
         if environment is None:
-            rows = [_environment(each) for each in work.store.environments()]
+            rows = [_environment(each) for each in work.store.environments.all()]
         else:
             name = work.environment(checked_name(environment)).name
-            rows = [_revision(each) for each in work.store.history(name)]
+            rows = [_revision(each) for each in work.store.environments.history(name)]
     if isinstance(out, JsonLines):
         out.result(True, None, {"revisions" if environment else "environments": rows})
     elif rows:
@@ -69,7 +69,7 @@ def rollback(
     name, out = checked_name(environment), _output(output)
     with opened(root, gateway, hear=out.event, about={name}) as work:
         work.environment(name)
-        with work.store.lease(name, f"rollback of {name}", wait=LEASE_WAIT) as lease:
+        with work.store.leases.hold(name, f"rollback of {name}", wait=LEASE_WAIT) as lease:
             work.settle(lease)
             if (found := _finished(work, name, Action.ROLLED_BACK)) and _went_there(work.store, found, revision):
                 return _again(out, found, f"The interrupted rollback of `{name}` is finished")
@@ -96,15 +96,15 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     if name == PROD:
         raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
     with opened(root, gateway, hear=out.event, about={name}) as work:
-        with work.store.lease(name, f"invalidation of {name}", wait=LEASE_WAIT) as lease:
+        with work.store.leases.hold(name, f"invalidation of {name}", wait=LEASE_WAIT) as lease:
             work.settle(lease)
             found = _finished(work, name, Action.DROPPED)
-            if found is None or work.store.environment(name).exists:
+            if found is None or work.store.environments.get(name).exists:
                 work.environment(name)
                 done = drop_environment(work.store, work.engine, lease, emit=out.event, who=who)
             else:
                 done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
-        work.store.forget_words(name)
+        work.store.overrides.forget(name)
         tables = sweep(work.store, work.engine, work.now, orphans=True, emit=out.event)
     _told(out, done, 0, f"`{name}` is gone, and with it {counted(len(tables), 'table')}", tables=list(tables))
     return 0
@@ -160,7 +160,7 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     """
     out = _output(output)
     with opened(root, gateway, hear=out.event, only_looks=True) as work:
-        work.store.environments()
+        work.store.environments.all()
     if isinstance(out, JsonLines):
         out.result(True)
     else:
@@ -178,7 +178,7 @@ def _went_there(store: StateStore, found: PromotionRecovered, revision: int | No
     """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
     if revision is None:
         return True
-    rows = {row.revision: row.snapshots for row in store.history(found.environment)}
+    rows = {row.revision: row.snapshots for row in store.environments.history(found.environment)}
     return rows.get(revision) == rows[found.revision]
 
 

@@ -246,9 +246,9 @@ def _applied(
     after: Callable[[], Outcome] | None = None,
 ) -> int:
     for word in planned.words:
-        work.store.record_word(planned.environment, replace(word, at=word.at or work.now))
+        work.store.overrides.record(planned.environment, replace(word, at=word.at or work.now))
     started = time.monotonic()
-    with work.store.lease(planned.environment, f"plan {planned.id}", wait=LEASE_WAIT) as lease:
+    with work.store.leases.hold(planned.environment, f"plan {planned.id}", wait=LEASE_WAIT) as lease:
         planned = current(work, planned, asked, lease)
         outcome = carried_out(
             work, out, planned, lease, asked.who, note, not asked.skip_backfill,
@@ -259,7 +259,7 @@ def _applied(
     final = outcome.plan or planned
     if final != planned:
         out.revised(final, estimates(work, planned))
-    work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
+    work.store.plans.close(planned.id, "failed" if outcome.failures else "applied")
     if after and not outcome.failures:
         outcome = replace(outcome, filled=outcome.filled.plus(after().filled))
     seconds = round(time.monotonic() - started, 3)
@@ -268,12 +268,12 @@ def _applied(
 
 def promoted_before(store: StateStore, name: str, note: str) -> Json:
     """What an earlier run promoted under the same note, for whoever was cut off before hearing it; {} when nothing."""
-    history = [row for row in store.history(name) if row.action is not Action.UNDONE]
+    history = [row for row in store.environments.history(name) if row.action is not Action.UNDONE]
     if not note or not history or (history[0].note, history[0].action) != (note, Action.PROMOTED):
         return {}
     latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
-    new = store.at_revision(name, latest)
-    moved = view_changes(store.at_revision(name, before), new)
+    new = store.environments.at_revision(name, latest)
+    moved = view_changes(store.environments.at_revision(name, before), new)
     added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
     unchanged = len(views_of(new)) - added - swapped
     views = {"added": added, "swapped": swapped, "dropped": dropped, "unchanged": unchanged}
@@ -282,7 +282,7 @@ def promoted_before(store: StateStore, name: str, note: str) -> Json:
 
 def _renew(work: Workspace, planned: Plan) -> None:
     """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
-    work.store.expire(planned.environment, planned.new.expires_at)
+    work.store.environments.expire(planned.environment, planned.new.expires_at)
 
 
 def _run_tests(work: Workspace, out: Output) -> None:

@@ -74,12 +74,12 @@ def _window(work: Workspace, flags: dict[str, Any]) -> Window:
 def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
     """The lease on the environment, waited for; or, where another run has it, that: it does what this one would."""
     try:
-        return turn.enter_context(work.store.lease(name, run_of(name)))
+        return turn.enter_context(work.store.leases.hold(name, run_of(name)))
     except LeaseHeld:
-        holder = work.store.holder(name)
+        holder = work.store.leases.holder(name)
     if holder is not None and holder.holder == run_of(name):
         return f"`{name}` is being run already, since {holder.since:%Y-%m-%d %H:%M:%S} UTC: nothing was done here."
-    return turn.enter_context(work.store.lease(name, run_of(name), wait=LEASE_WAIT))
+    return turn.enter_context(work.store.leases.hold(name, run_of(name), wait=LEASE_WAIT))
 
 
 def _skipped(out: Output, why: str) -> int:

@@ -47,7 +47,7 @@ class Wanted:
 def catch_up(work: Workspace, name: str, out: Output, wanted: Wanted, lease: Lease) -> tuple[Plan, Outcome | None]:
     """What is due in an environment, told and computed; None when it is nothing."""
     work.settle(lease)
-    environment, prod = work.environment(name), work.store.environment(PROD)
+    environment, prod = work.environment(name), work.store.environments.get(PROD)
     restate_what_struck(environment, prod, work.store, work.now, lease, out.event)
     loaded, chosen = work.loaded()[0], _chosen(work, environment, wanted)
     with running(work.project.code, work.engine) as python:
@@ -77,7 +77,7 @@ def then_run(work: Workspace, name: str, out: Output) -> Outcome:
     """What `plan --run` does when the plan is carried out."""
     if isinstance(out, Terminal):
         out.finished()
-    with work.store.lease(name, run_of(name), wait=LEASE_WAIT) as lease:
+    with work.store.leases.hold(name, run_of(name), wait=LEASE_WAIT) as lease:
         _, outcome = catch_up(work, name, out, Wanted(Window(work.now)), lease)
     return outcome or Outcome((), Filled(), None)
 

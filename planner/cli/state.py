@@ -45,7 +45,7 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
         raise RequestError(f"`{file}` exists already.", hint="Write `--no-confirm` to replace it.")
     out = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, hear=out.event, only_looks=True) as work:
-        document = work.store.exported(tuple(checked_name(name) for name in names))
+        document = work.store.transfers.exported(tuple(checked_name(name) for name in names))
     draft = file.with_name(f".{file.name}.part")
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     draft.replace(file)
@@ -73,11 +73,11 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
         raise RequestError(f"`{file}` is not JSON: {error}.") from None
     out = JsonLines() if output == "json" else Terminal()
     with opened(root, gateway, hear=out.event) as work:
-        if replace and not no_confirm and work.store.history():
+        if replace and not no_confirm and work.store.environments.history():
             told = "All that is remembered of this project will be forgotten. Go on?"
             if output == "json" or not click.confirm(told, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
-        names = work.store.imported(data, replace=replace)
+        names = work.store.transfers.imported(data, replace=replace)
     _told(out, {"environments": list(names)}, f"{counted(len(names), 'environment')} imported from {file}.")
     return 0
 

@@ -27,7 +27,7 @@ def finish(
     Of the environments that the verb is `about`, one that another process is promoting is waited for (LeaseHeld), and
     one that can be neither finished nor undone is Refused.
     """
-    if not store.pending_promotions():
+    if not store.promotions.pending():
         return ()
     found = recover(store, engine(), hear, lease, await_=about, wait=LEASE_WAIT)
     check_not_stuck(found, about)
@@ -36,8 +36,8 @@ def finish(
 
 def tell(store: StateStore, hear: Emit) -> None:
     """Say of every unfinished promotion that it is, and who is at it."""
-    for promotion in store.pending_promotions():
-        holder = store.holder(promotion.environment)
+    for promotion in store.promotions.pending():
+        holder = store.leases.holder(promotion.environment)
         told = (promotion.environment, promotion.new.revision, promotion.changes.names)
         hear(PromotionPending(*told, holder.holder if holder else ""))
 

@@ -173,11 +173,13 @@ class Workspace:
     def loaded(self) -> tuple[Loaded, dict[str, str]]:
         """What every table holds, and for each table an environment that shows it (prod before others)."""
         owners: dict[str, str] = {}
-        for environment in sorted(self.store.environments(), key=lambda each: (each.name != "prod", each.name)):
+        for environment in sorted(self.store.environments.all(), key=lambda each: (each.name != "prod", each.name)):
             for snapshot in environment.snapshots.values():
                 owners.setdefault(snapshot.table, environment.name)
-        tables = self.store.physical_tables().keys() | owners.keys()
-        return Loaded(self.store.loaded(tables), frozenset(owners), self.store.drifted_tables()), owners
+        tables = self.store.tables.all().keys() | owners.keys()
+        return Loaded(
+            self.store.intervals.loaded(tables), frozenset(owners), self.store.snapshots.drifted_tables()
+        ), owners
 
     @property
     def retention(self) -> timedelta:
@@ -192,7 +194,7 @@ class Workspace:
 
     def environment(self, name: str) -> Environment:
         """An environment that exists; RequestError when there is none of that name."""
-        found = self.store.environment(name)
+        found = self.store.environments.get(name)
         if not found.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return found

@@ -59,9 +59,8 @@ while sys.stdin.readline():
 
 @dataclass(frozen=True)
 class Step:
-    """Where a process kills itself: before or after the nth call of a method, `StateStore.record_step` for one."""
+    """Where a process kills itself: before or after the nth call of a method, `Promotions.record_step` for one."""
 
-    owner: str
     method: str
     nth: int
     after: bool
@@ -227,8 +226,12 @@ def _child(asked: dict[str, Any]) -> int:
     """What a fork does: a verb, in a session of its own, with its output in files."""
     from planner.cli.main import VERBS, run
     from planner.engine.spark.engine import SparkEngine
-    from planner.state.store import StateStore
+    from planner.state import contents, costs, environments, intervals, physical_tables, plans, promotions, restatements
 
+    stores = (
+        contents.KnownContents, costs.Costs, environments.Environments, intervals.Intervals,
+        physical_tables.PhysicalTables, plans.Plans, promotions.Promotions, restatements.Restatements,
+    )  # fmt: skip
     os.setsid()
     os.chdir(asked["folder"])
     for number, name in ((1, "out"), (2, "err")):
@@ -237,8 +240,9 @@ def _child(asked: dict[str, Any]) -> int:
     os.environ.update(asked["environ"])
     if given := asked["step"]:
         step = Step(**given)
-        owner = {"StateStore": StateStore, "SparkEngine": SparkEngine}[step.owner]
-        setattr(owner, step.method, _Counted(step).around(getattr(owner, step.method)))
+        owner, _, method = step.method.partition(".")
+        found = {each.__name__: each for each in (SparkEngine, *stores)}[owner]
+        setattr(found, method, _Counted(step).around(getattr(found, method)))
     return run(VERBS, [*asked["arguments"], "--output", "json"])
 
 

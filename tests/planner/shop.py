@@ -60,11 +60,13 @@ def planned(
     project: Project, store: StateStore, environment: str = "prod", window: Window | None = None, **request: Any
 ) -> Plan:
     """The plan that makes an environment show the project, as things are."""
-    prod = store.environment("prod")
-    target = prod if environment == "prod" else store.environment(environment)
-    shown = {s.table: e.name for e in store.environments() for s in e.snapshots.values()}
-    tables = store.physical_tables().keys()
-    loaded = Loaded(store.loaded(tables), frozenset(shown), store.drifted_tables(), store.contents(tables))
+    prod = store.environments.get("prod")
+    target = prod if environment == "prod" else store.environments.get(environment)
+    shown = {s.table: e.name for e in store.environments.all() for s in e.snapshots.values()}
+    tables = store.tables.all().keys()
+    loaded = Loaded(
+        store.intervals.loaded(tables), frozenset(shown), store.snapshots.drifted_tables(), store.contents.known(tables)
+    )
     return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request), owners=shown)
 
 
@@ -78,7 +80,7 @@ def applied(
 ) -> Outcome:
     """Plan and apply."""
     plan = plan or planned(project, store, environment)
-    with store.lease(environment, "test") as lease:
+    with store.leases.hold(environment, "test") as lease:
         again = lambda: planned(project, store, environment)  # noqa: E731
         return apply(plan, project, engine, store, lease, now=NOW, emit=emit, who="ann", replan=again)
 

@@ -49,18 +49,25 @@ MODELS = {
 DAILY = ("daily", "keyed", "log")
 CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2}\ndefault_gateway: local\n"
 CONFIG += "model_defaults: {dialect: spark, start: 2026-01-01}\n"
-PROMOTING = [("begin_promotion", 1), ("record_step", 4), ("finish_promotion", 1), ("expire", 1), ("close_plan", 1)]
-WRITING = [("register_table", 3), ("forget_contents", 4), ("record_interval", 4), ("record_cost", 4)]
-SWAPPING = [("swap_view", 4)]
-COMPUTING = [("replace_table", 2), ("replace_interval", 2), ("merge_table", 2), ("replace_partitions", 2)]
+PROMOTING = [
+    ("Promotions.begin", 1),
+    ("Promotions.record_step", 4),
+    ("Promotions.finish", 1),
+    ("Environments.expire", 1),
+    ("Plans.close", 1),
+]
+WRITING = [("PhysicalTables.register", 3), ("KnownContents.forget", 4), ("Intervals.record", 4), ("Costs.record", 4)]
+SWAPPING = [("SparkEngine.swap_view", 4)]
+COMPUTED = ("replace_table", "replace_interval", "merge_table", "replace_partitions")
+COMPUTING = [(f"SparkEngine.{verb}", 2) for verb in COMPUTED]
 STEPS = {  # what a verb does: the steps of the state and of Spark at which it is killed, and how often each comes
-    "promote": (PROMOTING + WRITING[:1] + [("save_plan", 1)], SWAPPING + COMPUTING[:1]),
+    "promote": (PROMOTING + WRITING[:1] + [("Plans.save", 1)], SWAPPING + COMPUTING[:1]),
     "plan dev": (PROMOTING + WRITING, SWAPPING + COMPUTING[:1]),
     "apply": (PROMOTING + WRITING[:2], SWAPPING + COMPUTING[:1]),
     "rebuild": (PROMOTING + WRITING, SWAPPING + COMPUTING),
     "rollback": (PROMOTING[:3], SWAPPING),
     "run": (WRITING[1:], COMPUTING[1:]),
-    "restate": ([("begin_restatement", 1), *WRITING[1:]], COMPUTING[1:]),
+    "restate": ([("Restatements.begin", 1), *WRITING[1:]], COMPUTING[1:]),
 }
 WEIGHTS = {"promote": 8, "rollback": 6, "apply": 3, "plan dev": 3, "run": 4, "restate": 3, "rebuild": 1}
 
@@ -175,8 +182,8 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     for number in range(choose.choice([1, 1, 2, 3])):
         what += one_kill(scene, shop, verb, again if number else call, choose, what)
     with closing(shop.store()) as store:
-        held = {table: timeline for table, timeline in store.loaded(store.physical_tables()).items() if timeline}
-        pending = store.pending_promotions()
+        held = {table: timeline for table, timeline in store.intervals.loaded(store.tables.all()).items() if timeline}
+        pending = store.promotions.pending()
     scene.tally.pending += bool(pending)
 
     after = scene.call(shop, *again)
@@ -186,7 +193,7 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     assert ("recovered" in after.result) == bool(pending), what
     scene.tally.twice += [f"{case}: {each}" for each in computed_twice(after, held)]
     with closing(shop.store()) as store:
-        assert store.pending_promotions() == (), what
+        assert store.promotions.pending() == (), what
     assert scene.reader.round()[shop.schema] == [expected, expected], what
     shop.v = expected
     check_rows(scene, shop, what)
@@ -238,9 +245,9 @@ def _moment(choose: random.Random, verb: str, shop: Shop) -> dict[str, Any]:
     if choose.random() < 0.4:
         number = signal.SIGTERM if choose.random() < 0.15 else signal.SIGKILL
         return {"seconds": choose.uniform(0, 1.05) * shop.took.get(verb, 3.0), "number": number}
-    owner = choose.choice(["StateStore", "StateStore", "SparkEngine"])
-    method, times = choose.choice(STEPS[verb][owner == "SparkEngine"])
-    return {"step": Step(owner, method, choose.randint(1, times), choose.random() < 0.5)}
+    of_spark = choose.choice([False, False, True])
+    method, times = choose.choice(STEPS[verb][of_spark])
+    return {"step": Step(method, choose.randint(1, times), choose.random() < 0.5)}
 
 
 Asked = tuple[tuple[str, ...], tuple[str, ...], int]  # the verb that is killed, the next one, what prod shows then
@@ -280,9 +287,9 @@ def plan_dev(_scene: Scene, shop: Shop) -> Asked:
 
 def rollback(_scene: Scene, shop: Shop) -> Asked:
     with closing(shop.store()) as store:
-        now, rows = store.environment("prod"), store.history("prod")
+        now, rows = store.environments.get("prod"), store.environments.history("prod")
         daily, z = (now.snapshots[f"{shop.schema}.{name}"] for name in ("daily", "z"))
-        others = [store.at_revision("prod", row.revision) for row in rows[1:6]]
+        others = [store.environments.at_revision("prod", row.revision) for row in rows[1:6]]
     same = [each for each in others if each.snapshots[daily.name] == daily and each.snapshots[z.name] != z]
     if not same:
         return promote(_scene, shop)

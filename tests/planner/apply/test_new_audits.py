@@ -40,4 +40,4 @@ def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Pa
 
     assert outcome.promoted is None
     assert "`forall` of shop.total found 1 row" in str(outcome.failures[0].error)
-    assert store.environment("prod").revision == 1
+    assert store.environments.get("prod").revision == 1

@@ -56,7 +56,7 @@ def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
     assert (first.code, unknown.code, same.code) == (1, 1, 4)
     assert first.err == "Error: `prod` has no earlier revision. There is nothing to go back to.\n"
     assert unknown.err.startswith("Error: `prod` has no revision 9 to go back to.")
-    assert mergeplan.state.environment("prod").revision == 1
+    assert mergeplan.state.environments.get("prod").revision == 1
 
 
 def test_invalidate_drops_an_environment_and_what_only_it_used(shop: Shop, engine: SparkEngine) -> None:
@@ -112,17 +112,17 @@ def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> Non
     promoted(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     promoted(mergeplan, "dev")
-    first = mergeplan.state.environment("dev").expires_at
+    first = mergeplan.state.environments.get("dev").expires_at
 
     promoted(mergeplan, "dev")
-    second = mergeplan.state.environment("dev").expires_at
+    second = mergeplan.state.environments.get("dev").expires_at
     mergeplan.edit("config.yaml", "default_gateway", "pinned_environments: [dev]\ndefault_gateway")
     promoted(mergeplan, "dev")
 
     assert first is not None
     assert second is not None
     assert second > first
-    assert mergeplan.state.environment("dev").expires_at is None
+    assert mergeplan.state.environments.get("dev").expires_at is None
 
 
 def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(shop: Shop, engine: SparkEngine) -> None:

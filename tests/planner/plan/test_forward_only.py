@@ -56,9 +56,9 @@ def forward(
 
 def ran(project: Project, engine: Engine, store: StateStore, now: datetime = LATER) -> None:
     """What a run of prod does at a later moment."""
-    tables = store.physical_tables().keys()
-    loaded = Loaded(store.loaded(tables), drifted=store.drifted_tables())
-    applied(project, engine, store, plan=build_run(store.environment("prod"), loaded, Window(now)))
+    tables = store.tables.all().keys()
+    loaded = Loaded(store.intervals.loaded(tables), drifted=store.snapshots.drifted_tables())
+    applied(project, engine, store, plan=build_run(store.environments.get("prod"), loaded, Window(now)))
 
 
 def test_a_merge_computes_nothing_keeps_the_rows_and_the_next_run_fills_the_column(
@@ -104,7 +104,7 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     project = shop(tmp_path, TAXED)
     forward(project, engine, store)
     ran(project, engine, store)
-    with store.lease("prod", "test") as lease:
+    with store.leases.hold("prod", "test") as lease:
         rollback(store, engine, lease, emit=silent)
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
 
@@ -141,15 +141,15 @@ def test_the_days_from_an_effective_date_on_are_computed_where_they_are_reviewed
 
 def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine: Engine, store: StateStore) -> None:
     built(tmp_path, engine, store, readers=True)
-    before = store.environment("prod").snapshots
+    before = store.environments.get("prod").snapshots
     project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
     forward(project, engine, store)
-    after = store.environment("prod").snapshots
-    with store.lease("prod", "test") as lease:
+    after = store.environments.get("prod").snapshots
+    with store.leases.hold("prod", "test") as lease:
         rollback(store, engine, lease, emit=silent)
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
-        assert store.physical_tables()[after[name].table].reads == (before[name].table,)
+        assert store.tables.all()[after[name].table].reads == (before[name].table,)
         engine.drop_table(after[name].table)
 
     assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
@@ -210,7 +210,7 @@ def test_a_crash_while_the_files_are_taken_over_loses_nothing(
     built(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(store, "register_table", lambda *_args, **_fields: 1 / 0)
+        patch.setattr(store.tables, "register", lambda *_args, **_fields: 1 / 0)
         forward(project, engine, store)
     assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
 
