@@ -43,7 +43,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker = Worker(desk)
         worker.recover()
         worker.retry(passing=True)
-        desk.inbox.receive(event)
+        desk.inbox.deliveries.receive(event)
         undone = worker.drain(event.repository, DRAIN_SECONDS)
         return _conclude(desk, event, environ, undone)
     finally:
@@ -83,8 +83,8 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | Refused:
 
 
 def _conclude(desk: Desk, event: Event, environ: Mapping[str, str], undone: str) -> int:
-    record = desk.inbox.pull(event.repository, event.number) if event.number else None
-    prod = desk.inbox.prod(event.repository)
+    record = desk.inbox.pulls.get(event.repository, event.number) if event.number else None
+    prod = desk.inbox.prods.get(event.repository)
     comment = plan_comment(Shown(record, prod)) if record and record.head else None
     text = "\n".join(part for part in (_undone(undone), comment or _summary(record)) if part)
     if environ.get("GITHUB_STEP_SUMMARY"):

@@ -62,7 +62,7 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
 
     @app.get("/metrics")
     def metrics() -> Response:
-        depth = desk.inbox.depth()
+        depth = desk.inbox.queue.depth()
         QUEUE.set(depth.due)
         AGE.set(depth.oldest_seconds)
         CLAIMED.set(depth.claimed)
@@ -82,7 +82,7 @@ def take_in(desk: Desk, headers: Mapping[str, str], body: bytes) -> Response:
     if isinstance(read, (Ignored, Refused)):
         return _answer(read)
     try:
-        fresh = desk.inbox.receive(read)
+        fresh = desk.inbox.deliveries.receive(read)
     except MergeplanError as error:
         log.error("delivery_not_stored", delivery=read.guid, why=error.message)
         DELIVERIES.labels("not_stored").inc()

@@ -15,7 +15,7 @@ import structlog
 
 from bot.checkout import Checkout
 from bot.github import GitHub, RepositoryGateway
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from bot.metrics import RUNS
 from bot.planner_process import Finished, Task, new_run_id, project_home, run_planner
 from bot.settings import BotConfig, Settings, read_config
@@ -127,7 +127,7 @@ class Desk:
         child_run = f"{run_id}-{arguments[0]}"
 
         def started(pid: int, began: str) -> None:
-            self.inbox.begin_run(child_run, lane, purpose, self.worker, pid, began)
+            self.inbox.runs.begin(child_run, lane, purpose, self.worker, pid, began)
 
         def stop() -> str:
             return "shutdown" if self.closing.is_set() else should_stop()
@@ -136,7 +136,7 @@ class Desk:
         task = Task((*arguments, "--output", "json"), folder, repository, child_run, gateways, own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
-        self.inbox.end_run(child_run, finished.exit_code)
+        self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         if finished.stopped == "shutdown":
             raise ShuttingDown

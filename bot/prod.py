@@ -20,7 +20,7 @@ from bot.checks import CheckView, prod_check
 from bot.decide import Step, prod_steps
 from bot.desk import DEFECT_TRIES, Desk, Later
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.inbox import Lane
+from bot.inbox.queue import Lane
 from bot.markdown import counted
 from bot.planner_process import Finished, new_run_id
 from bot.publish import publish
@@ -56,13 +56,13 @@ def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
     try:
         config = desk.config(checkout, checkout.head(default), default)
     except ProjectError:
-        return desk.inbox.prod(gateway.name).branch or default
-    prod = desk.inbox.prod(gateway.name)
+        return desk.inbox.prods.get(gateway.name).branch or default
+    prod = desk.inbox.prods.get(gateway.name)
     if config is None and prod.state is Prod.READY:
         return prod.branch or default  # the project is gone: what is merged now is refused, and said to be
     if config is None:
         if prod.state is Prod.UNKNOWN:
-            desk.inbox.change_prod(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
+            desk.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
             _wake_pulls(desk, gateway.name)
         return None
     return config.prod_branch
@@ -70,9 +70,9 @@ def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
 
 def _wake_pulls(desk: Desk, repository: str) -> None:
     """Every pull request that is not over looks at prod anew."""
-    for record in desk.inbox.pulls(repository):
+    for record in desk.inbox.pulls.all(repository):
         if record.state is not State.CLOSED:
-            desk.inbox.wake(repository, record.number)
+            desk.inbox.queue.wake(repository, record.number)
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ class _ProdReconciliation:
         self._settle_merged()
 
     def _prod(self) -> ProdRecord:
-        return self.inbox.prod(self.lane.repository)
+        return self.inbox.prods.get(self.lane.repository)
 
     def _change(self, **changes: Any) -> ProdRecord:
-        return self.inbox.change_prod(self.lane.repository, **changes)
+        return self.inbox.prods.change(self.lane.repository, **changes)
 
     def _pull(self, number: int, **changes: Any) -> PullRecord:
-        return self.inbox.change_pull(self.lane.repository, number, **changes)
+        return self.inbox.pulls.change(self.lane.repository, number, **changes)
 
     # --- the first build ---
 
@@ -203,7 +203,7 @@ class _ProdReconciliation:
             self._change(commit=step.commit, promoted_commit=step.commit)
             if step.number:
                 self._show(self._pull(step.number, state=State.PROMOTED, merge_sha=step.commit, reason="", progress=""))
-                self.inbox.wake(self.lane.repository, step.number)
+                self.inbox.queue.wake(self.lane.repository, step.number)
             return
         if step.number:
             self._promote_merge(step.number, step.commit)
@@ -212,14 +212,14 @@ class _ProdReconciliation:
 
     def _wait_for_its_plan(self, number: int) -> None:
         """A plan of the pull request that still runs is over now: its lane is told, and prod waits until it is."""
-        record = self.inbox.pull(self.lane.repository, number)
+        record = self.inbox.pulls.get(self.lane.repository, number)
         if record.state is State.PLANNING:
-            self.inbox.notice(self.lane.repository, number, "pull_request.closed")
+            self.inbox.deliveries.notice(self.lane.repository, number, "pull_request.closed")
             raise Later(1.0, f"the plan of #{number} is being stopped")
 
     def _promote_merge(self, number: int, commit: str) -> None:
         """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
-        record = self.inbox.pull(self.lane.repository, number)
+        record = self.inbox.pulls.get(self.lane.repository, number)
         promised = record.outcome.plan.promise if record.outcome and record.outcome.plan else ""
         words = ("--words-from", record.environment) if record.environment and record.environment_exists else ()
         promise = ("--expect-promise", promised) if promised and words else ()
@@ -237,7 +237,9 @@ class _ProdReconciliation:
             changes = {"state": State.PROMOTED, "promotion": said, "promoted_revision": revision}
             record = self._pull(number, **changes, reason=moved, progress="", attempts=0)
             plan = ended.outcome.plan
-            self.inbox.record(self.lane.repository, number, "merge", f"promoted {commit}", plan.id if plan else "")
+            self.inbox.decisions.record(
+                self.lane.repository, number, "merge", f"promoted {commit}", plan.id if plan else ""
+            )
         else:
             self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
@@ -263,7 +265,7 @@ class _ProdReconciliation:
 
     def _again(self, head: str) -> None:
         """Merged pull requests that did not reach prod, asked for again: with the branch as it is now."""
-        for record in self.inbox.pulls(self.lane.repository):
+        for record in self.inbox.pulls.all(self.lane.repository):
             asked = record.state in (State.UNPROMOTED, State.ROLLED_BACK) and record.again
             if asked or (record.state is State.MERGED and record.merge_sha and self._is_behind(record)):
                 self._promote_merge(record.number, head)
@@ -277,7 +279,7 @@ class _ProdReconciliation:
     def _settle_merged(self) -> None:
         """Merges that prod already shows, by a later push: said so, and done."""
         prod = self._prod()
-        for record in self.inbox.pulls(self.lane.repository):
+        for record in self.inbox.pulls.all(self.lane.repository):
             waiting = record.state in (State.MERGED, State.UNPROMOTED)
             waits = waiting and record.merge_sha and prod.promoted_commit
             if (
@@ -287,13 +289,13 @@ class _ProdReconciliation:
             ):
                 reason = f"Prod shows it already, with {prod.promoted_commit[:7]}."
                 self._show(self._pull(record.number, state=State.PROMOTED, reason=reason, progress=""))
-                self.inbox.wake(self.lane.repository, record.number)
+                self.inbox.queue.wake(self.lane.repository, record.number)
 
     # --- undoing ---
 
     def _roll_back(self) -> None:
         """Points prod back at the revision before a pull request's own, when somebody who may said so."""
-        for record in self.inbox.pulls(self.lane.repository):
+        for record in self.inbox.pulls.all(self.lane.repository):
             if not record.rollback_by:
                 continue
             prod = self._prod()
@@ -310,7 +312,9 @@ class _ProdReconciliation:
                 self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
                 reason = f"{who} pointed prod back at the tables of revision {before}."
                 self._show(self._pull(record.number, rollback_by="", state=State.ROLLED_BACK, reason=reason))
-                self.inbox.record(self.lane.repository, record.number, who, f"rolled prod back to revision {before}")
+                self.inbox.decisions.record(
+                    self.lane.repository, record.number, who, f"rolled prod back to revision {before}"
+                )
             else:
                 problems = ended.outcome.problems
                 self._pull(
@@ -395,7 +399,7 @@ class _ProdReconciliation:
             # The record has it; the pull request's own lane shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
             if not softly:
-                self.inbox.wake(self.lane.repository, record.number, in_seconds=5.0)
+                self.inbox.queue.wake(self.lane.repository, record.number, in_seconds=5.0)
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:

@@ -8,7 +8,7 @@ import structlog
 
 from bot.checks import CheckView, checks, promotion_check, superseded
 from bot.github import GitHubFailed, RepositoryGateway
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from bot.records import AFTER_MERGE, CheckRef, PullRecord, State
 from bot.report import PLAN_MARKER, Shown, plan_comment
 
@@ -20,8 +20,8 @@ def publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> Pul
 
     A pull request's own lane and prod's lane may both come here: one after the other, and each reads the newest record.
     """
-    with inbox.alone(record.repository, record.number):
-        return _publish(inbox, gateway, inbox.pull(record.repository, record.number))
+    with inbox.pulls.alone(record.repository, record.number):
+        return _publish(inbox, gateway, inbox.pulls.get(record.repository, record.number))
 
 
 def _publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
@@ -43,7 +43,7 @@ def retire_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
     """Ends the running checks of this head because another run takes its place."""
-    with inbox.alone(record.repository, record.number):
+    with inbox.pulls.alone(record.repository, record.number):
         for ref in record.checks:
             if not ref.done and ref.sha == record.head:
                 record = _put_check(inbox, gateway, record, ref.sha, superseded(ref.name, newer))
@@ -51,7 +51,7 @@ def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, new
 
 
 def _shown(inbox: Inbox, record: PullRecord) -> Shown:
-    return Shown(record, inbox.prod(record.repository))
+    return Shown(record, inbox.prods.get(record.repository))
 
 
 def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> PullRecord:
@@ -74,8 +74,8 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
         )
         check_id, url = 0, ""
     ref = CheckRef(view.name, sha, check_id, view.digest, view.done, url)
-    fresh = inbox.pull(record.repository, record.number)
-    return inbox.change_pull(record.repository, record.number, checks=fresh.with_check(ref).checks)
+    fresh = inbox.pulls.get(record.repository, record.number)
+    return inbox.pulls.change(record.repository, record.number, checks=fresh.with_check(ref).checks)
 
 
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
@@ -108,4 +108,4 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
             "shown_revision": record.prod_revision,
             "shown_plan": plan.id if plan else "",
         }
-    return inbox.change_pull(record.repository, record.number, **changes)
+    return inbox.pulls.change(record.repository, record.number, **changes)

@@ -19,7 +19,7 @@ from bot.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest,
 from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, Superseded, failed, now_text
 from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.inbox import Lane
+from bot.inbox.queue import Lane
 from bot.isolated import brings_code
 from bot.planner_process import Finished, new_run_id
 from bot.publish import end_checks, publish
@@ -71,7 +71,7 @@ class _Reconciliation:
         pick_up(self.desk, self.gateway, self.pull.number, self.gateway.comments(self.pull.number))
         for _ in range(STEPS_MOST):
             carry_out(self.desk, self.gateway, self.pull, self.config)
-            record, prod = self._record(), self.inbox.prod(self.lane.repository)
+            record, prod = self._record(), self.inbox.prods.get(self.lane.repository)
             action = decide(self.pull, record, prod, self.config.prod_branch, self.lane.repository)
             self.log.info("decided", action=type(action).__name__, state=record.state.value)
             match action:
@@ -91,7 +91,7 @@ class _Reconciliation:
                         base_ref=self.pull.base_ref,
                         environment=self._environment,
                     )
-                    self.inbox.wake(self.lane.repository, 0)
+                    self.inbox.queue.wake(self.lane.repository, 0)
                 case MakePlan(reason):
                     self._make_plan(reason)
                 case DropEnvironment():
@@ -99,7 +99,7 @@ class _Reconciliation:
                 case HandToProd():
                     again = {"again": False, "progress": "Waiting for prod's turn."}
                     self._change(state=State.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
-                    self.inbox.wake(self.lane.repository, 0)
+                    self.inbox.queue.wake(self.lane.repository, 0)
             self._refresh()
         else:
             raise Later(5.0, "it keeps moving")
@@ -112,10 +112,10 @@ class _Reconciliation:
         return self.config.environment(self.pull.number)
 
     def _record(self) -> PullRecord:
-        return self.inbox.pull(self.lane.repository, self.pull.number)
+        return self.inbox.pulls.get(self.lane.repository, self.pull.number)
 
     def _change(self, **changes: Any) -> PullRecord:
-        return self.inbox.change_pull(self.lane.repository, self.pull.number, **changes)
+        return self.inbox.pulls.change(self.lane.repository, self.pull.number, **changes)
 
     def _refresh(self) -> None:
         self.pull = self.gateway.pull(self.lane.number)
@@ -123,14 +123,14 @@ class _Reconciliation:
 
     def _is_ours(self) -> bool:
         """A pull request into a branch that is not prod's, and of which we know nothing, costs one call and no more."""
-        known = self.inbox.prod(self.lane.repository).branch
+        known = self.inbox.prods.get(self.lane.repository).branch
         if not known or self.pull.base_ref == known or self._record().head:
             return True
-        return bool(self.inbox.commands(self.lane.repository, self.pull.number))
+        return bool(self.inbox.commands.open(self.lane.repository, self.pull.number))
 
     def _read_rules(self) -> None:
         """The rules as the base branch has them; a pull request cannot change its own."""
-        prod = self.inbox.prod(self.lane.repository)
+        prod = self.inbox.prods.get(self.lane.repository)
         branch = prod.branch or self.gateway.default_branch
         try:
             self.checkout.fetch(branch)
@@ -140,7 +140,7 @@ class _Reconciliation:
                 raise
             branch = renamed
             self.checkout.fetch(branch)
-            self.inbox.wake(self.lane.repository, 0)
+            self.inbox.queue.wake(self.lane.repository, 0)
         head = self.checkout.head(branch)
         try:
             found = self.desk.config(self.checkout, head, branch)
@@ -156,7 +156,7 @@ class _Reconciliation:
             self.checkout.fetch(self.config.prod_branch, self.pull.number)
             if not self.checkout.has(self.pull.head):
                 raise Superseded("the head is gone: a newer one was pushed")
-            prod = self.inbox.prod(self.lane.repository)
+            prod = self.inbox.prods.get(self.lane.repository)
             base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
             merge = self.checkout.merge(base, self.pull.head)
             record = self._change(
@@ -212,7 +212,7 @@ class _Reconciliation:
             hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
             return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
         untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.desk.settings.project_path)
-        known = record.environment_exists or self.inbox.prod(self.lane.repository).state is not Prod.READY
+        known = record.environment_exists or self.inbox.prods.get(self.lane.repository).state is not Prod.READY
         if self.desk.has_project(self.checkout, merge.commit):
             return NOTHING if untouched and not known else None
         gone = self.desk.has_project(self.checkout, base)
@@ -242,7 +242,7 @@ class _Reconciliation:
 
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
-        news = self.inbox.news(self.lane.key, self.seen)
+        news = self.inbox.deliveries.news(self.lane.key, self.seen)
         reason = interrupts(news, self.pull.head)
         if not reason and news and any(each.kind == "issue_comment.created" for each in news):
             self._listen(news)
@@ -345,7 +345,7 @@ class _Reconciliation:
             record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
         if record.environment_exists:
             run_id = new_run_id()
-            prod = self.inbox.prod(self.lane.repository)
+            prod = self.inbox.prods.get(self.lane.repository)
             self.checkout.fetch(prod.branch or self.config.prod_branch)
             commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
             with self.desk.project(self.checkout, commit, run_id) as folder:

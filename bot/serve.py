@@ -12,7 +12,7 @@ from bot.app import create_app
 from bot.desk import Desk
 from bot.door import server_config
 from bot.github import GitHub
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from bot.isolated import isolation_said
 from bot.logs import start_logging
 from bot.processes import hide_environment, this_process
@@ -50,7 +50,7 @@ def run_service(settings: Settings) -> None:
     warmth = Warmth(settings, desk.inbox, desk.worker) if settings.warm else None
     if warmth:
         desk.before_plan = warmth.ensure
-        for repository in desk.inbox.repositories():
+        for repository in desk.inbox.queue.repositories():
             warmth.ensure(repository)
     config = server_config(create_app(desk), settings.host, settings.port)
     _end_in_order(desk)

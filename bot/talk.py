@@ -32,18 +32,18 @@ def pick_up(desk: Desk, gateway: RepositoryGateway, number: int, comments: tuple
         mine = each.by_bot or each.author == gateway.login
         if mine or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
             continue
-        if not read_commands(each.body) or desk.inbox.knows_command(gateway.name, each.id):
+        if not read_commands(each.body) or desk.inbox.commands.knows(gateway.name, each.id):
             continue
         written = gateway.editor(each)
         if written.edited:
             log.info("edited_comment_left_alone", repository=gateway.name, comment=each.id, editor=written.by)
             continue
-        desk.inbox.take_command(gateway.name, number, said(each), proven=written.known)
+        desk.inbox.commands.take(gateway.name, number, said(each), proven=written.known)
 
 
 def carry_out(desk: Desk, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
     """Judges and carries out every new command, in order; what has to wait for a run is answered later."""
-    for row in desk.inbox.commands(gateway.name, pull.number):
+    for row in desk.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
         _show_eyes(desk, gateway, row)
@@ -51,7 +51,7 @@ def carry_out(desk: Desk, gateway: RepositoryGateway, pull: Pull, config: BotCon
         needs_role = any(isinstance(each, Command) and each.verb is not Verb.HELP for each in found)
         role = gateway.role(row.author) if needs_role else None
         answers = tuple(_one(desk, row, each, role, pull, config) for each in found)
-        desk.inbox.answer(replace(row, state="accepted", answers=answers))
+        desk.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
 
 def _show_eyes(desk: Desk, gateway: RepositoryGateway, row: CommandRow) -> None:
@@ -63,13 +63,13 @@ def _show_eyes(desk: Desk, gateway: RepositoryGateway, row: CommandRow) -> None:
     except GitHubFailed as error:
         log.warning("eyes_not_shown_yet", repository=row.repository, comment=row.comment_id, why=str(error))
     else:
-        desk.inbox.mark_seen(row)
+        desk.inbox.commands.mark_seen(row)
 
 
 def answer_all(desk: Desk, gateway: RepositoryGateway, number: int, config: BotConfig) -> None:
     """Answers every comment whose commands have come to their end, each once."""
-    record = desk.inbox.pull(gateway.name, number)
-    for row in desk.inbox.commands(gateway.name, number):
+    record = desk.inbox.pulls.get(gateway.name, number)
+    for row in desk.inbox.commands.open(gateway.name, number):
         if row.state == "accepted" and not any(_waits(answer, record) for answer in row.answers):
             _answer(desk, gateway, row, record)
 
@@ -83,11 +83,11 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
 
 def _answer(desk: Desk, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
     answers = tuple(_ended(answer, record) for answer in row.answers)
-    shown = Shown(record, desk.inbox.prod(record.repository))
+    shown = Shown(record, desk.inbox.prods.get(record.repository))
     text = reply(row.comment_id, row.author, answers, state_sentence(shown))
     gateway.write_comment(row.number, text, reply_marker(row.comment_id))
     gateway.react(row.number, row.comment_id, "rocket" if all(answer.ok for answer in answers) else "confused")
-    desk.inbox.answer(replace(row, state="answered", answers=answers))
+    desk.inbox.commands.answer(replace(row, state="answered", answers=answers))
     log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
 
@@ -113,7 +113,7 @@ def _one(
     """Judges one command by the state as it is now, and starts what it asks for."""
     if isinstance(command, Mistake):
         return Answer(command.text, False, mistake_sentence(command))
-    record = desk.inbox.pull(row.repository, row.number)
+    record = desk.inbox.pulls.get(row.repository, row.number)
     needs = config.needs.get(command.verb.value, "admin")
     if not row.proven and ROLES.index(needs) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN)
@@ -122,7 +122,9 @@ def _one(
         answer = Answer(command.text, False, verdict.why)
     else:
         answer = _start(desk, row, command, record, pull, config)
-    desk.inbox.record(row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown_plan)
+    desk.inbox.decisions.record(
+        row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown_plan
+    )
     log.info(
         "command_judged",
         repository=row.repository,
@@ -135,7 +137,7 @@ def _one(
 
 
 def _facts(desk: Desk, row: CommandRow, record: PullRecord, role: Role | None, pull: Pull, config: BotConfig) -> Facts:
-    prod = desk.inbox.prod(row.repository)
+    prod = desk.inbox.prods.get(row.repository)
     return Facts(
         role=role,
         live_head=pull.head,
@@ -161,7 +163,7 @@ def _start(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pu
         case Verb.HELP:
             return Answer(command.text, True, help_text(config.needs))
         case Verb.CANCEL:
-            inbox.change_pull(
+            inbox.pulls.change(
                 *where, state=State.CANCELLED, reason=f"{row.author} stopped it.", progress="", again=False
             )
             return Answer(command.text, True, accepted(command))
@@ -170,11 +172,11 @@ def _start(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pu
         case Verb.OK_TO_PLAN:
             # What was shown until now is a head without a plan: a word about its plan is for later.
             unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is State.HELD else {}
-            inbox.change_pull(*where, allowed_head=command.sha, **unseen)
+            inbox.pulls.change(*where, allowed_head=command.sha, **unseen)
             return Answer(command.text, True, accepted(command), waits_for="plan")
         case Verb.ROLLBACK:
-            inbox.change_pull(*where, rollback_by=row.author)
-            inbox.wake(row.repository, 0)
+            inbox.pulls.change(*where, rollback_by=row.author)
+            inbox.queue.wake(row.repository, 0)
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
         case Verb.CATEGORIZE:
             return _categorize(desk, row, command, record)
@@ -187,7 +189,7 @@ def _plan_again(desk: Desk, row: CommandRow, command: Command, record: PullRecor
     if record.state is State.HELD:
         return Answer(command.text, False, "A maintainer must let this commit of a fork be planned first.")
     if record.state not in RUNNING and record.state is not State.MERGED:
-        desk.inbox.change_pull(row.repository, row.number, again=True)
+        desk.inbox.pulls.change(row.repository, row.number, again=True)
     return Answer(command.text, True, accepted(command), waits_for="plan")
 
 
@@ -198,5 +200,5 @@ def _categorize(desk: Desk, row: CommandRow, command: Command, record: PullRecor
         return Answer(command.text, False, mistake_sentence(chosen))
     others = tuple(word for word in record.words if word.model != chosen)
     words = (*others, PendingWord(chosen, command.category, row.author, record.head))
-    desk.inbox.change_pull(row.repository, row.number, words=words)
+    desk.inbox.pulls.change(row.repository, row.number, words=words)
     return Answer(command.text, True, accepted(command, chosen), "plan", chosen, command.category)

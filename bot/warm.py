@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from bot.planner_process import Task, new_run_id, project_home, start_child
 from bot.processes import birth, end_group
 from bot.settings import Settings
@@ -54,7 +54,7 @@ class Warmth:
         with self._lock:
             for kept in self._kept.values():
                 end_group(kept.child.pid, kept.birth, self._settings.grace_seconds)
-                self._inbox.end_run(kept.run_id, kept.child.wait())
+                self._inbox.runs.end(kept.run_id, kept.child.wait())
             self._kept.clear()
 
     def _start(self, repository: str, failures: int = 0) -> _Kept:
@@ -64,7 +64,7 @@ class Warmth:
         task = Task(("warm",), home, repository, run_id)
         child = start_child(self._settings, task, "warm", quiet=True)
         began = birth(child.pid)
-        self._inbox.begin_run(run_id, repository, "warm", self._worker, child.pid, began)
+        self._inbox.runs.begin(run_id, repository, "warm", self._worker, child.pid, began)
         log.info("warm_started", repository=repository, pid=child.pid)
         return _Kept(child, run_id, began, failures)
 
@@ -81,7 +81,7 @@ class Warmth:
         if not kept.again_at:
             wait = min(LONGEST_BACKOFF, 2.0**kept.failures)
             kept.again_at = time.monotonic() + wait
-            self._inbox.end_run(kept.run_id, exit_code)
+            self._inbox.runs.end(kept.run_id, exit_code)
             log.warning("warm_ended", repository=repository, exit_code=exit_code, again_in=wait)
         elif time.monotonic() > kept.again_at:
             self._kept[repository] = self._start(repository, kept.failures + 1)

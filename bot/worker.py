@@ -14,7 +14,7 @@ import structlog
 from bot.desk import Desk, Later, ShuttingDown, Superseded
 from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway, redacted
-from bot.inbox import LEASE_SECONDS, Lane
+from bot.inbox.queue import LEASE_SECONDS, Lane
 from bot.metrics import LANES
 from bot.owners import owner_of
 from bot.pace import Apart, Pace
@@ -52,7 +52,7 @@ class Worker:
         self._given_up: dict[str, str] = {}  # lane: why; for a run that ends, the Action's
         self._held: set[str] = set()  # the lanes that are worked on now
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's lane as free
-        desk.inbox.on_work(self._news.set)
+        desk.inbox.queue.on_work(self._news.set)
 
     def start(self) -> None:
         """Finds what a dead worker left, then begins to work."""
@@ -77,14 +77,14 @@ class Worker:
     def recover(self) -> None:
         """Ends the children of workers that died on this machine, and frees their lanes at once."""
         inbox = self.desk.inbox
-        for run in inbox.open_runs():
+        for run in inbox.runs.open():
             if is_gone(run.worker):
                 stopped = end_group(run.pid, run.birth, self.desk.settings.grace_seconds)
-                inbox.end_run(run.run_id, -1)
+                inbox.runs.end(run.run_id, -1)
                 log.info("run_recovered", run=run.run_id, lane=run.lane, was_running=stopped)
-        for owner in inbox.owners():
+        for owner in inbox.queue.owners():
             if is_gone(owner):
-                inbox.release_of(owner)
+                inbox.queue.release_of(owner)
                 log.info("lanes_recovered", worker=owner)
 
     def retry(self, *, passing: bool = False) -> None:
@@ -92,11 +92,11 @@ class Worker:
 
         `passing` leaves those out that only a new commit mends.
         """
-        for repository in self.desk.inbox.repositories():
-            prod = self.desk.inbox.prod(repository)
+        for repository in self.desk.inbox.queue.repositories():
+            prod = self.desk.inbox.prods.get(repository)
             if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
-                self.desk.inbox.change_prod(repository, again=True)
-                self.desk.inbox.wake(repository, 0)
+                self.desk.inbox.prods.change(repository, again=True)
+                self.desk.inbox.queue.wake(repository, 0)
 
     def drain(self, repository: str, seconds: float) -> str:
         """Works on one repository's lanes until none is due or put off; else why not, in a sentence."""
@@ -104,12 +104,12 @@ class Worker:
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
             self._safely(self.show_eyes)
-            lane = self.desk.inbox.claim(self.desk.worker, repository)
+            lane = self.desk.inbox.queue.claim(self.desk.worker, repository)
             if lane is not None:
                 self.work(lane)
                 if lane.key in self._given_up:
                     return self._given_up[lane.key]
-            elif not self.desk.inbox.has_plans(repository):
+            elif not self.desk.inbox.queue.has_plans(repository):
                 return ""
             else:
                 self.desk.closing.wait(IDLE_SECONDS)
@@ -127,27 +127,27 @@ class Worker:
         inbox, bound = self.desk.inbox, log.bind(lane=lane.key)
         try:
             (reconcile_pull if lane.number else reconcile_prod)(self.desk, lane)
-            inbox.release(lane)
+            inbox.queue.release(lane)
             LANES.labels("done").inc()
         except Superseded as why:
             bound.info("lane_superseded", why=str(why))
-            inbox.release(lane, settle=True)
+            inbox.queue.release(lane, settle=True)
             LANES.labels("superseded").inc()
         except Later as why:
             bound.info("lane_put_off", why=str(why), seconds=why.seconds)
-            inbox.release(lane, again_in=why.seconds)
+            inbox.queue.release(lane, again_in=why.seconds)
             LANES.labels("put_off").inc()
         except GitHubPaused as why:
             bound.warning("lane_put_off", why=str(why))
-            inbox.release(lane, again_in=why.seconds)
+            inbox.queue.release(lane, again_in=why.seconds)
             LANES.labels("put_off").inc()
         except OwnerUnavailable as why:
             bound.warning("lane_put_off", why=str(why))
-            inbox.release(lane, again_in=UNAVAILABLE_SECONDS)
+            inbox.queue.release(lane, again_in=UNAVAILABLE_SECONDS)
             LANES.labels("put_off").inc()
             self._given_up[lane.key] = str(why)
         except ShuttingDown:
-            inbox.release(lane, again_in=0.0)
+            inbox.queue.release(lane, again_in=0.0)
         except Exception as error:  # the one place where a lane's failure ends: it is tried again, and others go on
             self._failed(lane, error)
 
@@ -158,7 +158,7 @@ class Worker:
         log.error(
             "lane_failed", lane=lane.key, error=said, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
         )
-        self.desk.inbox.release(lane, again_in=wait, error=said)
+        self.desk.inbox.queue.release(lane, again_in=wait, error=said)
         LANES.labels("failed").inc()
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or lane.attempts + 1 >= DRAIN_TRIES:
@@ -185,16 +185,16 @@ class Worker:
             held = Counter(owner_of(key) for key in tuple(self._held))
             most = max(1, self.desk.settings.workers - 1)
             crowded = [owner for owner, lanes in held.items() if lanes >= most]
-            if crowded and not self.desk.inbox.has_others(crowded):
+            if crowded and not self.desk.inbox.queue.has_others(crowded):
                 crowded = []
-            lane = self.desk.inbox.claim(self.desk.worker, but=crowded)
+            lane = self.desk.inbox.queue.claim(self.desk.worker, but=crowded)
             if lane is not None:
                 self._held.add(lane.key)
             return lane
 
     def _living(self) -> None:
         while not self.desk.closing.wait(LEASE_SECONDS / 4):
-            self._safely(lambda: self.desk.inbox.renew(self.desk.worker, tuple(self._held)))
+            self._safely(lambda: self.desk.inbox.queue.renew(self.desk.worker, tuple(self._held)))
             self._safely(self.recover)
 
     def _eyeing(self) -> None:
@@ -223,7 +223,7 @@ class Worker:
     def show_eyes(self) -> None:
         """Puts eyes on every comment with a command in it, at once, whatever its lane or another owner is busy with."""
         rows: dict[str, list[CommandRow]] = {}
-        for row in self.desk.inbox.unseen_commands():
+        for row in self.desk.inbox.commands.unseen():
             rows.setdefault(owner_of(row.repository), []).append(row)
         jobs = {
             ("eyes", owner): partial(self._safely, partial(self._show_eyes, found)) for owner, found in rows.items()
@@ -241,14 +241,14 @@ class Worker:
                 tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
                 if error.status not in (404, 410) and tries < EYES_TRIES:
                     continue
-            self.desk.inbox.mark_seen(row)
+            self.desk.inbox.commands.mark_seen(row)
 
     def sweep(self) -> None:
         """Looks at every repository: whatever differs from what we know makes its lane due.
 
         Each owner is looked at apart; one that takes long is not waited for, and left out until it is done.
         """
-        self.desk.inbox.forget_old(KEEP_DAYS)
+        self.desk.inbox.deliveries.forget_old(KEEP_DAYS)
         jobs = {("sweep", owner): partial(self._safely, partial(self._sweep_owner, owner)) for owner in self._owners()}
         self._apart.run(jobs, self.desk.settings.sweep_seconds)
 
@@ -258,7 +258,7 @@ class Worker:
             return self.desk.github.owners.listed()
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("sweep_failed", why=str(error))
-        known = map(owner_of, self.desk.inbox.repositories())
+        known = map(owner_of, self.desk.inbox.queue.repositories())
         return tuple(dict.fromkeys(known))
 
     def _sweep_owner(self, owner: str) -> None:
@@ -285,19 +285,19 @@ class Worker:
     def _names(self, owner: str) -> tuple[str, ...]:
         """What an owner's installation covers; with a token, whatever was heard of and what the settings name."""
         named = self.desk.github.repositories(owner)
-        return tuple(dict.fromkeys([*self.desk.inbox.repositories(), *named])) if not owner else named
+        return tuple(dict.fromkeys([*self.desk.inbox.queue.repositories(), *named])) if not owner else named
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.desk.inbox, gateway.name
-        if _prod_is_behind(gateway, inbox.prod(name)):
-            inbox.wake(name, 0)
-        known = {record.number: record for record in inbox.pulls(name)}
+        if _prod_is_behind(gateway, inbox.prods.get(name)):
+            inbox.queue.wake(name, 0)
+        known = {record.number: record for record in inbox.pulls.all(name)}
         for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
             record = known.get(pull.number, PullRecord(name, pull.number))
             if (
                 self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head)
             ) or is_behind(pull, record):
-                inbox.wake(name, pull.number)
+                inbox.queue.wake(name, pull.number)
             self._looked[(name, pull.number)] = pull.updated_at
 
 

@@ -23,7 +23,7 @@ PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no n
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}
 DOORS = {
     "pyspark": ("planner/engine/spark", "planner/python/executing.py"),
-    "sqlalchemy": ("planner/state", "bot/inbox.py", "bot/tables.py", "bot/migrations"),
+    "sqlalchemy": ("planner/state", "bot/inbox", "bot/tables.py", "bot/migrations"),
     "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/migrations"),
     "github": ("bot/github.py", "bot/owners.py", "bot/patience.py"),
     "fastapi": ("bot/app.py", "bot/sandbox"),

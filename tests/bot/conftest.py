@@ -120,12 +120,12 @@ class Bench:
 
         def quiet() -> bool:
             self.github.wait_idle(self.patience)
-            return self.desk.inbox.is_idle() and not self.desk.inbox.unseen_commands()
+            return self.desk.inbox.queue.is_idle() and not self.desk.inbox.commands.unseen()
 
         until(lambda: quiet() and quiet(), self.patience, "the bot to be idle")
 
     def record(self, number: int) -> PullRecord:
-        return self.desk.inbox.pull(SHOP, number)
+        return self.desk.inbox.pulls.get(SHOP, number)
 
     def by_bot(self, number: int) -> list[Comment]:
         return [each for each in self.github.comments(SHOP, number) if each.author == self.github.bot_login]

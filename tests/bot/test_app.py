@@ -20,7 +20,7 @@ from bot.app import create_app
 from bot.desk import Desk
 from bot.events import Refused, read_delivery, signature
 from bot.github import GitHub
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from bot.records import State
 from bot.settings import Settings
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench, until
@@ -87,7 +87,7 @@ def test_the_same_delivery_twice_runs_once(bench: Bench) -> None:
         thread.join()
 
     assert answers == [202] * 5
-    assert len([each for each in bench.desk.inbox.news(f"{SHOP}@prod", 0) if each.kind == "push"]) == 1
+    assert len([each for each in bench.desk.inbox.deliveries.news(f"{SHOP}@prod", 0) if each.kind == "push"]) == 1
 
 
 def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
 
     assert answer.status_code == 202
     with closing(Inbox(settings.database_url)) as after_a_crash:
-        assert [each.kind for each in after_a_crash.news(f"{SHOP}@prod", 0)] == ["push"]
-        assert after_a_crash.claim("another") is not None
+        assert [each.kind for each in after_a_crash.deliveries.news(f"{SHOP}@prod", 0)] == ["push"]
+        assert after_a_crash.queue.claim("another") is not None
 
 
 def test_the_answer_does_not_wait_for_the_work(bench: Bench) -> None:
@@ -121,7 +121,7 @@ def test_the_answer_does_not_wait_for_the_work(bench: Bench) -> None:
 
     assert answer.status_code == 202
     assert bench.record(number).state is State.PLANNING
-    assert bench.desk.inbox.news(f"{SHOP}@prod", 0)[-1].kind == "push"
+    assert bench.desk.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"
     bench.github.faults.clear()
     bench.knobs()
 
@@ -208,4 +208,4 @@ def test_a_locked_database_loses_nothing(bench: Bench) -> None:
     sender.join()
 
     assert answers == [202]
-    assert bench.desk.inbox.news(f"{SHOP}@prod", 0)[-1].kind == "push"
+    assert bench.desk.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"

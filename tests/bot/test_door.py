@@ -20,7 +20,7 @@ from bot.desk import Desk
 from bot.door import Limits, server_config
 from bot.events import signature
 from bot.github import GitHub
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from bot.settings import Settings
 from tests.bot.conftest import SECRET, SHOP, until
 
@@ -257,12 +257,12 @@ def test_json_that_no_database_takes_is_answered_400(
     assert door.post(body, X_GitHub_Event=event).status_code == 400
     told = capsys.readouterr()
     assert "Traceback" not in told.err + told.out + caplog.text
-    assert door.desk.inbox.is_idle()
+    assert door.desk.inbox.queue.is_idle()
 
 
 def test_the_same_webhook_without_poison_is_taken_in(door: Door) -> None:
     assert door.post(comment(), X_GitHub_Event="issue_comment").status_code == 202
-    assert [row.body for row in door.desk.inbox.commands(SHOP, 7)] == ["/plan"]
+    assert [row.body for row in door.desk.inbox.commands.open(SHOP, 7)] == ["/plan"]
 
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])

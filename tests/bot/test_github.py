@@ -34,7 +34,7 @@ def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -
     bench.github.faults.fail("PATCH", r"/check-runs/", status=502, times=2)
     number = bench.open(COLUMN)
     bench.idle()
-    bench.desk.inbox.wake(SHOP, number)
+    bench.desk.inbox.queue.wake(SHOP, number)
     bench.idle()
 
     assert bench.record(number).state is State.PLANNED

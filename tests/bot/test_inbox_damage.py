@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.inbox import Inbox
+from bot.inbox.inbox import Inbox
 from planner.errors import RequestError
 
 NOISE = random.Random(5).randbytes(60_000)  # noqa: S311  # not for secrets
@@ -39,8 +39,8 @@ def test_a_damaged_inbox_is_told(damage: str, tmp_path: Path) -> None:
     DAMAGES[damage](file)
 
     with pytest.raises(RequestError, match="is damaged"), closing(Inbox(f"sqlite:///{file}")) as inbox:
-        inbox.depth()
-        inbox.repositories()
+        inbox.queue.depth()
+        inbox.queue.repositories()
 
 
 def test_the_service_does_not_start_on_a_damaged_inbox_and_says_why(tmp_path: Path) -> None:
