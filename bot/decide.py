@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, State
@@ -30,7 +30,7 @@ class WaitForProd:
 
 @dataclass(frozen=True)
 class MakePlan:
-    """Plan this head and build its environment; `reason` is told to the reader."""
+    """Plan this head and build its environment; `reason` is shown to the reader."""
 
     reason: str = ""
 
@@ -42,7 +42,7 @@ class DropEnvironment:
 
 @dataclass(frozen=True)
 class HandToProd:
-    """It is merged: prod's lane promotes it."""
+    """It is merged: prod's job promotes it."""
 
 
 Action = Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd
@@ -107,23 +107,3 @@ def interrupts(news: Sequence[News], head: str) -> str:
         if each.kind.startswith("pull_request.") and each.head and each.head != head:
             return f"superseded:{each.head}"
     return ""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One promotion to come: the tree of `commit`; of pull request `number`, or (0) of a push."""
-
-    commit: str
-    number: int = 0
-
-
-def prod_steps(commits: Sequence[str], merges: Mapping[str, int]) -> tuple[Step, ...]:
-    """The promotions that a branch's new commits ask for, oldest first.
-
-    Each merge of a pull request is one step, so that its own plan is compared with what it promised; pushes after the
-    last merge are one step together, and pushes between two merges go with the later one.
-    """
-    steps = [Step(commit, merges[commit]) for commit in commits if commit in merges]
-    if commits and commits[-1] not in merges:
-        steps.append(Step(commits[-1]))
-    return tuple(steps)

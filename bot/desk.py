@@ -1,4 +1,4 @@
-"""What every lane works with, and the errors by which a lane says how it wants to be given back."""
+"""What every job works with, and the errors by which a job ends that has to come back."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ DEFECT_TRIES = 3
 
 
 class Superseded(Exception):
-    """Something newer took the place of this run: the lane comes back after a settling time."""
+    """Something newer took the place of this run: the job comes back after a settling time."""
 
 
 class Later(Exception):
-    """Not now: the lane comes back after that many seconds, and nothing is wrong."""
+    """Not now: the job comes back after that many seconds, and nothing is wrong."""
 
     def __init__(self, seconds: float, why: str) -> None:
         super().__init__(why)
@@ -39,7 +39,7 @@ class Later(Exception):
 
 
 class ShuttingDown(Exception):
-    """This process ends: the lane is handed back as it is."""
+    """This process ends: the job is handed back as it is."""
 
 
 @dataclass

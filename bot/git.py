@@ -102,7 +102,7 @@ def prepared(objects: Path, tips: Iterable[str] = (), url: str = "", token: str 
 
 
 def without_neighbours(objects: Path) -> None:
-    """Git follows objects/info/alternates whatever it is told, so there is none."""
+    """Git follows objects/info/alternates whatever its options, so there is none."""
     info = objects / "info"
     if os.path.lexists(info):
         removed(info)
@@ -117,7 +117,7 @@ def removed(path: Path) -> None:
 
 
 def run(call: Call, *arguments: str) -> tuple[int, str]:
-    """One command to its end: its exit code and what it said on standard output."""
+    """One command to its end: its exit code and what it wrote on standard output."""
     try:
         done = subprocess.run(
             [*call.argv, *arguments],

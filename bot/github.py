@@ -91,7 +91,7 @@ class GitHub:
         return self.owners.repositories(owner)
 
     def budget(self) -> Mapping[str, int]:
-        """How many calls each installation has left, as its last answer said."""
+        """How many calls each installation has left, by its last answer."""
         return {str(each.installation): each.client.rate_limiting[0] for each in self.owners.connections()}
 
 
@@ -403,7 +403,7 @@ def _posted(comment: IssueComment) -> Posted:
 
 
 def said(posted: Posted) -> Said:
-    """A comment as its webhook would have told it."""
+    """A comment as its webhook would have brought it."""
     return Said(posted.id, posted.author, posted.body, posted.at)
 
 

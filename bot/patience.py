@@ -15,7 +15,7 @@ from github import GithubException, RateLimitExceededException
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 READ_TRIES = 4
-LONGEST_WAIT = 5.0  # a pause longer than this is left to the lane: it comes back when the pause is over
+LONGEST_WAIT = 5.0  # a pause longer than this is left to the job: it comes back when the pause is over
 SECONDARY_WAIT = 60.0
 LONGEST_PAUSE = 3700.0  # GitHub counts by the hour; what asks for more is a clock that goes wrong
 

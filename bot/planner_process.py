@@ -46,7 +46,7 @@ ALLOWED = (
 NO_HOME = "/nonexistent"
 ISOLATED_PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}  # for a planner command of the operator's own
 POLL_SECONDS = 0.2
-LINES_MOST = 20_000  # progress lines beyond this are heard but not kept
+LINES_MOST = 20_000  # progress lines beyond this are read but not kept
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def planner_argv(settings: Settings) -> tuple[str, ...]:
     """The planner's command: the settings' own, or this Python's.
 
     -I: nothing is imported from the project's folder, from below HOME, or from where a variable says; -u: lines come
-    as they are said.
+    as they are printed.
     """
     return settings.planner_command or (sys.executable, "-I", "-u", "-m", "planner.cli.main")
 
@@ -178,7 +178,7 @@ def stdin_secrets(settings: Settings) -> dict[str, str]:
 
 
 def _isolation(settings: Settings, task: Task) -> dict[str, str]:
-    """What the planner is told of isolation: whether, how much memory, and what no project code may read.
+    """What the planner is given about isolation: whether, how much memory, and what no project code may read.
 
     What is merged was let in by people: where a machine cannot isolate, that goes on.
     """

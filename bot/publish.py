@@ -16,9 +16,9 @@ log = structlog.get_logger(__name__)
 
 
 def publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
-    """Writes what differs from what GitHub was last told; a second call in the same state writes nothing.
+    """Writes what differs from what GitHub last got; a second call in the same state writes nothing.
 
-    A pull request's own lane and prod's lane may both come here: one after the other, and each reads the newest record.
+    A pull request's own job and prod's may both come here: one after the other, and each reads the newest record.
     """
     with inbox.pulls.alone(record.repository, record.number):
         return _publish(inbox, gateway, inbox.pulls.get(record.repository, record.number))

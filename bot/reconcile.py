@@ -40,7 +40,7 @@ def reconcile_pull(desk: Desk, lane: Lane) -> None:
         pull = gateway.pull(lane.number)
     except GitHubFailed as error:
         if error.status in (404, 410):
-            log.info("lane_left", lane=lane.key, why="no such pull request, or the App is not installed")
+            log.info("job_left", key=lane.key, why="no such pull request, or the App is not installed")
             return
         raise
     _Reconciliation(desk, lane, gateway, pull).run()
@@ -59,7 +59,7 @@ class _Reconciliation:
         self.config = BotConfig(prod_branch=gateway.default_branch)
         self.config_error: ProjectError | None = None
         self.seen = lane.seen
-        self.given: tuple[tuple[str, str], ...] = ()  # the words that the running plan was told
+        self.given: tuple[tuple[str, str], ...] = ()  # the overrides that the running plan was given
         self.looked_at = time.monotonic()
         self.log = log.bind(repository=lane.repository, pull_request=lane.number, head=pull.head[:12])
 
@@ -282,7 +282,7 @@ class _Reconciliation:
         return "categorized" if {(word.model, word.category) for word in words_now(record)} - set(self.given) else ""
 
     def _stopped(self, reason: str) -> None:
-        """What follows a run that was ended: the next loop decides anew, or the lane settles first."""
+        """What follows a run that was ended: the next loop decides anew, or the job settles first."""
         self.log.info("run_stopped", reason=reason)
         kind, _, newer = reason.partition(":")
         if kind == "cancelled":
@@ -300,7 +300,7 @@ class _Reconciliation:
         end_checks(self.inbox, self.gateway, record, newer)
 
     def _conclude(self, record: PullRecord, finished: Finished) -> None:
-        """Keeps what the run said before anybody is told."""
+        """Keeps what the run printed before anybody is shown it."""
         outcome = finished.outcome
         current = self._record()
         if current.run_id != record.run_id or current.state is not State.PLANNING:
@@ -361,7 +361,7 @@ class _Reconciliation:
 
 
 class _Progress:
-    """Hears a run's events: shows the plan as soon as it stands, then progress now and then."""
+    """Reads a run's events: shows the plan as soon as it stands, then progress now and then."""
 
     def __init__(self, run: _Reconciliation) -> None:
         self.run = run
@@ -388,7 +388,7 @@ class _Progress:
 
 
 def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
-    """The words that the next plan is told: one person's at a time, so that each stays theirs."""
+    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
     return tuple(word for word in record.words if word.who == record.words[0].who)
 
 

@@ -40,7 +40,7 @@ def _end_in_order(desk: Desk) -> None:
 
 
 def run_service(settings: Settings) -> None:
-    """Serves until SIGTERM or SIGINT; then lanes are handed back, children ended, and nothing is lost."""
+    """Serves until SIGTERM or SIGINT; then jobs are handed back, children ended, and nothing is lost."""
     checked_for_service(settings)
     hide_environment()
     start_logging(settings)

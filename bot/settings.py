@@ -1,4 +1,4 @@
-"""What the bot is told: by its operator in MERGEPLAN_* variables, by the project in the base branch's `cicd_bot`."""
+"""What the bot is set to: by its operator in MERGEPLAN_* variables, by the project in the base branch's `cicd_bot`."""
 
 from __future__ import annotations
 

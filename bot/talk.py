@@ -55,7 +55,7 @@ def carry_out(desk: Desk, gateway: RepositoryGateway, pull: Pull, config: BotCon
 
 
 def _show_eyes(desk: Desk, gateway: RepositoryGateway, row: CommandRow) -> None:
-    """Before the work begins; the worker shows them too, to a comment whose lane is busy."""
+    """Before the work begins; the worker shows them too, to a comment whose pull request is busy."""
     if row.seen:
         return
     try:

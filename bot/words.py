@@ -240,3 +240,17 @@ def duration_words(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def moved_sentence(promised: str, outcome: Outcome) -> str:
+    """What was computed at the merge because something had moved since the plan; '' when the promise was kept."""
+    plan = outcome.plan
+    if plan is None or not promised or promised in (plan.promise, plan.promised):
+        return ""
+    todo = [model.name for model in plan.models if model.intervals]
+    if not todo:
+        return "Prod had moved since the plan; the merge was planned again, and nothing had to be computed."
+    names = ", ".join(f"`{name}`" for name in todo[:6]) + (
+        f" and {counted(len(todo) - 6, 'more table')}" if len(todo) > 6 else ""
+    )
+    return f"Prod had moved since the plan, so {names} ({work_words(plan)}) was computed before any view moved."

@@ -1,4 +1,4 @@
-"""Takes lanes and brings each to where it should be; notices what no webhook told; finds what a dead worker left."""
+"""Takes jobs off the queue and does each; notices what no webhook reported; finds what a dead worker left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.desk import Desk, Later, ShuttingDown, Superseded
 from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway, redacted
 from bot.inbox.queue import LEASE_SECONDS, Lane
-from bot.metrics import LANES
+from bot.metrics import JOBS
 from bot.owners import owner_of
 from bot.pace import Apart, Pace
 from bot.processes import end_group, is_gone
@@ -31,7 +31,7 @@ EYES_TRIES = 5
 EYES_SECONDS = 1.0  # what is not shown by then goes on apart
 DRAIN_TRIES = 5
 KEEP_DAYS = 30.0
-UNAVAILABLE_SECONDS = 60.0  # until a lane whose owner is not there looks again; a webhook may bring it back sooner
+UNAVAILABLE_SECONDS = 60.0  # until a job whose owner is not there is tried again; a webhook may bring it back sooner
 CALLS_A_LOOK = 3  # of the timer, for one repository
 LONGEST_BACKOFF = 300.0
 
@@ -39,7 +39,7 @@ EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what 
 
 
 class Worker:
-    """The threads of one process: lanes, eyes, the timer and the sign of life."""
+    """The threads of one process: jobs, eyes, the timer and the renewal of claims."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -49,9 +49,9 @@ class Worker:
         self._eyes: dict[int, int] = {}
         self._apart = Apart()
         self._paces: dict[str, Pace] = {}
-        self._given_up: dict[str, str] = {}  # lane: why; for a run that ends, the Action's
-        self._held: set[str] = set()  # the lanes that are worked on now
-        self._claiming = threading.Lock()  # two threads that claim at once would each see the other's lane as free
+        self._given_up: dict[str, str] = {}  # queue key: why; for a run that ends, the Action's
+        self._held: set[str] = set()  # the queue keys that are worked on now
+        self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
         desk.inbox.queue.on_work(self._news.set)
 
     def start(self) -> None:
@@ -59,14 +59,14 @@ class Worker:
         self.recover()
         self.retry()
         jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
-        jobs += [(f"lane-{index}", self._working) for index in range(self.desk.settings.workers)]
+        jobs += [(f"job-{index}", self._working) for index in range(self.desk.settings.workers)]
         for name, job in jobs:
             thread = threading.Thread(target=job, name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
 
     def stop(self) -> None:
-        """Takes no new lane, ends children, hands lanes back within the grace time."""
+        """Takes no new job, ends children, hands jobs back within the grace time."""
         self.desk.closing.set()
         self.desk.look.set()
         self._news.set()
@@ -75,17 +75,17 @@ class Worker:
             thread.join(max(0.1, deadline - time.monotonic()))
 
     def recover(self) -> None:
-        """Ends the children of workers that died on this machine, and frees their lanes at once."""
+        """Ends the children of workers that died on this machine, and frees their jobs at once."""
         inbox = self.desk.inbox
         for run in inbox.runs.open():
             if is_gone(run.worker):
                 stopped = end_group(run.pid, run.birth, self.desk.settings.grace_seconds)
                 inbox.runs.end(run.run_id, -1)
-                log.info("run_recovered", run=run.run_id, lane=run.lane, was_running=stopped)
+                log.info("run_recovered", run=run.run_id, key=run.lane, was_running=stopped)
         for owner in inbox.queue.owners():
             if is_gone(owner):
                 inbox.queue.release_of(owner)
-                log.info("lanes_recovered", worker=owner)
+                log.info("jobs_recovered", worker=owner)
 
     def retry(self, *, passing: bool = False) -> None:
         """A first build of prod that failed is tried again: its operator may have mended what was wrong.
@@ -99,7 +99,7 @@ class Worker:
                 self.desk.inbox.queue.wake(repository, 0)
 
     def drain(self, repository: str, seconds: float) -> str:
-        """Works on one repository's lanes until none is due or put off; else why not, in a sentence."""
+        """Works on one repository's jobs until none is due or put off; else why not, in a sentence."""
         deadline = time.monotonic() + seconds
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
@@ -116,7 +116,7 @@ class Worker:
         return "The time was up before everything was done."
 
     def work(self, lane: Lane) -> None:
-        """Reconciles one claimed lane, whose claim lasts until then, and gives it back as its end asks for."""
+        """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
         self._held.add(lane.key)
         try:
             self._work(lane)
@@ -124,31 +124,31 @@ class Worker:
             self._held.discard(lane.key)
 
     def _work(self, lane: Lane) -> None:
-        inbox, bound = self.desk.inbox, log.bind(lane=lane.key)
+        inbox, bound = self.desk.inbox, log.bind(key=lane.key)
         try:
             (reconcile_pull if lane.number else reconcile_prod)(self.desk, lane)
             inbox.queue.release(lane)
-            LANES.labels("done").inc()
+            JOBS.labels("done").inc()
         except Superseded as why:
-            bound.info("lane_superseded", why=str(why))
+            bound.info("job_superseded", why=str(why))
             inbox.queue.release(lane, settle=True)
-            LANES.labels("superseded").inc()
+            JOBS.labels("superseded").inc()
         except Later as why:
-            bound.info("lane_put_off", why=str(why), seconds=why.seconds)
+            bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(lane, again_in=why.seconds)
-            LANES.labels("put_off").inc()
+            JOBS.labels("put_off").inc()
         except GitHubPaused as why:
-            bound.warning("lane_put_off", why=str(why))
+            bound.warning("job_put_off", why=str(why))
             inbox.queue.release(lane, again_in=why.seconds)
-            LANES.labels("put_off").inc()
+            JOBS.labels("put_off").inc()
         except OwnerUnavailable as why:
-            bound.warning("lane_put_off", why=str(why))
+            bound.warning("job_put_off", why=str(why))
             inbox.queue.release(lane, again_in=UNAVAILABLE_SECONDS)
-            LANES.labels("put_off").inc()
+            JOBS.labels("put_off").inc()
             self._given_up[lane.key] = str(why)
         except ShuttingDown:
             inbox.queue.release(lane, again_in=0.0)
-        except Exception as error:  # the one place where a lane's failure ends: it is tried again, and others go on
+        except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
             self._failed(lane, error)
 
     def _failed(self, lane: Lane, error: Exception) -> None:
@@ -156,10 +156,10 @@ class Worker:
         said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
         wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
         log.error(
-            "lane_failed", lane=lane.key, error=said, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
+            "job_failed", key=lane.key, error=said, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
         )
         self.desk.inbox.queue.release(lane, again_in=wait, error=said)
-        LANES.labels("failed").inc()
+        JOBS.labels("failed").inc()
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or lane.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
@@ -177,7 +177,7 @@ class Worker:
                 self._safely(lambda lane=lane: self.work(lane))  # type: ignore[misc]
 
     def claim(self) -> Lane | None:
-        """The next lane; of an owner who holds all threads but one only when nobody else waits.
+        """The next job; of an owner who holds all threads but one only when nobody else waits.
 
         The last thread is kept free where there are other owners: one owner's huge repository delays nobody else.
         """
@@ -218,10 +218,10 @@ class Worker:
             self.desk.closing.wait(1.0)
             return None
 
-    # --- what no webhook told ---
+    # --- what no webhook reported ---
 
     def show_eyes(self) -> None:
-        """Puts eyes on every comment with a command in it, at once, whatever its lane or another owner is busy with."""
+        """Puts eyes on every comment with a command in it, at once, whatever else its owner or another is busy with."""
         rows: dict[str, list[CommandRow]] = {}
         for row in self.desk.inbox.commands.unseen():
             rows.setdefault(owner_of(row.repository), []).append(row)
@@ -244,7 +244,7 @@ class Worker:
             self.desk.inbox.commands.mark_seen(row)
 
     def sweep(self) -> None:
-        """Looks at every repository: whatever differs from what we know makes its lane due.
+        """Looks at every repository: whatever differs from what we know makes its job due.
 
         Each owner is looked at apart; one that takes long is not waited for, and left out until it is done.
         """
@@ -253,7 +253,7 @@ class Worker:
         self._apart.run(jobs, self.desk.settings.sweep_seconds)
 
     def _owners(self) -> tuple[str, ...]:
-        """The owners where the App is installed; while GitHub does not tell, those that something was heard of."""
+        """The owners where the App is installed; while GitHub does not answer, those that are known already."""
         try:
             return self.desk.github.owners.listed()
         except (GitHubFailed, GitHubPaused) as error:
@@ -283,7 +283,7 @@ class Worker:
                     return
 
     def _names(self, owner: str) -> tuple[str, ...]:
-        """What an owner's installation covers; with a token, whatever was heard of and what the settings name."""
+        """What an owner's installation covers; with a token, whatever is known already and what the settings name."""
         named = self.desk.github.repositories(owner)
         return tuple(dict.fromkeys([*self.desk.inbox.queue.repositories(), *named])) if not owner else named
 

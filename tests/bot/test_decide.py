@@ -13,11 +13,9 @@ from bot.decide import (
     Leave,
     MakePlan,
     Rest,
-    Step,
     WaitForProd,
     decide,
     interrupts,
-    prod_steps,
 )
 from bot.records import News, PendingWord, Prod, ProdRecord, Pull, PullRecord, State
 
@@ -65,13 +63,6 @@ FORK = replace(PULL, head_repository="rea/shop")
 def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod: ProdRecord, action: type) -> None:
     """One row a rule."""
     assert type(decide(pull, record, prod, "main", "ann/shop")) is action
-
-
-def test_each_merge_is_a_step_and_the_pushes_after_the_last_are_one() -> None:
-    """Pushes between two merges go with the later one."""
-    assert prod_steps(["1", "2", "3", "4", "5"], {"2": 7, "3": 8}) == (Step("2", 7), Step("3", 8), Step("5"))
-    assert prod_steps(["1", "2"], {"2": 7}) == (Step("2", 7),)
-    assert prod_steps([], {"2": 7}) == ()
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from bot.checks import checks
-from bot.prod import moved_sentence
 from bot.records import State
 from bot.report import plan_comment
 from bot.results import Comparison, ModelChange, Outcome, PlanView
-from bot.words import cut_off_words, open_words, promise_sentence
+from bot.words import cut_off_words, moved_sentence, open_words, promise_sentence
 from tests.bot.test_report import shown
 
 SAME = "Computed anew, `shop.orders` holds the same rows as before in `id`, `amount`."
