@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from bot.github import redacted
+from bot.github_calls import redacted
 from bot.settings import Settings
 
 

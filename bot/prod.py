@@ -367,12 +367,12 @@ class _ProdReconciliation:
     def _check(self, commit: str, view: CheckView) -> None:
         """The promotion check on a commit of the branch."""
         try:
-            self.gateway.write_check(commit, view, f"mergeplan:prod:{commit[:12]}", self._known_check(commit))
+            self.gateway.checks.write(commit, view, f"mergeplan:prod:{commit[:12]}", self._known_check(commit))
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
 
     def _known_check(self, commit: str) -> int:
-        return self.gateway.find_check(commit, f"mergeplan:prod:{commit[:12]}")
+        return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
 
 
 def reasons(outcome: Outcome) -> list[str]:

@@ -60,7 +60,7 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
         return record
     key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
     try:
-        check_id, url = gateway.write_check(sha, view, key, known.id if known else gateway.find_check(sha, key))
+        check_id, url = gateway.checks.write(sha, view, key, known.id if known else gateway.checks.find(sha, key))
     except GitHubFailed as error:
         if error.status not in (403, 404, 422):
             raise

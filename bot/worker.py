@@ -13,7 +13,8 @@ import structlog
 
 from bot.desk import Desk, Later, ShuttingDown, Superseded
 from bot.git import CheckoutFailed
-from bot.github import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway, redacted
+from bot.github import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
+from bot.github_calls import redacted
 from bot.inbox.queue import LEASE_SECONDS, Lane
 from bot.metrics import JOBS
 from bot.owners import owner_of

@@ -25,7 +25,7 @@ DOORS = {
     "pyspark": ("planner/engine/spark", "planner/python/executing.py"),
     "sqlalchemy": ("planner/state", "bot/inbox", "bot/tables.py", "bot/migrations"),
     "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/migrations"),
-    "github": ("bot/github.py", "bot/owners.py", "bot/patience.py"),
+    "github": ("bot/github.py", "bot/github_calls.py", "bot/check_runs.py", "bot/owners.py", "bot/patience.py"),
     "fastapi": ("bot/app.py", "bot/sandbox"),
     "rich": ("planner/cli", "bot/demo.py"),
 }

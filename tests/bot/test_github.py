@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.github import redacted
+from bot.github_calls import redacted
 from bot.patience import Pause
 from bot.records import State
 from tests.bot.conftest import COLUMN, SHOP, Bench
