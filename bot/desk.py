@@ -16,8 +16,9 @@ import structlog
 from bot.checkout import Checkout
 from bot.github import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
+from bot.inbox.queue import Lane
 from bot.metrics import RUNS
-from bot.planner_process import Finished, Task, new_run_id, project_home, run_planner
+from bot.planner_process import Finished, Task, project_home, run_planner
 from bot.settings import BotConfig, Settings, read_config
 
 log = structlog.get_logger(__name__)
@@ -40,6 +41,18 @@ class Later(Exception):
 
 class ShuttingDown(Exception):
     """This process ends: the job is handed back as it is."""
+
+
+@dataclass(frozen=True)
+class PlannerCall:
+    """One call of the planner, for a job of the queue, in the folder of a project."""
+
+    lane: Lane
+    folder: Path
+    arguments: tuple[str, ...]
+    run_id: str
+    gateways: Path | None = None  # the config.yaml whose gateways count; None: the folder's own
+    own_code: bool = False  # the change brings code of its own
 
 
 @dataclass
@@ -110,30 +123,24 @@ class Desk:
 
     def plan(
         self,
-        repository: str,
-        lane: str,
-        folder: Path,
-        arguments: tuple[str, ...],
+        call: PlannerCall,
         *,
-        run_id: str = "",
-        gateways: Path | None = None,
-        own_code: bool = False,
         on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
         """Runs the planner once, on record from start to end."""
-        run_id = run_id or new_run_id()
+        repository, arguments = call.lane.repository, call.arguments
         purpose = " ".join(arguments[:2])
-        child_run = f"{run_id}-{arguments[0]}"
+        child_run = f"{call.run_id}-{arguments[0]}"
 
         def started(pid: int, began: str) -> None:
-            self.inbox.runs.begin(child_run, lane, purpose, self.worker, pid, began)
+            self.inbox.runs.begin(child_run, call.lane.key, purpose, self.worker, pid, began)
 
         def stop() -> str:
             return "shutdown" if self.closing.is_set() else should_stop()
 
         self.before_plan(repository)
-        task = Task((*arguments, "--output", "json"), folder, repository, child_run, gateways, own_code)
+        task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
         self.inbox.runs.end(child_run, finished.exit_code)

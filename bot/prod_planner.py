@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.checkout import Checkout
-from bot.desk import Desk
+from bot.desk import Desk, PlannerCall
 from bot.inbox.queue import Lane
 from bot.planner_process import Finished, new_run_id
 from bot.results import EnvironmentRow, Outcome
@@ -37,7 +37,7 @@ class ProdPlanner:
         """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
         with self.desk.project(self.checkout, commit, run_id) as folder:
-            listed = self.desk.plan(self.lane.repository, self.lane.key, folder, ("environments",), run_id=run_id)
+            listed = self.desk.plan(PlannerCall(self.lane, folder, ("environments",), run_id))
         rows = listed.outcome.environments or ()
         return next((each for each in rows if each.name == PROD and each.revision > 0 and not each.pending), None)
 
@@ -58,10 +58,9 @@ class ProdPlanner:
             return Ended(refused, refused.outcome, None)
         run_id, row = new_run_id(), None
         with self.desk.project(self.checkout, commit, run_id) as folder:
-            call = self.desk.plan
-            finished = call(self.lane.repository, self.lane.key, folder, arguments, run_id=run_id, on_event=hear)
+            finished = self.desk.plan(PlannerCall(self.lane, folder, arguments, run_id), on_event=hear)
             if finished.outcome.ok:
-                listed = call(self.lane.repository, self.lane.key, folder, ("environments",), run_id=run_id)
+                listed = self.desk.plan(PlannerCall(self.lane, folder, ("environments",), run_id))
                 rows = listed.outcome.environments or ()
                 row = next((each for each in rows if each.name == PROD), None)
         return Ended(finished, finished.outcome, row)

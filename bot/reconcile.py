@@ -16,7 +16,7 @@ import structlog
 
 from bot.checkout import Merge, changes_no_model
 from bot.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
-from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, Superseded, failed, now_text
+from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, PlannerCall, Superseded, failed, now_text
 from bot.git import CheckoutFailed
 from bot.github import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Lane
@@ -228,17 +228,10 @@ class _Reconciliation:
             self.desk.project(self.checkout, commit, record.run_id) as folder,
             self.desk.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
-            return self.desk.plan(
-                self.lane.repository,
-                self.lane.key,
-                folder,
-                plan_arguments(record, self.config),
-                run_id=record.run_id,
-                gateways=gateways,
-                own_code=brings_code(self.checkout.changed(record.base_sha, commit)),
-                on_event=_Progress(self).hear,
-                should_stop=self._should_stop,
-            )
+            own_code = brings_code(self.checkout.changed(record.base_sha, commit))
+            arguments = plan_arguments(record, self.config)
+            call = PlannerCall(self.lane, folder, arguments, record.run_id, gateways, own_code)
+            return self.desk.plan(call, on_event=_Progress(self).hear, should_stop=self._should_stop)
 
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
@@ -350,7 +343,7 @@ class _Reconciliation:
             commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
             with self.desk.project(self.checkout, commit, run_id) as folder:
                 arguments = ("invalidate", record.environment)
-                finished = self.desk.plan(self.lane.repository, self.lane.key, folder, arguments, run_id=run_id)
+                finished = self.desk.plan(PlannerCall(self.lane, folder, arguments, run_id))
             gone = any(each.kind == "RequestError" for each in finished.outcome.problems)  # it was never built
             if not (finished.outcome.ok or gone) and record.attempts + 1 < DEFECT_TRIES:
                 self._change(attempts=record.attempts + 1)
