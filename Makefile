@@ -47,7 +47,7 @@ prove: $(READY)  # many more random cases against Spark than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_PAYLOADS=1000 \
 		$(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_soundness_settings.py \
 		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py \
-		tests/bot/test_bad_days.py tests/bot/test_owners.py tests/bot/test_fuzz.py $(LONG)
+		tests/bot/test_bad_days.py tests/bot/github/test_owners.py tests/bot/test_fuzz.py $(LONG)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py

@@ -13,12 +13,12 @@ from typing import Any
 
 import structlog
 
-from bot.checkout import Checkout
-from bot.github import GitHub, RepositoryGateway
+from bot.child.planner_process import Finished, Task, project_home, run_planner
+from bot.git.checkout import Checkout
+from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
 from bot.inbox.queue import Lane
 from bot.metrics import RUNS
-from bot.planner_process import Finished, Task, project_home, run_planner
 from bot.settings import BotConfig, Settings, read_config
 
 log = structlog.get_logger(__name__)

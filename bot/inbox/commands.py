@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from bot.commands import read_commands
-from bot.events import Said
+from bot.github.events import Said
 from bot.inbox.database import Database
+from bot.inbox.tables import COMMANDS
 from bot.records import CommandRow
-from bot.tables import COMMANDS
 from planner.state.database import put
 
 _COMMAND = TypeAdapter(CommandRow)

@@ -13,7 +13,7 @@ class Database:
     """The database that the stores of an inbox share."""
 
     def __init__(self, url: str) -> None:
-        self._engine = open_upgraded(url, "bot")
+        self._engine = open_upgraded(url, "bot.inbox")
 
     def close(self) -> None:
         """Lets go of the connections."""

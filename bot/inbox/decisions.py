@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from bot.inbox.database import Database, now
-from bot.tables import DECISIONS
+from bot.inbox.tables import DECISIONS
 
 
 class Decisions:

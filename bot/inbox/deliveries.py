@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from bot.events import COMES, Event
+from bot.github.events import COMES, Event
 from bot.inbox.commands import take_command
 from bot.inbox.database import Database, now
 from bot.inbox.prods import put_prod, read_prod
 from bot.inbox.pulls import put_pull, read_pull
 from bot.inbox.queue import Queue, lane_key
+from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
 from bot.records import News, State
-from bot.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
 
 
 class Deliveries:

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from bot.inbox.database import Database
+from bot.inbox.tables import PRODS
 from bot.records import ProdRecord
-from bot.tables import PRODS
 from planner.state.database import put
 
 _PROD = TypeAdapter(ProdRecord)

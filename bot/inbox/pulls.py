@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from bot.inbox.database import Database
+from bot.inbox.tables import PULLS
 from bot.records import PullRecord
-from bot.tables import PULLS
 from planner.state.database import put
 
 _PULL = TypeAdapter(PullRecord)

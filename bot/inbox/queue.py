@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.inbox.database import Database, now
-from bot.tables import DELIVERIES, LANES, PRODS
+from bot.inbox.tables import DELIVERIES, LANES, PRODS
 from planner.state.database import put
 
 LEASE_SECONDS = 30.0

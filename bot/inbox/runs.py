@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from bot.inbox.database import Database, now
-from bot.tables import RUNS
+from bot.inbox.tables import RUNS
 
 
 @dataclass(frozen=True)

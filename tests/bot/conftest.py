@@ -16,15 +16,15 @@ import structlog
 import uvicorn
 from pydantic import SecretStr
 
-from bot.app import create_app
-from bot.door import server_config
+from bot.child.warm import Warmth
 from bot.records import PullRecord
 from bot.sandbox.server import Sandbox
 from bot.sandbox.state import CheckRun, Comment
-from bot.serve import open_desk
+from bot.service.app import create_app
+from bot.service.connections import server_config
+from bot.service.serve import open_desk
+from bot.service.worker import Worker
 from bot.settings import Settings
-from bot.warm import Warmth
-from bot.worker import Worker
 
 SHOP = "ann/shop"
 SECRET = "a-webhook-secret"  # noqa: S105 - of the sandbox

@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bot.child.processes import birth
 from bot.inbox.inbox import Inbox
-from bot.processes import birth
 from bot.records import Prod, ProdRecord, PullRecord, State
 from bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
@@ -49,7 +49,8 @@ class Scene:
         self.service: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        code = "from bot.serve import run_service; from bot.settings import load_settings; run_service(load_settings())"
+        names = "from bot.service.serve import run_service; from bot.settings import load_settings"
+        code = f"{names}; run_service(load_settings())"
         self.service = subprocess.Popen([sys.executable, "-c", code], env=self.environ, stderr=self.log)
         until(self._answers, what="the service to answer")
 

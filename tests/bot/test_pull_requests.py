@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable
 
-from bot.processes import birth
+from bot.child.processes import birth
 from bot.records import Prod, State
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 

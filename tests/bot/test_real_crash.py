@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.child.processes import birth
 from bot.inbox.inbox import Inbox
-from bot.processes import birth
 from bot.records import State
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
