@@ -31,23 +31,12 @@ lint: $(READY)
 types: $(READY)
 	@$(BIN)/mypy
 
-# Minutes with Sparks of their own: `make prove` runs them; the bot and Spark meet in test_real_planner.py every time.
-LONG := tests/bot/test_real_crash.py tests/bot/test_real_minimal.py \
-	tests/planner/test_everything.py tests/planner/test_forward_kinds.py tests/planner/test_kinds_by_format.py \
-	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_content.py \
-	tests/planner/engine/spark/test_warm.py tests/planner/engine/spark/test_settings.py tests/planner/test_written_and_run.py \
-	tests/planner/engine/spark/test_relay_ordinary.py tests/planner/test_kills.py tests/planner/cli/test_unfinished.py \
-	tests/planner/plan/test_early_cutoff.py tests/planner/plan/test_forward_only.py tests/planner/test_layout.py tests/planner/test_reuse.py \
-	tests/safety/test_not_isolated.py tests/safety/test_workers.py
-
 unit: $(READY)
-	@$(BIN)/pytest -n 3 --dist worksteal $(LONG:%=--ignore=%) $(TESTS)
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not prove" $(TESTS)
 
-prove: $(READY)  # many more random cases against Spark than `make test` runs
+prove: $(READY)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_PAYLOADS=1000 \
-		$(BIN)/pytest -n 2 --dist worksteal tests/planner/test_soundness.py tests/planner/test_soundness_settings.py \
-		tests/planner/test_forward_soundness.py tests/planner/test_history_soundness.py tests/planner/test_cases.py \
-		tests/bot/test_bad_days.py tests/bot/github/test_owners.py tests/bot/test_fuzz.py $(LONG)
+		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/plan_time.py

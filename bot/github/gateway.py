@@ -218,16 +218,6 @@ class RepositoryGateway:
             tries=WRITE_TRIES,
         )
 
-    def unreact(self, number: int, comment_id: int, content: str) -> None:
-        """Takes our own reaction of that kind back."""
-
-        def remove() -> None:
-            for reaction in self._calls.repo.get_issue(number).get_comment(comment_id).get_reactions():
-                if reaction.content == content and reaction.user.login == self.login:
-                    reaction.delete()
-
-        self._calls.read(remove, tries=WRITE_TRIES)
-
 
 def _pulls(value: Any) -> tuple[Pull, ...]:
     return tuple(_pull(each) for each in value)

@@ -26,11 +26,11 @@ RUNNING = frozenset({State.NEW, State.PLANNING, State.WAITING})
 
 
 def pick_up(desk: Desk, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
-    """Takes in the commands that no webhook brought; answered, edited and bots' comments are left alone."""
+    """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone."""
     own = [each.body for each in comments if each.author == gateway.login]
     for each in comments:
-        mine = each.by_bot or each.author == gateway.login
-        if mine or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
+        nobodys = not each.author or each.by_bot or each.author == gateway.login
+        if nobodys or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
             continue
         if not read_commands(each.body) or desk.inbox.commands.knows(gateway.name, each.id):
             continue

@@ -19,6 +19,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     act.__name__: act
     for act in (
         Stage.add_user,
+        Stage.delete_user,
         Stage.create_repository,
         Stage.fork,
         Stage.set_permission,

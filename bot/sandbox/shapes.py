@@ -104,6 +104,11 @@ def user(state: State, login: str) -> Json:
     }
 
 
+def author(state: State, login: str) -> Json | None:
+    """Who wrote something; None when the account was deleted since."""
+    return None if login in state.gone else user(state, login)
+
+
 def full_user(state: State, login: str) -> Json:
     """A user as `GET /user` and `GET /users/{login}` show it."""
     person = state.users[login]

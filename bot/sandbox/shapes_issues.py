@@ -30,7 +30,7 @@ def reaction(state: State, item: Reaction) -> Json:
     return {
         "id": item.id,
         "node_id": shapes.node_id("REA", item.id),
-        "user": shapes.user(state, item.author),
+        "user": shapes.author(state, item.author),
         "content": item.content,
         "created_at": shapes.time(item.created_at),
     }
@@ -52,7 +52,7 @@ def comment(state: State, repo: Repository, item: Comment) -> Json:
         "url": url,
         "html_url": f"{shapes.html_url(state, repo)}/{kind}/{item.number}#issuecomment-{item.id}",
         "issue_url": f"{shapes.api_url(state, repo)}/issues/{item.number}",
-        "user": shapes.user(state, item.author),
+        "user": shapes.author(state, item.author),
         "body": item.body,
         "created_at": shapes.time(item.created_at),
         "updated_at": shapes.time(item.updated_at),
@@ -81,7 +81,7 @@ def issue(state: State, repo: Repository, item: Issue) -> Json:
         "state_reason": None,
         "title": item.title,
         "body": item.body,
-        "user": shapes.user(state, item.author),
+        "user": shapes.author(state, item.author),
         "labels": labels(state, repo, item),
         "assignee": None,
         "assignees": [],

@@ -42,7 +42,7 @@ def pull(state: State, repo: Repository, item: PullRequest) -> Json:
         "state": item.state,
         "locked": False,
         "title": item.title,
-        "user": shapes.user(state, item.author),
+        "user": shapes.author(state, item.author),
         "body": item.body,
         "labels": shapes_issues.labels(state, repo, item),
         **dict.fromkeys(["milestone", "active_lock_reason", "assignee", "auto_merge"]),
@@ -139,7 +139,7 @@ def review(state: State, repo: Repository, item: Review) -> Json:
     return {
         "id": item.id,
         "node_id": shapes.node_id("PRR", item.id),
-        "user": shapes.user(state, item.author),
+        "user": shapes.author(state, item.author),
         "body": item.body,
         "state": item.state,
         "html_url": page,

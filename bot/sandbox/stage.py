@@ -62,6 +62,15 @@ class Stage:
                 self._new_user(login, name, email, "Organization" if organization else "User")
             return issue_token(self.state, login, "user").value
 
+    def delete_user(self, login: str) -> None:
+        """Deletes an account: it may do nothing more, and GitHub shows nobody as the author of what it wrote."""
+        with self.state.lock:
+            self._user(login)
+            self.state.gone.add(login)
+            self.state.tokens = {key: each for key, each in self.state.tokens.items() if each.login != login}
+            for repo in self.state.repositories.values():
+                repo.permissions.pop(login, None)
+
     def create_repository(
         self, full_name: str, files: Mapping[str, str] | Path, *, default_branch: str = "main", private: bool = False
     ) -> None:
@@ -378,7 +387,7 @@ class Stage:
         return repo
 
     def _user(self, login: str) -> User:
-        if login not in self.state.users:
+        if login not in self.state.users or login in self.state.gone:
             raise ApiError(404, f"There is no user {login!r}: add_user first")
         return self.state.users[login]
 

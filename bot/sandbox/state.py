@@ -319,6 +319,7 @@ class State:
     app: App
     hook: Hook
     users: dict[str, User] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)  # accounts that were deleted: what they wrote stays, and is nobody's
     tokens: dict[str, Token] = field(default_factory=dict, repr=False)
     repositories: dict[str, Repository] = field(default_factory=dict)
     installations: dict[str, Installation] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from planner.apply.compare_tables import look_into_tables
 from planner.apply.create_tables import Layout, create_tables, missing_tables, table_lease
 from planner.apply.events import Compared, Emit, Event, ModelSkipped, Promoted, Stage, StageSkipped, StageStarted
 from planner.apply.external_audits import ask_outside
-from planner.apply.new_audits import ask_new_audits
+from planner.apply.new_audits import ask_new_audits, remember_asked
 from planner.apply.promotion import check_not_stuck, promote, recover
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
 from planner.checks.audits import AuditResult, run_audits
@@ -96,6 +96,8 @@ def apply(
         plan, done = _built(plan, project, engine, store, emit, now, replan if complete else None)
         layout = Layout(plan.new.snapshots, plan.parents, now)
         samples = project.config.audits.show_samples
+        if not done.failures:
+            remember_asked(at_first, store)
         failed = ask_new_audits(plan, layout, engine, store, project.audits, emit, samples)
         if not done.failures:  # what failed has left tables half filled
             failed += ask_standalone(plan, at_first, layout, engine, store, project, emit)

@@ -1,4 +1,7 @@
-"""Audits newly asked of tables that a plan keeps: run once, on all that lies there, and what passed is remembered."""
+"""Audits newly asked of tables that a plan keeps: run once, on all that lies there, and what passed is remembered.
+
+A table that somebody else built was asked what he asked. What verdicts rely on is asked of it here, if it was not.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from planner.apply.events import AuditRan, Emit
 from planner.checks.audits import is_asked, run_audit
 from planner.engine.protocol import Engine
 from planner.fingerprint import digest
-from planner.intervals import Interval
+from planner.intervals import Interval, subtract
 from planner.model.model import Audit, AuditCall
 from planner.parsing.files.schema import Samples
 from planner.plan.build import Change, Plan
+from planner.semantics.audited_keys import relied_on
 from planner.snapshot.snapshot import Snapshot
 from planner.state.store import StateStore
 
@@ -34,7 +38,7 @@ def ask_new_audits(
     failures = []
     for change in plan.changes:
         snapshot = change.new
-        for call in _newly_asked(change) if snapshot else ():
+        for call in _newly_asked(change, store) if snapshot else ():
             assert snapshot is not None
             if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits.of(snapshot.table):
                 continue
@@ -59,10 +63,30 @@ def ask_new_audits(
     return tuple(failures)
 
 
-def _newly_asked(change: Change) -> tuple[AuditCall, ...]:
-    if change.old is None or change.new is None or change.old.table != change.new.table or not change.kind.has_view:
+def remember_asked(filled: Plan, store: StateStore) -> None:
+    """Remember the audits that verdicts rely on of the tables that this plan filled whole: each batch passed them."""
+    for change in filled.changes:
+        if change.new is None or not change.missing or subtract(change.needed, change.missing):
+            continue
+        calls = relied_on(change.new.model)
+        for call in calls if calls and _is_whole(change, store) else ():
+            store.passed_audits.record(change.new.table, digest(repr(call)))
+
+
+def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
+    if change.new is None or not change.kind.has_view:
         return ()
-    return tuple(call for call in change.new.model.audits if call not in change.old.model.audits)
+    if change.old is not None and change.old.table == change.new.table:
+        return tuple(call for call in change.new.model.audits if call not in change.old.model.audits)
+    calls = relied_on(change.new.model)
+    if not calls or not change.kind.is_stored or change.forward or change.preview or change.recorded:
+        return ()
+    return calls if _is_whole(change, store) else ()  # what fills it asks
+
+
+def _is_whole(change: Change, store: StateStore) -> bool:
+    assert change.new is not None
+    return not subtract(change.needed, store.intervals.loaded([change.new.table])[change.new.table])
 
 
 def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:

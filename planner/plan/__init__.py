@@ -1,0 +1,1 @@
+"""What changed, whom it affects, and which intervals of which tables must be computed. Pure functions over data."""

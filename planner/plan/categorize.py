@@ -198,6 +198,8 @@ def _rows_sentence(old: Side, new: Side, also: str) -> str:
     ]
     if "ON or WHERE" in changed:
         changed = [clause for clause in changed if clause != "WHERE"]
+    if keyed := _keyed_otherwise(old, new):
+        return f"The keys of {_listed(keyed)} are other ones, and which rows it takes may rest on them.{also}"
     if new.model.reads_itself:
         return f"It reads itself: each row depends on those before it, and its query changed.{also}"
     if new.model.time_column and not changed:
@@ -205,6 +207,12 @@ def _rows_sentence(old: Side, new: Side, also: str) -> str:
     if not changed or not before or not after:
         return also.strip() or "Rows and columns cannot be told apart here, so every row counts as changed."
     return f"{_listed(changed, ticked=False)} changed, and with it the rows.{also}"
+
+
+def _keyed_otherwise(old: Side, new: Side) -> list[str]:
+    """What it reads of which other keys are known now than when its table was judged."""
+    before, after = ({*side.shape.relies} if side.shape else set() for side in (old, new))
+    return sorted({name for name, _ in before ^ after})
 
 
 def _carried(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:

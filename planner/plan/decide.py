@@ -160,8 +160,11 @@ def _decide_model(
     if old is not None and _is_as_before(graph, model, old, base, decided):
         decided.snapshots[name], decided.effects[name] = old, UNTOUCHED
         return
-    after = _shape(model, {p: decided.snapshots[p].as_parent for p in parents})
     began = _began(graph, model)
+    above = {p: decided.snapshots[p].as_parent for p in parents}
+    after = _shape(model, above)
+    if old is not None:
+        after = _by_the_same_keys(old, model, above, after, {p: decided.seen(p) for p in parents}, began)
     fingerprint = fingerprint_of(model, after, {p: decided.snapshots[p].fingerprint for p in parents}, began)
     found = unresolved(graph, model, after, decided.effects)
     decided.blockers += [found] if isinstance(found, Blocker) else []
@@ -184,7 +187,8 @@ def _decide_model(
         change = Change(name, ChangeKind.ADDED, None, "added", reason, UNTOUCHED, None, fresh, model.kind.is_stored)
         decided.add(replace(change, diff=_diff(None, model)), parents, base)
         return
-    before = _shape(old.model, {p: base[p].as_parent if p in base else Parent(None) for p in old.model.depends_on})
+    read = {p: base[p].as_parent if p in base else Parent(None) for p in old.model.depends_on}
+    before = _shape(old.model, _as_keyed(read, old))
     told = heard(fresh, after, old, decided.told_by(parents, base), decided.loaded, began)
     decided.comparisons += told.questions
     sides = Side(old.model, before, old.raw), Side(model, after, told.seen)
@@ -196,6 +200,30 @@ def _decide_model(
     sound = not old.forced or (laid_out and old.is_mixed)
     copied = change.recomputed and sound and change.category is not Category.FORWARD_ONLY
     decided.add(replace(change, copies=same if copied else ()), parents, base)
+
+
+def _by_the_same_keys(
+    old: Snapshot, model: Model, above: Mapping[str, Parent], after: Shape | None, seen: Mapping[str, Seen], began: str
+) -> Shape | None:
+    """The shape of a model that means what it meant, by the keys that it was judged by then: its table is not another
+    one because an audit of what it reads came or went. Computed anew, it is judged by those of today."""
+    if after is None or old.meaning is None or after.relies == old.meaning.relies:
+        return after
+    before = _shape(model, _as_keyed(above, old))
+    return before if before and meaning_of(model, before, seen, began).seen == old.raw else after
+
+
+def _as_keyed(parents: Mapping[str, Parent], old: Snapshot) -> dict[str, Parent]:
+    """What a model reads, with the keys that it was judged by; those that hold no longer are passed on to nobody."""
+    relied = dict(old.meaning.relies) if old.meaning else {}
+    return {
+        name: replace(
+            parent,
+            keys=tuple(key for key in parent.keys if key in relied.get(name, ())),
+            audited=relied.get(name, ()),
+        )
+        for name, parent in parents.items()
+    }
 
 
 def _calm_but_for(

@@ -16,6 +16,7 @@ from planner.semantics.row_order import Way
 from planner.semantics.sources import Group, is_constant
 from planner.semantics.syntax import given
 from planner.semantics.types import PLAIN, type_of
+from planner.semantics.unique import settled_aggregate
 
 # What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
 _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
@@ -58,7 +59,7 @@ class Grouping:
                     raise Opaque("one key or another made of it")
                 return Ref(self.group, key)
             if isinstance(value, Term) and value.op == "aggregate":
-                return Ref(self.group, value)
+                return Ref(self.group, settled_aggregate(value, self.group))
         if isinstance(value, Term) and value.op not in ("exists", "scalar"):
             return replace(value, parts=tuple(self.lifted(part) for part in value.parts))
         if value.free & frozenset(self.among.block.all_sources):

@@ -29,6 +29,7 @@ from planner.semantics.spark_settings import TIME_ZONE
 from planner.semantics.spark_sql import FAILURES, tree_of
 from planner.semantics.time_locality import Stretched, bounded, stretched
 from planner.semantics.types import told_type
+from planner.semantics.unique import Keys, keys_of
 
 # Settings that shape rows and that no rule rests on: any two spellings that it calls one are one in any time zone.
 RULED = frozenset((TIME_ZONE,))
@@ -43,6 +44,8 @@ class Parent:
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = False
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    keys: Keys = ()  # no two rows agree in all the columns of one, by the query of the model
+    audited: Keys = ()  # the same, held by audits
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ class Shape:
     bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
     day: tuple[str, str] | None = None  # the parent and the column of it, held in the stretch, that a row's day is
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    keys: Keys = ()  # no two of its rows agree in all the columns of one, by what it says and by what it reads
+    relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that may have said what is no chance
     unresolved: str | None = None
 
     def seen(self, parents: Mapping[str, Seen]) -> Seen:
@@ -184,7 +189,8 @@ def _known(
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
         return _unknown(_text(written), tree, frozenset(parents))
     tables = {
-        name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
+        name: Table(name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited)
+        for name, parent in parents.items()
     }
     lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
     schema = {name: parent.columns or () for name, parent in parents.items()}
@@ -217,7 +223,17 @@ def _known(
         bounded=bounded(relation) if time_column else {},
         day=further.day,
         types=tuple((name, told) for name, value in relation.columns.items() if (told := told_type(value))),
+        keys=keys_of(relation),
+        relies=_relies(tree, parents),
     )
+
+
+def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, Keys], ...]:
+    """The keys of what it reads, where something in it takes rows by an order in which they may leave no ties."""
+    if not tree.find(exp.Window, exp.ArgMax, exp.ArgMin):
+        return ()
+    keys = ((name, tuple(sorted({*parent.keys, *parent.audited}))) for name, parent in sorted(parents.items()))
+    return tuple((name, known) for name, known in keys if known)
 
 
 def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], *, by_day: bool) -> Shape:

@@ -19,7 +19,8 @@ from planner.semantics.spark_functions import (
     is_volatile,
     multiplies_rows,
 )
-from planner.semantics.types import PLAIN, is_collated, is_exact, type_of
+from planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
+from planner.semantics.unique import settled_window
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
@@ -121,12 +122,16 @@ class _Expression:
 
         Of values of a type of which equal ones look alike.
         """
-        over = node.parent if isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)) else None
-        if not isinstance(over, (exp.ArraySort, exp.ArraySize)) or over.this is not node or over.expression:
+        if not isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)):
+            return False
+        whole = node.parent if isinstance(node.parent, exp.Filter) and node.parent.this is node else node
+        over = whole.parent
+        if not isinstance(over, (exp.ArraySort, exp.ArraySize)) or over.this is not whole or over.expression:
             return False
         told = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
-        types = [type_of(self.value(each)) for each in told]
-        return all(each is not None and (each in PLAIN or each.startswith("decimal")) for each in types)
+        fields = [part for each in told for part in (each.expressions if isinstance(each, exp.Struct) else [each])]
+        values = [each.expression if isinstance(each, exp.PropertyEQ) else each for each in fields]
+        return all(is_of_alike(type_of(self.value(each))) for each in values)
 
     def _picks(self, node: exp.Expr, value: Part) -> bool:
         """True for an aggregate that answers with one of several equal texts that may look different."""
@@ -386,7 +391,8 @@ def placed(value: Part, block: Block) -> Part:
         return value
     if value.op == "window" and value.parts[-1] == ROWS:
         row = Term("any of", tuple(Ref(source, ROW) for source in block.all_sources))  # even a window over no column
-        return replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), row, block))
+        whole = replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), row, block))
+        return settled_window(whole, block)
     parts = tuple(placed(part, block) for part in value.parts)
     return value if parts == value.parts else replace(value, parts=parts)
 

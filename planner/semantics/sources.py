@@ -18,6 +18,8 @@ class Table(Source):
     volatile_columns: frozenset[str] = frozenset()
     volatile_rows: bool = False
     types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    keys: tuple[tuple[str, ...], ...] = ()  # no two rows agree in all the columns of one, by the query that made it
+    audited: tuple[tuple[str, ...], ...] = ()  # the same, held by audits
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -17,6 +17,7 @@ _FIXED = {
 }
 # Types of which equal values look alike, and which are compared as they are.
 PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
+_MOMENTS = frozenset(("timestamp", "timestamp_ntz"))
 _WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))  # a text is added up as floating point
 COLLATED = "string collate ?"  # stands for a type that is not known but for that
 _COLLATION = re.compile(r"collate\s+`?([\w?]+)`?")
@@ -90,6 +91,11 @@ def _texts(value: Term) -> Iterator[Part]:
 def is_exact(type_: str | None) -> bool:
     """True for a type whose values add up to the same sum in any order."""
     return type_ is not None and (type_ in _WHOLE or type_.startswith("decimal"))
+
+
+def is_of_alike(type_: str | None) -> bool:
+    """True for a type of which equal values look alike, so that a sorted list of them is one list."""
+    return type_ is not None and (type_ in PLAIN or type_ in _MOMENTS or type_.startswith("decimal"))
 
 
 def spelled(type_: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from planner.fingerprint import digest
 from planner.model.model import Kind, Model
 from planner.semantics.algebra import Value
+from planner.semantics.audited_keys import Keys
 from planner.semantics.columns import Shape
 from planner.semantics.digests import Seen
 from planner.semantics.types import PLAIN, spelled, stated_type
@@ -28,9 +29,18 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
     assert shape is not None
     seen = shape.seen(parents)
     meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
+    meaning = replace(meaning, keys=_keys(model, shape), relies=shape.relies)
     meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
     said = shape.relation.columns if shape.relation else {}
     return _kept(model, _typed(model, _filled(model, meaning, began), said))
+
+
+def _keys(model: Model, shape: Shape) -> Keys:
+    """The keys of the query that its table has too: of a table that is written whole, and not of columns by which it is
+    partitioned, where Spark makes NULL of an empty text."""
+    if model.kind not in (Kind.FULL, Kind.VIEW, Kind.EMBEDDED):
+        return ()
+    return tuple(key for key in shape.keys if not any(name in text for name in key for text in model.partitioned_by))
 
 
 def _external(model: Model) -> Meaning:
@@ -97,8 +107,9 @@ def _typed(model: Model, meaning: Meaning, said: Mapping[str, Value] = NO_VALUES
     had = {name: stated for name, value in said.items() if (stated := stated_type(value)) in PLAIN}
     news = {name for name, type_ in types.items() if had.get(name) != spelled(type_)}
     columns = {name: _mark(each, types[name]) if name in news else each for name, each in meaning.columns}
+    keys = tuple(key for key in meaning.keys if not news & {*key})  # a cast may make two values one
     ordered = tuple((name, columns[name]) for name in in_order(model, columns))
-    return replace(meaning, columns=ordered, types=_declared(model))
+    return replace(meaning, columns=ordered, types=_declared(model), keys=keys)
 
 
 def in_order(model: Model, columns: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from planner.fingerprint import Fingerprint, digest
 from planner.model.model import Kind, Model
 from planner.naming import DEFAULT, Naming
+from planner.semantics.audited_keys import Keys, audited_keys
 from planner.semantics.columns import Parent
 from planner.semantics.digests import Seen
 
@@ -29,6 +30,8 @@ class Meaning:
     held_rows: str = ""  # what a table holds instead, of which a forward-only change kept the rows; '' for any other
     held: tuple[tuple[str, str], ...] = ()
     order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
+    keys: Keys = ()  # no two rows agree in all the columns of one, by the query
+    relies: tuple[tuple[str, Keys], ...] = ()  # of what it reads, by which it may be that nothing is chance
 
     @property
     def seen(self) -> Seen:
@@ -96,9 +99,12 @@ class Snapshot:
         """What a query that reads it must know of it."""
         if self.meaning is None:
             return Parent(self.columns)
+        kept = self.is_mixed or self.forced  # its table holds rows that are not those of its query
+        keys, audited = ((), ()) if kept else (self.meaning.keys, audited_keys(self.model))
         if self.kind.is_stored or self.kind is Kind.EXTERNAL:
-            return Parent(self.columns, types=self.meaning.types)
-        return Parent(self.columns, self.meaning.volatile, self.meaning.volatile_rows, self.meaning.types)
+            return Parent(self.columns, types=self.meaning.types, keys=keys, audited=audited)
+        chance = self.meaning.volatile, self.meaning.volatile_rows
+        return Parent(self.columns, *chance, self.meaning.types, keys, audited)
 
 
 def seen_at(meaning: Meaning, version: str) -> Seen:

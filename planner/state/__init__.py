@@ -1,1 +1,1 @@
-"""What mergeplan remembers: what is where, what is loaded, who may change it."""
+"""What mergeplan remembers between two commands: environments, intervals, plans and promotions, in a database."""

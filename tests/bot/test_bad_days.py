@@ -16,6 +16,8 @@ from bot.sandbox.faults import ApiFault
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 
+pytestmark = pytest.mark.sampled
+
 READS = (
     r"/repos/ann/shop$",
     r"/repos/ann/shop/pulls/\d+$",

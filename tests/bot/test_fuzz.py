@@ -19,6 +19,8 @@ from bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
 from tests.bot.service.test_connections import Door, _door  # noqa: F401 - the server, as a fixture
 
+pytestmark = pytest.mark.sampled
+
 PAYLOADS = int(os.environ.get("MERGEPLAN_PAYLOADS", "300"))
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, 2**64, 1e308, "", " ", "x" * 3000, "../..", "a/b", "$(id)", "\u202e", "😀", [], {},

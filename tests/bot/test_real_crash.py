@@ -17,6 +17,8 @@ from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 from tests.bot.test_real_planner import EXAMPLE, rows
 
+pytestmark = pytest.mark.prove
+
 PATIENCE = 200.0
 MODEL = "models/incremental_model.sql"
 DAYS = 100  # in a batch of the pull request's own table

@@ -10,6 +10,8 @@ from bot.records import PullRecord
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import EXAMPLE, assert_merged_for_nothing
 
+pytestmark = pytest.mark.prove
+
 FULL = "MODEL (name shop.{}, kind FULL);\n{}\n"
 ORDERS = "WITH raw AS (SELECT id, item_id, id * 10 AS price FROM shop.sales)\nSELECT id, item_id, price FROM raw AS r"
 SALES = "MODEL (name shop.sales, kind SEED (path '../seeds/seed_data.csv'), columns (id INT, item_id INT));\n"

@@ -15,6 +15,10 @@ from tests.bot.conftest import SHOP, Bench
 
 EXAMPLE = Path(project_file).parent / "example"
 MODEL = "models/incremental_model.sql"
+BARE = {
+    "config.yaml": (EXAMPLE / "config.yaml").read_text(),
+    "external_models.yaml": "- name: shop.items\n  columns: {id: int}\n",
+}
 NARROWER = "id <= 5 AND event_date between"
 
 
@@ -53,6 +57,22 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
     assert rows(bench.home, "SELECT COUNT(*) FROM sqlmesh_example.incremental_model") == [[5]]
     assert_a_forward_only_branch_keeps_the_rows(bench)
     assert [schema for (schema,) in rows(bench.home, "SHOW SCHEMAS") if "__pr_" in str(schema)] == []
+
+
+def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_bench: Callable[..., Bench]) -> None:
+    """Behaviours 29, 39: where the person wrote it, and nothing is made."""
+    bench = make_bench(project=BARE, planner_command=(), patience=200.0)
+    head = "MODEL (\n  name shop.copied,\n  kind VIEW\n);\n\n"
+    number = bench.open({"models/copied.sql": f"{head}SELECT 1 AS a FROM FROM shop.items\n"})
+    bench.idle()
+
+    check = bench.github.checks(SHOP, bench.head(number))["mergeplan / plan"]
+    (mark,) = check.annotations
+    assert (check.conclusion, check.title) == ("failure", "The project does not load")
+    assert (mark.path, mark.start_line, mark.annotation_level) == ("models/copied.sql", 6, "failure")
+    assert "`FROM` cannot stand here." in mark.message
+    assert "`models/copied.sql:6`" in bench.plan(number)
+    assert bench.record(number).state is State.FAILED
 
 
 def assert_a_forward_only_branch_keeps_the_rows(bench: Bench) -> None:

@@ -17,11 +17,10 @@ from typing import Any
 
 import yaml
 
-from planner.model.model import Column, Kind, Model
+from planner.model.model import AuditCall, Column, Kind, Model
 from planner.plan.change import Category, Change
-
-from .building import model
-from .sample import SOURCES
+from tests.planner.building import model
+from tests.planner.sample import SOURCES
 
 FOLDER = Path(__file__).parent / "cases"
 EDITED = "m.base"  # the model that a case edits unless it says otherwise
@@ -31,7 +30,9 @@ CASE_KEYS = {
     "name", "before", "after", "readers", "category", "recomputed", "added", "altered", "removed", "volatile",
     "data_equal", "not_yet",
 }  # fmt: skip
-MODEL_KEYS = {"sql", "kind", "time_column", "owner", "description", "tags", "lookback", "stamp", "columns"}
+MODEL_KEYS = {
+    "sql", "kind", "time_column", "owner", "description", "tags", "lookback", "stamp", "columns", "audits", "grain",
+}  # fmt: skip
 Models = dict[str, Model]
 
 
@@ -171,14 +172,23 @@ def _columns(raw: Mapping[str, Any]) -> tuple[frozenset[str], frozenset[str], fr
     return added, altered, removed
 
 
+def _audit(text: str) -> AuditCall:
+    """`unique_values(id, d)`, a call of a built-in audit over columns."""
+    name, _, columns = text.strip().partition("(")
+    return AuditCall(name, (("columns", f"({columns}"),))
+
+
 def _model(name: str, text: str | dict[str, Any]) -> Model:
     fields: dict[str, Any] = {"sql": text} if isinstance(text, str) else dict(text)
     _only(fields, MODEL_KEYS, name)
     kind = Kind(fields.pop("kind", "FULL"))
     if kind is Kind.INCREMENTAL_BY_TIME_RANGE:
         fields["start"] = START
-    if "tags" in fields:
-        fields["tags"] = tuple(fields["tags"].split())
+    for listed in ("tags", "grain"):
+        if listed in fields:
+            fields[listed] = tuple(fields[listed].split())
+    if "audits" in fields:
+        fields["audits"] = tuple(map(_audit, fields["audits"].split(";")))
     declared = (each.strip().split(" ", 1) for each in fields.pop("columns", "").split(";") if each)
     columns = tuple(Column(column, type_) for column, type_ in declared)
     return replace(model(name, fields.pop("sql").strip(), kind, **fields), columns=columns)

@@ -17,6 +17,8 @@ from .building import change_of
 from .casebook import Case, cases
 from .caserun import QUICK, broken_promises, disproved, misjudged, run
 
+pytestmark = pytest.mark.sampled
+
 THEMES = sorted({case.theme for case in cases()})
 # Every case is judged each time; a few are run, and all of them by `make prove`.
 RUN = cases() if "MERGEPLAN_CASES" in os.environ else cases()[::12]

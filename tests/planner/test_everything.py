@@ -13,6 +13,8 @@ from planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine, Ran
 from tests.planner.shop import rows
 
+pytestmark = pytest.mark.prove
+
 PROJECT = Path(__file__).parent.parent / "projects" / "everything"
 RAW = (
     "CREATE SCHEMA raw",

@@ -11,6 +11,8 @@ from planner.plan.change import Category
 from planner.state.store import StateStore
 from tests.planner.daily import Daily
 
+pytestmark = pytest.mark.prove
+
 FIRST = ("1, 'a', date'2026-01-01'", "2, 'b', date'2026-01-01'")
 THEN = ("1, 'A', date'2026-01-02'", "3, 'c', date'2026-01-02'")
 WHERE = " FROM raw.items WHERE at BETWEEN @start_date AND @end_date"

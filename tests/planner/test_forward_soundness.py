@@ -26,6 +26,8 @@ from planner.snapshot.snapshot import Snapshot
 
 from .building import external, model, project
 
+pytestmark = pytest.mark.sampled
+
 DAY = timedelta(days=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RANGED = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "day", "start": START}

@@ -31,6 +31,8 @@ from planner.snapshot.snapshot import Snapshot
 from .building import external, model, project
 from .test_forward_soundness import DAY, EXTRAS, FILTERS, PRICES, RANGED, START, WHERE, World
 
+pytestmark = pytest.mark.sampled
+
 KEYED = {"kind": Kind.INCREMENTAL_BY_UNIQUE_KEY, "unique_key": ("id",), "start": START}
 FORMATS = ("parquet", "orc")
 

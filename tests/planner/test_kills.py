@@ -28,6 +28,8 @@ from planner.intervals import Interval, Timeline, subtract
 from planner.state.store import StateStore
 from tests.planner.killing import Ended, Reader, Step, Zygote, warm_spark
 
+pytestmark = pytest.mark.prove
+
 KILLS = int(os.environ.get("MERGEPLAN_KILLS", "4"))
 CASE = os.environ.get("MERGEPLAN_CASE", "")  # the seed that a failure names: only that one is tried
 SEED = int(os.environ.get("MERGEPLAN_SEED", "9"))

@@ -9,6 +9,8 @@ from planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.daily import Daily
 
+pytestmark = pytest.mark.prove
+
 FIRST = ("1, 'a', date'2026-01-01'", "2, 'b', date'2026-01-01'")
 THEN = ("1, 'A', date'2026-01-02'", "3, 'c', date'2026-01-02'")
 STRETCH = "SELECT id, name, at FROM raw.items WHERE at BETWEEN @start_date AND @end_date"

@@ -16,6 +16,8 @@ from planner.state.store import StateStore
 from .building import change_of, external, model, planned, project, promoted
 from .shop import FILES, NOW, applied, rows, written
 
+pytestmark = pytest.mark.prove
+
 DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
 TOTAL = FILES["models/total.sql"]
 

@@ -1,10 +1,14 @@
 """A table that was built once is found again by what it means: by a revert, in any environment, under other text."""
 
+import pytest
+
 from planner.model.model import Kind, Model
 from planner.plan.schedule import Loaded
 from planner.snapshot.environment import Environment
 
 from .building import NOW, day, external, model, planned, project, promoted
+
+pytestmark = pytest.mark.prove
 
 RAW = external("s.raw", "id price d")
 ASKED = "SELECT d, id, price FROM s.raw WHERE d BETWEEN @start_date AND @end_date"

@@ -24,6 +24,8 @@ from .proving.promises import Models, proof, verdicts
 from .proving.running import Bench
 from .proving.shrinking import Failure, Judge, shrunk
 
+pytestmark = pytest.mark.sampled
+
 CASES = int(os.environ.get("MERGEPLAN_CASES", "50"))
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 BLOCK = 25

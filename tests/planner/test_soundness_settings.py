@@ -23,6 +23,8 @@ from .proving.promises import Models, verdicts
 from .proving.running import Bench
 from .test_soundness import BLOCK, CASES, SEED, judged
 
+pytestmark = pytest.mark.sampled
+
 OTHERS: tuple[Settings, ...] = (
     (("spark.sql.ansi.enabled", "false"),),
     (("spark.sql.session.timeZone", "America/St_Johns"),),

@@ -10,10 +10,14 @@ import os
 import re
 from datetime import UTC, datetime
 
+import pytest
+
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectError, QueryError
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.parsing.render import render
+
+pytestmark = pytest.mark.prove
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 EVERY = int(os.environ.get("MERGEPLAN_CASES", "0")) >= 1000

@@ -35,7 +35,10 @@ def can_be_nobody() -> bool:
     return subprocess.run([SYSTEM_PYTHON, "-I", "-c", check, str(PACKAGE)], user=NOBODY, check=False).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
+pytestmark = [
+    pytest.mark.prove,
+    pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}"),
+]
 
 
 def test_without_isolation_every_attack_works(stage: Stage) -> None:

@@ -44,7 +44,10 @@ spark.stop()
 engine.close()
 """
 
-pytestmark = pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
+pytestmark = [
+    pytest.mark.prove,
+    pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}"),
+]
 
 
 @pytest.mark.parametrize("isolation", ["required", "none"])

@@ -189,6 +189,12 @@ def _embedded_conf(folder: Path) -> Mapping[str, str]:
     return {
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder / 'metastore'};create=true",
+        # An interrupted catalog call loses its connection for good, and a pool of eight of them is soon empty: whoever
+        # asks next waits for ever. Derby is in this process, so that a connection for each call costs nothing.
+        "spark.hadoop.datanucleus.connectionPoolingType": "NONE",
+        # Two processes that change and read partitions at once may lock each other out for a moment: the one that Derby
+        # turns away asks for all partitions instead, and goes on.
+        "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
         # One attempt: with none Hive does not even try, with its ten a broken catalog takes half a minute to say so.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
         "spark.hadoop.hive.metastore.failure.retries": "0",

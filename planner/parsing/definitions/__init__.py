@@ -1,0 +1,1 @@
+"""MODEL, AUDIT and unit test definitions: each property read, checked and given its default."""

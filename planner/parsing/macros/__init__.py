@@ -1,1 +1,1 @@
-"""Macros: from the tokens that a person wrote to the tokens that they stand for."""
+"""Macros and Jinja: the text in a file becomes the SQL that it stands for."""

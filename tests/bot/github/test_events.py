@@ -55,6 +55,23 @@ def test_edits_issues_and_bots_are_ignored(payload: dict[str, Any]) -> None:
     assert isinstance(delivered("issue_comment", payload), Ignored)
 
 
+def test_a_comment_of_an_account_that_is_gone_is_ignored() -> None:
+    """Behaviour 28: `user` is null, and nobody's permission could be asked for."""
+    read = delivered("issue_comment", comment(user=None))
+
+    assert read == Ignored("g-1", "who said it has no account any more")
+
+
+def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() -> None:
+    """Who opened it and who sent it decide nothing here."""
+    pull = {"number": 7, "user": None, "base": {"ref": "main"}, "head": {"sha": "a" * 40}}
+    payload = {"action": "synchronize", "repository": REPOSITORY, "pull_request": pull, "sender": None}
+    read = delivered("pull_request", payload)
+
+    assert isinstance(read, Event)
+    assert (read.kind, read.number) == ("pull_request.synchronize", 7)
+
+
 @pytest.mark.parametrize("value", ["", "sha256=", "sha1=abc", "sha256=" + "0" * 64, "ünicode"])
 def test_a_wrong_signature_is_refused_before_anything_is_read(value: str) -> None:
     """Behaviour 1."""

@@ -19,6 +19,8 @@ from bot.service.worker import Worker
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.service.test_app import send
 
+pytestmark = pytest.mark.sampled
+
 STORE = "bob/store"
 MANY = 500 if "MERGEPLAN_CASES" in os.environ else 20
 

@@ -52,6 +52,24 @@ def test_eyes_come_while_the_lane_is_busy(bench: Bench) -> None:
     bench.knobs()
 
 
+def test_what_somebody_asked_for_whose_account_is_gone_runs_nothing_and_work_goes_on(bench: Bench) -> None:
+    """Behaviour 28: no webhook brought the command, its author has left since; the pull request of theirs goes on."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("issue_comment", times=1)
+    unheard = bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.github.delete_user("wim")
+    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.idle()
+    assert (bench.reactions(number, unheard), bench.replies(number)) == ([], [])
+
+    comment = bench.say(number, "/plan", author="ann")
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    assert bench.record(number).state is State.PROMOTED
+
+
 def test_talk_quotes_code_and_other_bots_commands_get_nothing(bench: Bench) -> None:
     """Behaviour 30: no reaction, no reply, no run."""
     number = bench.open(COLUMN)

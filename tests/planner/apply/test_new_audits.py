@@ -41,3 +41,33 @@ def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Pa
     assert outcome.promoted is None
     assert "`forall` of shop.total found 1 row" in str(outcome.failures[0].error)
     assert store.environments.get("prod").revision == 1
+
+
+def test_an_audit_that_comes_with_a_later_push_is_asked_of_the_table_that_an_earlier_one_built(
+    tmp_path: Path, engine: SparkEngine
+) -> None:
+    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    eight = TOTAL.replace("7", "8")
+    asks = ", audits (unique_values(columns := (total)))"
+    first, second, merge = list[Event](), list[Event](), list[Event]()
+    applied(written(tmp_path, **ALONE | {"total": eight.format("")}), engine, store, "dev", emit=first.append)
+    pushed = written(tmp_path, **ALONE | {"total": eight.format(asks)})
+
+    applied(pushed, engine, store, "dev", emit=second.append)
+    applied(pushed, engine, store, emit=merge.append)
+
+    assert [asked(first), asked(second), asked(merge)] == [[], ["unique_values"], []]
+
+
+def test_a_merge_asks_no_audit_that_its_pull_request_asked_of_each_batch(tmp_path: Path, engine: SparkEngine) -> None:
+    store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
+    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    asks = ", audits (unique_values(columns := (total)))"
+    project = written(tmp_path, **ALONE | {"total": TOTAL.replace("7", "8").format(asks)})
+    in_dev, in_prod = list[Event](), list[Event]()
+
+    applied(project, engine, store, "dev", emit=in_dev.append)
+    applied(project, engine, store, emit=in_prod.append)
+
+    assert [asked(in_dev), asked(in_prod)] == [["unique_values"], []]

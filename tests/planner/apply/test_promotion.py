@@ -269,6 +269,23 @@ def test_rollback_to_nowhere_is_told(
         rollback(store, engine, lease, revision, emit=silent)
 
 
+def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2, a3 = built("s.a", 1), built("s.a", 2), built("s.a", 3)
+    to(store, engine, environment("prod", a1))
+    error = QueryError("no")
+    with pytest.raises(QueryError):
+        to(store, Breaking(engine, "s.a", error), environment("prod", a2))  # type: ignore[arg-type]
+    to(store, engine, environment("prod", a3))
+    to(store, engine, environment("prod", a3))
+
+    with store.leases.hold("prod", "ann") as lease:
+        rollback(store, engine, lease, emit=silent)
+
+    assert shown(engine, "s.a") == [1]
+
+
 def test_rollback_names_a_table_that_is_gone(
     store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
 ) -> None:

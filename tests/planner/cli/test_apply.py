@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import TODAY, CommandLine, Ran
-from tests.planner.shop import ALONE, rows
+from tests.planner.shop import ALONE, rows, written
 
 Shop = Callable[..., CommandLine]
 AT = ("--execution-time", TODAY)
@@ -84,6 +86,35 @@ def test_a_plan_is_applied_once(shop: Shop) -> None:
 
     assert ran.code == 4
     assert mergeplan.state.environments.get("prod").revision == 1
+
+
+@pytest.mark.parametrize("plan", ["../x", "/etc/passwd", "..", "a/b"])
+def test_a_path_is_no_plan_and_nothing_is_looked_up_or_written_there(offline: CommandLine, plan: str) -> None:
+    home = offline.root / "shop"
+    written(home, **SMALL)
+    (offline.root / "x").write_text("{}")
+    mergeplan = CommandLine(home)
+
+    ran = mergeplan("apply", plan)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == f"Error: There is no plan `{plan}`. Make one with `mergeplan plan`.\n"
+    assert {path.name for path in offline.root.iterdir()} == {"shop", "x"}
+
+
+def test_what_sparks_parser_refuses_of_a_shown_plan_ends_its_apply_before_anything_is_done(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    mergeplan = shop(**ALONE, total="MODEL (name shop.total, kind FULL);\nSELECT\n  CAST(1 AS TEXT) AS a")
+    plan = shown(mergeplan, "dev")
+
+    ran = mergeplan("apply", plan, *JSON)
+
+    (error,) = (line for line in ran.lines if line["event"] == "error")
+    assert (ran.code, error["kind"], error["path"], error["line"]) == (1, "ProjectError", "models/total.sql", 3)
+    assert "shop.total" in error["message"] and "TEXT" in error["message"]
+    assert not engine.objects("mergeplan__shop")
+    assert not mergeplan.state.environments.get("dev").exists
 
 
 def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, engine: SparkEngine) -> None:

@@ -11,6 +11,7 @@ from tests.planner.shop import ALONE, rows
 Shop = Callable[..., CommandLine]
 ONE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a"
 TWO = "MODEL (name shop.total, kind FULL);\nSELECT 2 AS a"
+FAILING = "MODEL (name shop.total, kind FULL, audits (not_null(columns := (a))));\nSELECT CAST(NULL AS INT) AS a"
 WRITTEN = """# mine
 - name: ext.mine
 - name: ext.raw
@@ -123,6 +124,36 @@ def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> Non
     assert second is not None
     assert second > first
     assert mergeplan.state.environments.get("dev").expires_at is None
+
+
+def test_a_plan_that_only_fills_a_table_renews_its_environment(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    assert mergeplan("plan", "dev", "--auto-apply", "--skip-backfill", "--execution-time", TODAY).code == 0
+    first = mergeplan.state.environments.get("dev")
+
+    promoted(mergeplan, "dev")
+    second = mergeplan.state.environments.get("dev")
+
+    assert first.expires_at and second.expires_at
+    assert (second.revision, second.expires_at > first.expires_at) == (first.revision, True)
+
+
+def test_a_plan_that_is_only_shown_or_that_fails_renews_nothing(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan, "dev")
+    expires = mergeplan.state.environments.get("dev").expires_at
+
+    shown = mergeplan("plan", "dev", "--no-prompts", "--execution-time", TODAY)
+    explained = mergeplan("plan", "dev", "--explain", "--execution-time", TODAY)
+    mergeplan.write("models/total.sql", FAILING)
+    failed = mergeplan("plan", "dev", "--auto-apply", "--execution-time", TODAY)
+
+    assert (shown.code, explained.code, failed.code) == (0, 0, 4)
+    assert mergeplan.state.environments.get("dev").expires_at == expires
 
 
 def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(shop: Shop, engine: SparkEngine) -> None:

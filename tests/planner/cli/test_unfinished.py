@@ -20,6 +20,8 @@ from planner.state.store import StateStore
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
 from tests.planner.shop import rows, written
 
+pytestmark = pytest.mark.prove
+
 A = "MODEL (name shop.a, kind VIEW);\nSELECT {} AS x"
 B = "MODEL (name shop.b, kind VIEW);\nSELECT {} AS x"
 NOTHING = dict.fromkeys(("items", "daily", "total", "shown", "apart"), "")

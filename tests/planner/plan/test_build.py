@@ -164,6 +164,25 @@ def test_a_table_made_of_some_days_only_is_a_preview_and_never_taken_for_the_who
     assert of(whole, "s.total").missing
 
 
+def test_where_the_tables_of_some_days_and_of_all_drifted_the_next_ones_are_two_again() -> None:
+    prod, loaded = promoted(daily())
+    edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
+
+    def tables(known: Loaded) -> list[str]:
+        some = planned(edited, Environment("dev"), prod, known, window=Window(NOW, start=day("2026-01-08")))
+        return [
+            snapshot.table
+            for plan in (some, planned(edited, base=prod, loaded=known))
+            if (snapshot := of(plan, "s.total").new)
+        ]
+
+    first = tables(loaded)
+    then = tables(replace(loaded, drifted=frozenset(first)))
+    third = tables(replace(loaded, drifted=frozenset((*first, *then))))
+
+    assert len({*first, *then, *third}) == 6
+
+
 def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:
     later = Window(NOW + timedelta(hours=3))
 

@@ -281,6 +281,43 @@ def test_to_declare_the_type_that_a_query_gives_a_column_keeps_the_table(
     assert [not each.recomputed for each in (change, back)] == [kept, kept]
 
 
+def test_another_end_is_an_edit_and_another_table_that_ends_there() -> None:
+    ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+
+    change = change_of(two(**ranged), two(**ranged, end=day("2026-01-06")))["s.parent"]
+
+    assert change.recomputed
+    assert [str(interval) for interval in change.missing] == ["2026-01-01 - 2026-01-05"]
+
+
+def test_another_setting_of_spark_reaches_those_that_read_what_is_computed_under_it() -> None:
+    total = "SELECT SUM(price) AS total FROM s.parent"
+    changes = change_of(two(child=total), two(child=total, settings=(("spark.sql.ansi.enabled", "false"),)))
+
+    assert {name: change.recomputed for name, change in changes.items()} == {"s.parent": True, "s.child": True}
+
+
+@pytest.mark.parametrize("field", ["merge_filter", "when_matched"])
+def test_another_way_to_merge_is_another_table(field: str) -> None:
+    def merged(said: str) -> dict[str, Model]:
+        return two(kind=Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), **{field: said})
+
+    change = change_of(merged("one"), merged("other"))["s.parent"]
+
+    assert (change.rule, change.recomputed) == ("settings-changed", True)
+
+
+def test_a_column_that_goes_with_its_declaration_is_breaking() -> None:
+    def base(columns: str) -> dict[str, Model]:
+        sql = f"SELECT {columns} FROM s.raw"
+        return project(RAW, model("s.base", sql, columns=columns.replace(",", "")))
+
+    fewer, more = change_of(base("id, d"), base("id")), change_of(base("id"), base("id, d"))
+
+    assert (fewer["s.base"].rule, fewer["s.base"].category) == ("settings-changed", Category.BREAKING)
+    assert (more["s.base"].rule, more["s.base"].category) == ("settings-changed", Category.NON_BREAKING)
+
+
 def test_what_a_view_declares_casts_nothing() -> None:
     plain = model("s.base", "SELECT id, CAST(d AS INT) AS d FROM s.raw", Kind.VIEW)
     told = replace(plain, columns=(Column("d", "bigint"), Column("id", "int")))

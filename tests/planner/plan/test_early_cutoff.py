@@ -11,6 +11,8 @@ from planner.model.model import Kind
 from planner.state.store import StateStore
 from tests.planner.shop import FILES, applied, planned, rows, written
 
+pytestmark = pytest.mark.prove
+
 DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
 SAME = DAILY.replace("SELECT id, day, price", "SELECT id, day, price + id - id AS price")
 OTHER = DAILY.replace("SELECT id, day, price", "SELECT id, day, price + CASE WHEN id = 3 THEN 1 ELSE 0 END AS price")

@@ -19,6 +19,8 @@ from planner.project.loader import Project
 from planner.state.store import StateStore
 from tests.planner.shop import NOW, applied, planned, rows, written
 
+pytestmark = pytest.mark.prove
+
 LATER = datetime(2026, 1, 8, 5, tzinfo=UTC)
 FORWARD = ForwardOnly(every=True)
 HEAD = "MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day%s));\nSELECT id, day"

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planner.errors import RequestError
-from planner.model.model import Kind, Model
+from planner.intervals import Interval
+from planner.model.model import Column, Kind, Model
 from planner.plan.build import Plan, build_run
 from planner.plan.change import Category, Change
-from planner.plan.forward_only import ForwardOnly, is_wider
+from planner.plan.forward_only import ForwardOnly, is_wider, settled
 from planner.plan.schedule import Window
 from planner.snapshot.environment import Environment
 from tests.planner.building import NOW, external, model, planned, project, promoted
@@ -44,6 +45,7 @@ def changes(plan: Plan) -> dict[str, Change]:
 
 TOTAL = model("s.total", "SELECT SUM(price) AS total FROM s.daily")
 COUNT = model("s.count", "SELECT COUNT(*) AS n FROM s.daily")
+LOADED = (Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 10, tzinfo=UTC)),)
 DOUBLED = daily("id, day, price * 2 AS price")
 
 
@@ -158,6 +160,55 @@ def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_co
     assert not {c.new.table for c in here.changes if c.new} & {c.new.table for c in there.changes if c.new}
 
 
+def test_a_preview_is_held_to_the_rows_and_columns_that_prod_will_go_on_with() -> None:
+    before, after = daily(on_destructive_change="warn"), daily("id, day", on_destructive_change="warn")
+    forward = ForwardOnly(every=True, additive=("s.daily",))
+    here = changes(plan_of((before,), (after,), forward, "dev"))["s.daily"]
+    there = changes(plan_of((before,), (after,), forward))["s.daily"]
+
+    assert here.preview
+    assert there.keeps_rows
+    assert there.forward
+    assert here.forward == replace(there.forward, lands=there.new)
+    assert (there.forward.rows, there.forward.destructive) == (LOADED, "warn")
+
+
+def test_a_preview_ends_where_the_table_ends_whose_place_it_takes() -> None:
+    late = Window(NOW + timedelta(days=9), end=NOW + timedelta(days=8))
+    prod, loaded = promoted(project(RAW, daily()))
+    (change,) = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD, window=late).changes
+
+    assert change.preview
+    assert change.needed[-1].end == LOADED[0].end
+
+
+def test_a_preview_of_a_whole_table_is_computed_whole_however_much_of_it_there_is() -> None:
+    plan = plan_of((daily(), TOTAL), (DOUBLED, TOTAL), name="dev")
+    total = changes(plan)["s.total"]
+    assert total.new and total.needed
+    prod, loaded = promoted(project(RAW, daily(), TOTAL))
+    part = (Interval(total.needed[0].start, total.needed[0].end - timedelta(days=1)),)
+    there = replace(loaded, timelines={**loaded.timelines, total.new.table: part})
+    again = planned(project(RAW, DOUBLED, TOTAL), Environment("dev"), prod, there, forward=FORWARD)
+
+    assert changes(again)["s.total"].missing == total.needed
+
+
+def test_a_view_over_a_preview_is_another_one_when_anything_that_it_reads_moves() -> None:
+    shown = model("s.shown", "SELECT price, one FROM s.daily CROSS JOIN s.other", Kind.VIEW)
+    other = model("s.other", "SELECT 1 AS one")
+
+    def view(there: Model) -> str:
+        change = changes(
+            plan_of((daily(forward_only=True), other, shown), (edited, there, shown), ForwardOnly(), "dev")
+        )
+        assert change["s.daily"].preview and change["s.shown"].new
+        return change["s.shown"].new.table
+
+    edited = daily("id, day, price * 2 AS price", forward_only=True)
+    assert view(other) != view(replace(other, storage_format="orc"))
+
+
 def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
     prod, loaded = promoted(project(RAW, daily()))
     plan = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD)
@@ -195,6 +246,19 @@ def test_a_column_that_comes_can_be_forbidden_and_allowed_for_once() -> None:
         "s.daily` or `on_additive_change allow`, or rebuild the table."
     )
     assert plan_of((before,), (after,), ForwardOnly(every=True, additive=("s.daily",))).blockers == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "types"),
+    [("ignore", {"id": "bigint", "price": "double", "gone": "int"}), ("warn", {"id": "int", "price": "double"})],
+)
+def test_what_goes_or_narrows_stays_as_it_was_where_that_is_ignored(policy: str, types: dict[str, str]) -> None:
+    before = (Column("id", "bigint"), Column("price", "float"), Column("gone", "int"))
+    after = (Column("id", "int"), Column("price", "double"), Column("new", "int"))
+
+    found = {column.name: column.type for column in settled(before, after, policy, "ignore")}
+
+    assert found == types
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """What tables are known to hold spares a reader only where all that it hears of comes out as it was."""
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from planner.intervals import Cron, Interval
 from planner.model.model import Kind, Model
@@ -24,10 +27,12 @@ def shop(a: str = "x", b: str = "x", reads: str = "a.x, b.x AS y") -> dict[str, 
     )
 
 
-def judged(before: dict[str, Model], after: dict[str, Model], found: Held) -> dict[str, Change]:
+def judged(
+    before: dict[str, Model], after: dict[str, Model], found: Held, said: dict[str, Category] | None = None
+) -> dict[str, Change]:
     """Name -> change of a plan for `dev`, after its `s.a` and `s.b` were filled and compared with those of prod."""
     prod, loaded = promoted(before)
-    first = planned(after, Environment("dev"), prod, loaded)
+    first = planned(after, Environment("dev"), prod, loaded, categories=said or {})
     timelines, contents = dict(loaded.timelines), dict[str, Contents]()
     for change in (each for each in first.backfills if each.name in ("s.a", "s.b")):
         assert change.old is not None
@@ -38,7 +43,8 @@ def judged(before: dict[str, Model], after: dict[str, Model], found: Held) -> di
             here = {at: Content(1, "same" if snapshot is change.old else said) for at, said in told.items()}
             columns = tuple(sorted(snapshot.columns or ()))
             contents[snapshot.table] = Contents().plus({columns: here, ("d", "x"): here})
-    plan = planned(after, Environment("dev"), prod, Loaded(timelines, loaded.complete, contents=contents))
+    known = Loaded(timelines, loaded.complete, contents=contents)
+    plan = planned(after, Environment("dev"), prod, known, categories=said or {})
     return {change.name: change for change in plan.changes}
 
 
@@ -66,6 +72,25 @@ def test_a_table_that_came_out_the_same_spares_no_reader_that_was_edited_itself(
     assert changes["s.top"].recomputed
 
 
+def test_a_table_that_came_out_the_same_spares_no_reader_where_a_person_said_breaking() -> None:
+    found = {"s.a": {WHOLE: "same"}}
+
+    changes = judged(shop(), shop("x + id - id"), found, {"s.a": Category.BREAKING})
+
+    assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.INDIRECT_BREAKING, True)
+
+
+def test_all_columns_are_compared_that_the_reader_returns_or_goes_by() -> None:
+    def read(x: str) -> dict[str, Model]:
+        table = model("s.a", f"SELECT id, {x} AS x, d FROM s.raw")
+        return project(RAW, table, model("s.r", "SELECT x FROM s.a WHERE id > 1"))
+
+    prod, loaded = promoted(read("x"))
+    plan = planned(read("x + id - id"), Environment("dev"), prod, replace(loaded, contents={}))
+
+    assert [(each.reader, each.columns) for each in plan.comparisons] == [("s.r", ("id", "x"))]
+
+
 def test_a_comparison_that_nobody_made_spares_nobody() -> None:
     changes = judged(shop(), shop("x + id - id"), {})
 
@@ -76,12 +101,13 @@ HOURLY: dict[str, Any] = {"time_column": "d", "cron": Cron("@hourly"), "start": 
 STRETCH = "BETWEEN @start_dt AND @end_dt"
 
 
-def by_hour(x: str = "x") -> dict[str, Model]:
+def by_hour(x: str = "x", reader: str = "@hourly", more: str = "", where: str = "") -> dict[str, Model]:
     ranged = Kind.INCREMENTAL_BY_TIME_RANGE
+    slower = {**HOURLY, "cron": Cron(reader)}
     return project(
         RAW,
         model("s.a", f"SELECT {x} AS x, d FROM s.raw WHERE d {STRETCH}", ranged, **HOURLY),
-        model("s.r", f"SELECT x, d FROM s.a WHERE d {STRETCH}", ranged, **HOURLY),
+        model("s.r", f"SELECT x, d{more} FROM s.a WHERE d {STRETCH}{where}", ranged, **slower),
     )
 
 
@@ -93,3 +119,33 @@ def test_of_an_hour_that_came_out_the_same_no_more_than_that_hour_is_copied() ->
 
     five, six = (day("2026-01-09").replace(hour=hour) for hour in (5, 6))
     assert changes["s.r"].copies == (Interval(five, six),)
+
+
+def test_of_an_hour_that_came_out_the_same_a_reader_by_days_copies_nothing() -> None:
+    hours = {f"2026-01-09 {hour:02}:00:00": "other" for hour in range(24)}
+    hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
+    found = {"s.a": hours | {"2026-01-09 00:00:00": "same"}}
+
+    changes = judged(by_hour(reader="@daily"), by_hour("x + id", "@daily"), found)
+
+    assert changes["s.r"].missing
+    assert changes["s.r"].copies == ()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"more": ", RAND() AS chance"},
+        {"where": " AND RAND() > 0.5"},
+        {"more": ", (SELECT MAX(x) FROM s.a) AS most"},
+    ],
+    ids=["chance in a column", "chance in the rows", "a look beyond the hour"],
+)
+def test_what_no_hour_decides_by_itself_is_not_copied_by_the_hour(edit: dict[str, str]) -> None:
+    hours = {f"2026-01-{date} {hour:02}:00:00": "same" for date in ("09", "10") for hour in range(24)}
+    found = {"s.a": hours | {"2026-01-09 05:00:00": "other"}}
+
+    changes = judged(by_hour(**edit), by_hour("x + id", **edit), found)
+
+    assert changes["s.r"].missing
+    assert changes["s.r"].copies == ()

@@ -21,6 +21,7 @@ SHOP = project(
     model("s.total", "SELECT COUNT(x) AS n FROM s.days"),
     model("s.apart", "SELECT 1 AS one"),
 )
+HOLED = (Interval(day("2026-01-01"), day("2026-01-04")), Interval(day("2026-01-06"), day("2026-01-10")))
 EDITED = SHOP | project(
     model("s.days", "SELECT id, x || '!' AS x, d FROM s.raw", **DAILY),
     model("s.apart", "SELECT 2 AS one"),
@@ -41,6 +42,24 @@ def test_only_the_chosen_changes_count() -> None:
     assert of(chosen("s.days")).keys() == {"s.days", "s.total"}
     assert of(chosen("s.apart+")).keys() == {"s.apart", "s.new"}
     assert of(chosen("^s.days")).keys() == {"s.apart", "s.new"}
+
+
+def test_an_external_table_that_was_not_chosen_is_declared_as_before() -> None:
+    wider = EDITED | project(external("s.raw", "id x d more"), model("s.star", "SELECT * FROM s.raw"))
+    prod, loaded = promoted(SHOP | project(model("s.star", "SELECT * FROM s.raw")))
+
+    def computed(*selectors: str) -> set[str]:
+        plan = planned(chosen_models(wider, prod, selectors), Environment("dev"), prod, loaded)
+        return {change.name for change in plan.backfills}
+
+    assert computed("s.apart") == {"s.apart"}
+    assert computed("s.apart", "s.raw") == {"s.apart", "s.star"}
+
+
+def test_a_chosen_model_may_read_a_table_that_no_model_makes() -> None:
+    more = EDITED | project(model("s.newer", "SELECT 1 AS one FROM other.undeclared"))
+
+    assert of(chosen("s.newer", edited=more)).keys() == {"s.newer"}
 
 
 def test_a_model_that_is_gone_goes_only_when_it_is_chosen() -> None:
@@ -81,6 +100,23 @@ def test_a_table_that_is_left_empty_is_never_taken_for_the_whole_one() -> None:
     assert {name for name, each in of(plan).items() if each.recorded} == {"s.days", "s.total", "s.apart", "s.new"}
     assert {change.name for change in whole.backfills} == {"s.days", "s.total", "s.apart", "s.new"}
     assert again.new.snapshots == plan.new.snapshots
+
+
+def test_what_is_missing_of_a_table_that_is_shown_elsewhere_is_computed_and_not_said_to_be_there() -> None:
+    prod, loaded = promoted(SHOP)
+    more = SHOP | project(model("s.later", "SELECT id, d FROM s.days", **DAILY))
+    other = planned(more, Environment("other"), prod, loaded)
+    later = of(other)["s.later"].new
+    assert later
+    there = replace(
+        loaded, timelines={**loaded.timelines, later.table: HOLED}, complete=loaded.complete | {later.table}
+    )
+
+    plan = planned(more, Environment("dev"), prod, there, empty_backfill=True)
+
+    change = of(plan)["s.later"]
+    assert change.new and change.new.table == later.table
+    assert (change.missing, change.recorded) == ((Interval(day("2026-01-04"), day("2026-01-06")),), ())
 
 
 def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left_empty() -> None:

@@ -11,7 +11,7 @@ from planner.model.model import Kind, Model
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.plan.build import Plan, build_run
 from planner.plan.forward_only import ForwardOnly
-from planner.plan.schedule import EPOCH, Loaded, Window
+from planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end
 from planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 
@@ -23,6 +23,15 @@ SHOP = project(
     model("s.apart", "SELECT id FROM s.raw"),
 )
 LATER = day("2026-01-13")
+HOLED = (Interval(day("2026-01-01"), day("2026-01-03")), Interval(day("2026-01-05"), day("2026-01-10")))
+
+
+@pytest.mark.parametrize(
+    ("first", "whole_up_to"),
+    [("2026-01-01", "2026-01-03"), ("2026-01-03", "2026-01-03"), ("2026-01-04", ""), ("2026-01-06", "2026-01-10")],
+)
+def test_past_a_hole_nothing_counts_of_what_a_table_holds(first: str, whole_up_to: str) -> None:
+    assert contiguous_end(HOLED, day(first)) == (day(whole_up_to) if whole_up_to else EPOCH)
 
 
 def parsed(properties: str) -> Model:

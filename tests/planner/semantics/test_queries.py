@@ -228,6 +228,24 @@ SAME = [
     ),
 ]
 OTHER = [
+    (  # the join repeats rows that the grouping told apart
+        "SELECT DISTINCT g.id FROM (SELECT id FROM s.a GROUP BY id) AS g LEFT JOIN s.b ON g.id = b.id",
+        "SELECT g.id FROM (SELECT id FROM s.a GROUP BY id) AS g LEFT JOIN s.b ON g.id = b.id",
+    ),
+    (  # in the union both are text, and '1.0' is not '1'
+        "SELECT v FROM (SELECT CAST(id AS DOUBLE) AS v FROM s.a UNION ALL SELECT CAST(x AS STRING) AS v FROM s.a)"
+        " WHERE v = '1'",
+        "SELECT CAST(id AS DOUBLE) AS v FROM s.a WHERE CAST(id AS DOUBLE) = '1'"
+        " UNION ALL SELECT CAST(x AS STRING) AS v FROM s.a WHERE CAST(x AS STRING) = '1'",
+    ),
+    (  # Spark may make the text of the group's own key
+        "SELECT d, CAST(d AS STRING) AS t FROM s.a GROUP BY d, CAST(d AS STRING)",
+        "SELECT d, t FROM (SELECT d, CAST(d AS STRING) AS t FROM s.a) GROUP BY d, t",
+    ),
+    (  # 0.0 and -0.0 are one group, and two texts
+        "SELECT d FROM s.a GROUP BY d HAVING CAST(d AS STRING) = '0.0'",
+        "SELECT d FROM s.a WHERE CAST(d AS STRING) = '0.0' GROUP BY d",
+    ),
     (  # Spark joins the third table by the merged column
         "SELECT id, x, y, z FROM s.a FULL JOIN s.b USING (id) FULL JOIN s.c USING (id)",
         "SELECT COALESCE(a.id, b.id, c.id) AS id, x, y, z FROM s.a FULL JOIN s.b ON a.id = b.id"

@@ -22,6 +22,8 @@ from planner.tables.self_reference import own_columns
 from tests.planner.building import NOW, change_of, day, external, model, planned, project
 from tests.planner.daily import Daily
 
+pytestmark = pytest.mark.prove
+
 TOTAL = """MODEL (name shop.t, kind INCREMENTAL_BY_TIME_RANGE (time_column at{more}), start 2026-01-01{columns});
 SELECT at, sum(n) AS n, sum(n) + coalesce((SELECT max_by(total, at) FROM shop.t), 0) AS total
 FROM (SELECT at, CAST(id AS BIGINT) AS n FROM raw.items WHERE at BETWEEN @start_date AND @end_date)

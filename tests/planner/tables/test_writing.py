@@ -13,6 +13,8 @@ from planner.engine.spark.engine import SparkEngine
 from planner.state.store import StateStore
 from tests.planner.daily import Daily
 
+pytestmark = pytest.mark.prove
+
 COUNTED = """MODEL (name shop.counted, kind INCREMENTAL_BY_UNIQUE_KEY (
   unique_key id, batch_size 1, when_matched (WHEN MATCHED THEN UPDATE SET target.n = target.n + source.n)
 ), audits (not_null(columns := (id))));

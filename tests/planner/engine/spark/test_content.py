@@ -19,6 +19,8 @@ from planner.intervals import Interval
 from planner.model.model import Column
 from planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Contents, empty, equal_periods
 
+pytestmark = pytest.mark.prove
+
 SCHEMA = "mergeplan__c"
 PAIR = (Column("a", "bigint"), Column("b", "string"))
 ORDERS = Table(f"{SCHEMA}.orders", PAIR)

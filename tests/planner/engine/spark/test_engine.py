@@ -6,16 +6,19 @@ import re
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from queue import Queue
+from typing import Any
 from urllib.parse import urlparse
 
 import pytest
 
 from planner.engine.protocol import Engine, Table, time_partitioning
 from planner.engine.spark.engine import SparkEngine
-from planner.errors import Cancelled, QueryError
+from planner.errors import Cancelled, MergeplanError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column
 
@@ -412,6 +415,27 @@ def test_a_signals_handler_may_cancel_what_it_interrupts(engine: SparkEngine) ->
         with pytest.raises(Cancelled):
             engine.fetch("SELECT count(*) FROM range(100000000000) WHERE id % 7 = 1")
     signal.signal(signal.SIGUSR1, former)
+
+
+def test_the_catalog_answers_after_calls_of_it_were_interrupted(engine: SparkEngine) -> None:
+    """Spark Connect interrupts what a client leaves behind: no plan that is cancelled may cost a connection."""
+    jvm, handlers = engine._session.spark._jvm, Queue[Any]()  # type: ignore[union-attr]
+
+    def change(number: int) -> None:
+        handlers.put(jvm.java.lang.Thread.currentThread())
+        with suppress(MergeplanError):
+            engine.fetch(f"CREATE SCHEMA interrupted_{number}")
+        with suppress(MergeplanError):
+            engine.drop_schema_if_empty(f"interrupted_{number}")
+
+    for number in range(12):
+        caller = threading.Thread(target=change, args=(number,), daemon=True)
+        caller.start()
+        handler = handlers.get(timeout=60)
+        caller.join(number / 200)
+        handler.interrupt()
+        caller.join(60)
+        assert not caller.is_alive(), f"call {number} waits for a connection that never comes"
 
 
 def test_a_cancelled_write_changes_nothing(engine: SparkEngine) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from planner.engine.spark.engine import SparkEngine
 from tests.planner.asking import fill, said
 from tests.planner.engine.spark.attacks import IN_PYTHON, ORDINARY
+
+pytestmark = pytest.mark.prove
 
 
 def test_an_ordinary_model_misses_nothing(engine: SparkEngine, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.prove
+
 ROOT = Path(__file__).parents[4]
 SCRIPT = """
 import json, sys

@@ -22,6 +22,8 @@ from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.intervals import Interval
 from planner.model.model import Column
 
+pytestmark = pytest.mark.prove
+
 ROOT = Path(__file__).parents[4]
 SERVER = """
 import sys
@@ -266,6 +268,21 @@ def test_what_a_query_would_read_is_told_without_a_job(attached: SparkEngine) ->
 
     assert one and fifty and 40 * one < fifty < 60 * one
     assert attached.scan_bytes(f"SELECT * FROM {table.name}") is None
+    assert attached.jobs() == before
+
+
+def test_the_names_that_a_query_reads_are_told_over_connect_without_a_job(attached: SparkEngine) -> None:
+    attached.create_table(Table("mergeplan__shop.seen", (Column("id", "int"),)))
+    before = attached.jobs()
+    named = "WITH t AS (SELECT id FROM MergePlan__Shop.Seen) SELECT t.id FROM t WHERE id IN (SELECT id FROM {})"
+
+    assert attached.reads(named.format("t")) == {"mergeplan__shop.seen", "t"}
+    assert attached.reads("SELECT 1 AS id") == frozenset()
+    assert attached.reads(named.format("mergeplan__shop.nowhere")) is None
+    for query, told in (("SELECT\n  CAST(1 AS TEXT) AS a", (2, 13)), ("SELECT 1 a\n  FRM x y", (2, 3))):
+        with pytest.raises(QueryError) as refused:
+            attached.reads(query)
+        assert (refused.value.line, refused.value.column) == told
     assert attached.jobs() == before
 
 

@@ -1,0 +1,75 @@
+"""The keys of a table that are checked whenever it is written: no two of its rows agree in all the columns of one.
+
+What a `grain` says is nobody's to check, and is not relied on: a blocking audit is, for nothing reads a table, and no
+environment shows it, before it has passed. It looks at the whole table, or at the batch of one that is cut by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from planner.model.model import AuditCall, Kind, Model
+from planner.semantics.spark_sql import FAILURES, tree_of
+
+WHOLE = (Kind.FULL, Kind.SEED, Kind.EXTERNAL, Kind.INCREMENTAL_BY_UNIQUE_KEY)
+Keys = tuple[tuple[str, ...], ...]
+
+
+def audited_keys(model: Model) -> Keys:
+    """The keys that blocking audits hold in a table; NULLs are equal to them, as they are to GROUP BY.
+
+    A batch of a table that is cut by time is audited by itself: rows that agree in the time column lie in one batch.
+    What a view shows may move without its being audited.
+    """
+    if model.kind in WHOLE:
+        return tuple(sorted({*_said(model.audits), *_merged(model)}))
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.time_column:
+        return tuple(sorted({tuple(sorted({*key, model.time_column})) for key in _said(model.audits)}))
+    return ()
+
+
+def relied_on(model: Model) -> tuple[AuditCall, ...]:
+    """The audits by which its keys are known."""
+    names = ("unique_values", "unique_combination_of_columns", "not_null")
+    return tuple(call for call in model.audits if call.name in names and _columns(call)) if audited_keys(model) else ()
+
+
+def _said(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
+    for call in audits:
+        if call.name == "unique_values":
+            yield from ((column,) for column in _columns(call))
+        elif call.name == "unique_combination_of_columns" and (columns := _columns(call)):
+            yield tuple(sorted(columns))
+
+
+def _merged(model: Model) -> Iterator[tuple[str, ...]]:
+    """The `unique_key` of a merge, if its columns are audited to have no NULL: to a merge NULL is equal to nothing."""
+    if model.kind is not Kind.INCREMENTAL_BY_UNIQUE_KEY or model.when_matched or model.merge_filter:
+        return
+    present = {column for call in model.audits if call.name == "not_null" for column in _columns(call)}
+    key = tuple(sorted({column for text in model.unique_key for column in _listed(text) or [""]}))
+    if key and present.issuperset(key):
+        yield key
+
+
+def _columns(call: AuditCall) -> frozenset[str]:
+    """The columns of a call of a built-in audit that looks at all rows and blocks; none where it is another one."""
+    given = dict(call.arguments)
+    if call.query or call.blocking is False or set(given) != {"columns"}:
+        return frozenset()
+    return frozenset(_listed(given["columns"]))
+
+
+def _listed(text: str) -> list[str]:
+    """`(a, b)`, `array(a, b)` or `a` as names of columns; nothing where one of them is something else."""
+    try:
+        (value,) = tree_of(f"SELECT {text}").expressions
+    except FAILURES:
+        return []
+    listed = value.expressions if isinstance(value, (exp.Tuple, exp.Array)) else [value.unnest()]
+    plain = all(isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier) for each in listed)
+    if not plain or any(each.args.get("table") for each in listed):
+        return []
+    return [str(each.name).lower() for each in listed]
