@@ -21,7 +21,7 @@ def brings_code(changed: Iterable[str]) -> bool:
     return any(PurePosixPath(path).suffix.lower() not in NO_CODE for path in changed)
 
 
-def isolation_said(settings: Settings) -> str:
+def isolation_words(settings: Settings) -> str:
     """`required`, or what is missing: nothing is isolated, or it cannot be and projects with Python are held."""
     if settings.isolation == NONE:
         return "none: the code of projects may do what this user may (MERGEPLAN_ISOLATION=none)"

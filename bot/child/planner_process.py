@@ -117,15 +117,15 @@ def run_planner(
     """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
     child = _start(settings, task)
     on_start(child.pid, birth(child.pid))
-    said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    reader = threading.Thread(target=_read_into, args=(child, said), name=f"{task.run_id}-reader", daemon=True)
+    printed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read_into, args=(child, printed), name=f"{task.run_id}-reader", daemon=True)
     reader.start()
     deadline = time.monotonic() + settings.run_timeout_seconds
     lines: list[str] = []
     home = str(settings.home.resolve())  # a path of the server's is nobody's business on GitHub
     stopped, asked = "", 0.0
     try:
-        while (line := _next(said)) is not None:
+        while (line := _next(printed)) is not None:
             if line:
                 _hear(line.replace(home, "MERGEPLAN_HOME"), lines, on_event)
             if time.monotonic() - asked < POLL_SECONDS:
@@ -184,8 +184,8 @@ def _isolation(settings: Settings, task: Task) -> dict[str, str]:
     """
     how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
-    said = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
-    return said | ({FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {})
+    given = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    return given | ({FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {})
 
 
 def _gateways(task: Task) -> dict[str, str]:
@@ -196,20 +196,20 @@ def _start(settings: Settings, task: Task) -> subprocess.Popen[bytes]:
     return start_child(settings, task, task.run_id)
 
 
-def _read_into(child: subprocess.Popen[bytes], said: queue.SimpleQueue[str | None]) -> None:
+def _read_into(child: subprocess.Popen[bytes], printed: queue.SimpleQueue[str | None]) -> None:
     assert child.stdout is not None
     try:
         for line in child.stdout:
-            said.put(line.decode("utf-8", "replace").strip() or " ")
+            printed.put(line.decode("utf-8", "replace").strip() or " ")
     except ValueError:
         pass  # closed under us: the child was stopped
-    said.put(None)
+    printed.put(None)
 
 
-def _next(said: queue.SimpleQueue[str | None]) -> str | None:
+def _next(printed: queue.SimpleQueue[str | None]) -> str | None:
     """The next line; '' when there is none for now, None at the end."""
     try:
-        return said.get(timeout=POLL_SECONDS)
+        return printed.get(timeout=POLL_SECONDS)
     except queue.Empty:
         return ""
 

@@ -25,10 +25,10 @@ def birth(pid: int) -> str:
         except OSError:
             return ""
         return "" if fields[0] == "Z" else fields[19]
-    said = subprocess.run(
+    listed = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(int(pid))], capture_output=True, text=True, check=False
     )
-    state, _, began = said.stdout.strip().partition(" ")
+    state, _, began = listed.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else began.strip()
 
 

@@ -52,7 +52,7 @@ class Checkout:
         self._mirror = folder / "mirror.git"
         self._url = url
         self._token = token
-        self._heads: dict[str, str] = {}  # as the server told them, by reference
+        self._heads: dict[str, str] = {}  # as the server lists them, by reference
         self._commits: dict[str, Commit] = {}  # each was read under its own hash, and so stays what it is
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "mirror.lock", timeout=GIT_SECONDS)
@@ -64,9 +64,9 @@ class Checkout:
         refs = [f"refs/heads/{branch}", *([f"refs/pull/{int(number)}/head"] if number else [])]
         with self._alone():
             self._checked(refs)
-            told = self._told(refs)
-            self._bring(self._lacking(told))
-            self._heads |= told
+            listed = self._listed(refs)
+            self._bring(self._lacking(listed))
+            self._heads |= listed
             self._note()
 
     def head(self, branch: str) -> str:
@@ -229,19 +229,19 @@ class Checkout:
             if self._run("check-ref-format", ref)[0] != 0:
                 raise CheckoutFailed("That is not the name of a branch.")
 
-    def _told(self, refs: Sequence[str]) -> dict[str, str]:
+    def _listed(self, refs: Sequence[str]) -> dict[str, str]:
         """What the server says that references are; CheckoutFailed when it lacks one."""
         lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
         pairs = [line.partition("\t")[::2] for line in lines]
-        told = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}
-        if len(told) < len(refs):
+        listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}
+        if len(listed) < len(refs):
             raise CheckoutFailed("The server has no such branch.")
-        return told
+        return listed
 
-    def _lacking(self, told: Mapping[str, str]) -> list[str]:
+    def _lacking(self, listed: Mapping[str, str]) -> list[str]:
         """What is new, and what is known but here no longer."""
         with self._reading() as objects:
-            return [oid for ref, oid in told.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
+            return [oid for ref, oid in listed.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
 
     def _bring(self, commits: Sequence[str]) -> None:
         """Fetches commits by name; where the mirror is in the way, into a new one that takes its place."""

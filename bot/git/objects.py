@@ -1,6 +1,6 @@
 """Git's objects as they are read here: believed only when their content hashes to their name.
 
-A commit's name is told by GitHub; it names its tree, that names files and folders. So a text is the reviewed one, or it
+GitHub gives a commit's name; it names its tree, that names files and folders. So a text is the reviewed one, or it
 is none: no filter, no attribute and no file of the mirror comes between.
 """
 
@@ -56,20 +56,20 @@ class Objects:
 
     def find(self, oid: str, kind: str) -> bytes | None:
         """An object's content; None when there is none; Tampered when it is another object."""
-        asked, told = self._child.stdin, self._child.stdout
-        assert asked is not None and told is not None
+        request, answer = self._child.stdin, self._child.stdout
+        assert request is not None and answer is not None
         try:
-            asked.write(f"{oid}\n".encode())
-            asked.flush()
+            request.write(f"{oid}\n".encode())
+            request.flush()
         except BrokenPipeError:
             raise Tampered(f"The mirror's object {oid[:12]} cannot be read.") from None
-        header = told.readline().decode("ascii", "replace").split()
+        header = answer.readline().decode("ascii", "replace").split()
         if header == [oid, "missing"]:
             return None
         if len(header) != 3 or not header[2].isdigit():
             raise Tampered(f"The mirror's object {oid[:12]} cannot be read.")
-        content = told.read(int(header[2]))
-        told.read(1)
+        content = answer.read(int(header[2]))
+        answer.read(1)
         if header[1] != kind or name_of(header[1], content, len(oid)) != oid:
             raise Tampered(f"The mirror's object {oid[:12]} is another one.")
         return content

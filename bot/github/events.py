@@ -177,7 +177,7 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
         return Ignored(guid, "a comment on a plain issue")
     author = comment["user"]
     if author is None:
-        return Ignored(guid, "who said it has no account any more")
+        return Ignored(guid, "who wrote it has no account any more")
     if author.get("type") == "Bot":
         return Ignored(guid, "bots give no commands")
     at = comment["created_at"]
@@ -185,7 +185,7 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
         raise ValueError("not a time")
     datetime.fromisoformat(at.replace("Z", "+00:00"))
     if comment.get("updated_at", at) != at:
-        return Ignored(guid, "it was edited before it was told")
+        return Ignored(guid, "it was edited before it was delivered")
     said = Said(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
     number = _whole(issue["number"], MOST_NUMBER)
     return Event(guid, "issue_comment.created", _repository(payload), number, said=said)

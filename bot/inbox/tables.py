@@ -1,4 +1,4 @@
-"""The bot's tables in the state database; `bot/migrations` makes them and brings them up to date."""
+"""The bot's tables in the state database; `bot/inbox/migrations` makes them and brings them up to date."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
         return desk.inbox.prods.get(gateway.name).branch or default
     prod = desk.inbox.prods.get(gateway.name)
     if config is None and prod.state is Prod.READY:
-        return prod.branch or default  # the project is gone: what is merged now is refused, and said to be
+        return prod.branch or default  # the project is gone: what is merged now is refused, with a comment
     if config is None:
         if prod.state is Prod.UNKNOWN:
             desk.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
@@ -358,7 +358,7 @@ class _ProdReconciliation:
         try:
             return publish(self.inbox, self.gateway, record)
         except (GitHubFailed, GitHubPaused) as error:
-            # The record has it; the pull request's own lane shows it when GitHub answers again.
+            # The record has it; the pull request's own job shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
             if not softly:
                 self.inbox.queue.wake(self.lane.repository, record.number, in_seconds=5.0)

@@ -202,8 +202,8 @@ class _Reconciliation:
         if self.config_error:
             error, place = self.config_error, self.config_error.place
             where = (place.path, place.line) if place else ("", 0)
-            said = f"On the base branch: {error.message}"
-            return failed(said, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+            message = f"On the base branch: {error.message}"
+            return failed(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
         if not merge.commit and not merge.conflicts:
             hint = f"Start the branch from `{self.config.prod_branch}` and bring the change over."
             return failed("It has no commit in common with the base branch.", "Conflict", hint=hint)
@@ -388,9 +388,9 @@ def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
 def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     """The planner's arguments for a pull request's plan."""
     words = words_now(record)
-    said = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
+    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
     skip = ["--skip-backfill"] if config.skip_pr_backfill else []
     start = [f"--start={config.pr_start}"] if config.pr_start else []
     forward = ["--forward-only"] if record.forward_only else []
-    return ("plan", record.environment, "--auto-apply", *said, *by, *skip, *start, *forward)
+    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward)

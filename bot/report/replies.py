@@ -21,8 +21,8 @@ def reply_marker(comment_id: int) -> str:
 
 def reply(comment_id: int, author: str, answers: Sequence[Answer], state: str) -> str:
     """The one reply to a comment: who asked, each command with its result, the resulting state."""
-    said = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
-    blocks = [f"{reply_marker(comment_id)}\n{code(author)} asked:", *said, f"**Now:** {state}"]
+    results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
+    blocks = [f"{reply_marker(comment_id)}\n{code(author)} asked:", *results, f"**Now:** {state}"]
     return within(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
@@ -41,7 +41,7 @@ def help_text(needs: Mapping[str, Role]) -> str:
 
 
 def accepted(command: Command, model: str = "") -> str:
-    """What is said of a command that has begun to work, should its end never be told."""
+    """The answer to a command that has begun to work, should its end never be known."""
     match command.verb:
         case Verb.CATEGORIZE:
             return f"{code(model)} is taken as {NAMES[command.category]}."

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from bot.child.isolated import isolation_said
+from bot.child.isolated import isolation_words
 from bot.child.processes import hide_environment
 from bot.desk import Desk
 from bot.github.events import Event, Ignored, Refused, read_event
@@ -37,7 +37,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     if not isinstance(event, Event):
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, Refused) else 0
-    log.info("isolation", code_of_projects=isolation_said(settings))
+    log.info("isolation", code_of_projects=isolation_words(settings))
     desk = open_desk(settings)
     try:
         worker = Worker(desk)

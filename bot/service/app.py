@@ -15,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import ClientDisconnect
 
-from bot.child.isolated import isolation_said
+from bot.child.isolated import isolation_words
 from bot.desk import Desk
 from bot.github.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
 from bot.github.gateway import GitHubFailed, GitHubPaused
@@ -51,10 +51,10 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
     def readyz(request: Request) -> Response:
         missing = not_ready(desk)
         status, owners = 503 if missing else 200, desk.github.owners.states()
-        isolation = isolation_said(desk.settings)
+        isolation = isolation_words(desk.settings)
         if "application/json" in request.headers.get("accept", ""):
-            told = [asdict(each) for each in owners]
-            data = {"ready": not missing, "why": missing, "isolation": isolation, "owners": told}
+            states = [asdict(each) for each in owners]
+            data = {"ready": not missing, "why": missing, "isolation": isolation, "owners": states}
             return Response(json.dumps(data), status, media_type="application/json")
         troubled = [f"{each.owner}: {each.state} since {each.since}. {each.why}" for each in in_trouble(owners)]
         lines = [missing or "ready", f"isolation: {isolation}", *troubled]

@@ -8,7 +8,7 @@ import threading
 import structlog
 import uvicorn
 
-from bot.child.isolated import isolation_said
+from bot.child.isolated import isolation_words
 from bot.child.processes import hide_environment, this_process
 from bot.child.warm import Warmth
 from bot.desk import Desk
@@ -55,7 +55,7 @@ def run_service(settings: Settings) -> None:
     config = server_config(create_app(desk), settings.host, settings.port)
     _end_in_order(desk)
     worker.start()
-    isolated = isolation_said(settings)
+    isolated = isolation_words(settings)
     (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
     try:

@@ -154,12 +154,12 @@ class Worker:
 
     def _failed(self, lane: Lane, error: Exception) -> None:
         expected = isinstance(error, EXPECTED)
-        said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+        text = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
         wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
         log.error(
-            "job_failed", key=lane.key, error=said, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
+            "job_failed", key=lane.key, error=text, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
         )
-        self.desk.inbox.queue.release(lane, again_in=wait, error=said)
+        self.desk.inbox.queue.release(lane, again_in=wait, error=text)
         JOBS.labels("failed").inc()
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or lane.attempts + 1 >= DRAIN_TRIES:
@@ -213,9 +213,9 @@ class Worker:
         try:
             return job()
         except Exception as error:
-            said = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+            text = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
             expected = isinstance(error, EXPECTED)
-            log.error("thread_failed", thread=threading.current_thread().name, error=said, exc_info=not expected)
+            log.error("thread_failed", thread=threading.current_thread().name, error=text, exc_info=not expected)
             self.desk.closing.wait(1.0)
             return None
 

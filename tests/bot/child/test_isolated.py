@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.child import isolated
-from bot.child.isolated import brings_code, isolation_said
+from bot.child.isolated import brings_code, isolation_words
 from bot.child.planner_process import Task, start_child
 from bot.settings import Settings, load_settings
 from planner.errors import RequestError
@@ -69,10 +69,10 @@ def test_in_doubt_a_change_brings_code(changed: list[str], brings: bool) -> None
 
 def test_the_log_and_readyz_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolated, "cannot", lambda: "")
-    assert isolation_said(Settings()) == "required"
-    assert isolation_said(Settings(isolation="none")).endswith("(MERGEPLAN_ISOLATION=none)")
+    assert isolation_words(Settings()) == "required"
+    assert isolation_words(Settings(isolation="none")).endswith("(MERGEPLAN_ISOLATION=none)")
     monkeypatch.setattr(isolated, "cannot", lambda: "this is darwin, not Linux")
-    assert "not possible here (this is darwin, not Linux)" in isolation_said(Settings())
+    assert "not possible here (this is darwin, not Linux)" in isolation_words(Settings())
 
 
 def test_another_word_is_refused_at_start(monkeypatch: pytest.MonkeyPatch) -> None:
