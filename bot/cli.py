@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from bot.action import run_action
 from bot.demo import run_demo
 from bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
-from bot.serve import run_service
+from bot.service.action import run_action
+from bot.service.serve import run_service
 from bot.settings import load_settings
 
 

@@ -1,4 +1,4 @@
-"""What every lane works with, and the errors by which a lane says how it wants to be given back."""
+"""What every job works with, and the errors by which a job ends that has to come back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import structlog
 
-from bot.checkout import Checkout
-from bot.github import GitHub, RepositoryGateway
-from bot.inbox import Inbox
+from bot.child.planner_process import Finished, Task, project_home, run_planner
+from bot.git.checkout import Checkout
+from bot.github.gateway import GitHub, RepositoryGateway
+from bot.inbox.inbox import Inbox
+from bot.inbox.queue import Lane
 from bot.metrics import RUNS
-from bot.planner_process import Finished, Task, new_run_id, project_home, run_planner
 from bot.settings import BotConfig, Settings, read_config
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
@@ -28,11 +29,11 @@ DEFECT_TRIES = 3
 
 
 class Superseded(Exception):
-    """Something newer took the place of this run: the lane comes back after a settling time."""
+    """Something newer took the place of this run: the job comes back after a settling time."""
 
 
 class Later(Exception):
-    """Not now: the lane comes back after that many seconds, and nothing is wrong."""
+    """Not now: the job comes back after that many seconds, and nothing is wrong."""
 
     def __init__(self, seconds: float, why: str) -> None:
         super().__init__(why)
@@ -40,7 +41,19 @@ class Later(Exception):
 
 
 class ShuttingDown(Exception):
-    """This process ends: the lane is handed back as it is."""
+    """This process ends: the job is handed back as it is."""
+
+
+@dataclass(frozen=True)
+class PlannerCall:
+    """One call of the planner, for a job of the queue, in the folder of a project."""
+
+    lane: Lane
+    folder: Path
+    arguments: tuple[str, ...]
+    run_id: str
+    gateways: Path | None = None  # the config.yaml whose gateways count; None: the folder's own
+    own_code: bool = False  # the change brings code of its own
 
 
 @dataclass
@@ -111,33 +124,27 @@ class Desk:
 
     def plan(
         self,
-        repository: str,
-        lane: str,
-        folder: Path,
-        arguments: tuple[str, ...],
+        call: PlannerCall,
         *,
-        run_id: str = "",
-        gateways: Path | None = None,
-        own_code: bool = False,
         on_event: Callable[[Line], None] = lambda line: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
         """Runs the planner once, on record from start to end."""
-        run_id = run_id or new_run_id()
+        repository, arguments = call.lane.repository, call.arguments
         purpose = " ".join(arguments[:2])
-        child_run = f"{run_id}-{arguments[0]}"
+        child_run = f"{call.run_id}-{arguments[0]}"
 
         def started(pid: int, began: str) -> None:
-            self.inbox.begin_run(child_run, lane, purpose, self.worker, pid, began)
+            self.inbox.runs.begin(child_run, call.lane.key, purpose, self.worker, pid, began)
 
         def stop() -> str:
             return "shutdown" if self.closing.is_set() else should_stop()
 
         self.before_plan(repository)
-        task = Task((*arguments, "--output", "json"), folder, repository, child_run, gateways, own_code)
+        task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
-        self.inbox.end_run(child_run, finished.exit_code)
+        self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         if finished.stopped == "shutdown":
             raise ShuttingDown

@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""The numbers that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from prometheus_client import Counter, Gauge
 
 DELIVERIES = Counter("mergeplan_deliveries", "Webhook deliveries by what became of them", ["result"])
 RUNS = Counter("mergeplan_runs", "Planner runs by verb and exit code", ["verb", "result"])
-LANES = Counter("mergeplan_lanes", "Lanes worked on, by how they ended", ["result"])
-QUEUE = Gauge("mergeplan_queue", "Lanes that are due and wait")
-AGE = Gauge("mergeplan_queue_age_seconds", "For how long the oldest due lane has waited")
-CLAIMED = Gauge("mergeplan_lanes_claimed", "Lanes being worked on")
+JOBS = Counter("mergeplan_jobs", "Jobs worked on, by how they ended", ["result"])
+QUEUE = Gauge("mergeplan_queue", "Jobs that are due and wait")
+AGE = Gauge("mergeplan_queue_age_seconds", "For how long the oldest due job has waited")
+CLAIMED = Gauge("mergeplan_jobs_claimed", "Jobs being worked on")
 BUDGET = Gauge("mergeplan_github_budget", "GitHub calls left, by installation", ["installation"])
 OWNERS = Gauge("mergeplan_owners", "Owners where the App is installed, by how they stand", ["owner", "state"])

@@ -25,7 +25,7 @@ class State(StrEnum):
     PLANNED = "planned"
     FAILED = "failed"
     CANCELLED = "cancelled"  # by /cancel
-    MERGED = "merged"  # prod's lane has it now
+    MERGED = "merged"  # prod's job has it now
     PROMOTED = "promoted"
     UNPROMOTED = "unpromoted"  # merged, and its promotion failed
     ROLLED_BACK = "rolled_back"
@@ -92,7 +92,7 @@ class Posted:
 
 @dataclass(frozen=True)
 class News:
-    """A delivery that came to a lane."""
+    """A delivery that came to a queue key."""
 
     id: int
     kind: str
@@ -101,7 +101,7 @@ class News:
 
 @dataclass(frozen=True)
 class CheckRef:
-    """A check on GitHub that we wrote, and a digest of what it last said."""
+    """A check on GitHub that we wrote, and a digest of what it last showed."""
 
     name: str
     sha: str

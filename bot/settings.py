@@ -1,4 +1,4 @@
-"""What the bot is told: by its operator in MERGEPLAN_* variables, by the project in the base branch's `cicd_bot`."""
+"""What the bot is set to: by its operator in MERGEPLAN_* variables, by the project in the base branch's `cicd_bot`."""
 
 from __future__ import annotations
 
@@ -212,12 +212,12 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        said = (
+        wrong = (
             "is not a key that mergeplan knows" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
         )
         line = _line_of(text or "", str(first["loc"][0]) if first["loc"] else "cicd_bot")
         hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
-        raise ProjectError(f"`cicd_bot.{key}` {said}.", place=Place(path, line), hint=hint) from None
+        raise ProjectError(f"`cicd_bot.{key}` {wrong}.", place=Place(path, line), hint=hint) from None
     except RequestError as error:
         raise ProjectError(error.message, place=Place(path, _line_of(text or "", "pr_environment_name"))) from None
     return BotConfig(

@@ -17,16 +17,18 @@ STAGES = """
     planner.plan
     planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
     planner.apply planner.contract planner.session mergeplan planner.cli
-    bot.sandbox bot mergeplan.__main__
+    bot.sandbox
+    bot.settings bot.results bot.records bot.commands bot.metrics
+    bot.report bot.github bot.git bot.inbox bot.child bot.desk bot.pulls bot.prod bot.service bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}
 DOORS = {
     "pyspark": ("planner/engine/spark", "planner/python/executing.py"),
-    "sqlalchemy": ("planner/state", "bot/inbox.py", "bot/tables.py", "bot/migrations"),
-    "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/migrations"),
-    "github": ("bot/github.py", "bot/owners.py", "bot/patience.py"),
-    "fastapi": ("bot/app.py", "bot/sandbox"),
+    "sqlalchemy": ("planner/state", "bot/inbox"),
+    "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/inbox/migrations"),
+    "github": ("bot/github",),
+    "fastapi": ("bot/service/app.py", "bot/sandbox"),
     "rich": ("planner/cli", "bot/demo.py"),
 }
 

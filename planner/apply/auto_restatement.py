@@ -42,7 +42,9 @@ def restate_due(
     if not automatic:
         return ()
     restated = []
-    for name in due_to_restate(environment.snapshots, store.restated_since(environment.name, automatic), now):
+    for name in due_to_restate(
+        environment.snapshots, store.restatements.last_restated(environment.name, automatic), now
+    ):
         plan = _plan(environment, store, name, now)
         if plan is not None:
             at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week
@@ -58,9 +60,9 @@ def _plan(environment: Environment, store: StateStore, name: str, now: datetime)
     if model.auto_restatement_intervals is not None:
         start = units_before(model, window.due(model), model.auto_restatement_intervals)
         window = replace(window, start=start)
-    loaded = Loaded(store.loaded([each.table for each in environment.snapshots.values()]))
+    loaded = Loaded(store.intervals.loaded([each.table for each in environment.snapshots.values()]))
     try:
-        plan = build_restatement(environment, loaded, window, [name], store.past())
+        plan = build_restatement(environment, loaded, window, [name], store.restatements.past())
     except RequestError:
         return None  # it must not be restated, or has no such time yet
     return plan if name in {change.name for change in plan.changes} else None

@@ -25,12 +25,14 @@ def forget_restated(
     begins after sees what is missing. LeaseHeld when somebody writes a table for too long; then nothing was done.
     """
     assert plan.restatement is not None
-    known = store.physical_tables().keys()
+    known = store.tables.all().keys()
     forgets = {table: time for table, time in plan.restatement.forgets.items() if table in known}
     with ExitStack() as held:
         holder = f"restatement {plan.id} of {plan.environment}"
-        leases = [held.enter_context(store.lease(table_lease(name), holder, wait=WAIT)) for name in sorted(forgets)]
+        leases = [
+            held.enter_context(store.leases.hold(table_lease(name), holder, wait=WAIT)) for name in sorted(forgets)
+        ]
         by_itself = (plan.new.snapshots[automatic[0]].table, automatic[1]) if automatic else None
-        store.begin_restatement(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)
+        store.restatements.begin(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)
     for each in plan.restatement.touched:
         emit(EnvironmentTouched(each.environment, each.shared, each.outdated))

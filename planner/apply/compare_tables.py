@@ -24,14 +24,14 @@ def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: Sta
         for snapshot in (each.old, each.new):
             asked.setdefault(snapshot.table, (snapshot, set()))[1].add(each.columns)
     for name, (snapshot, sets) in sorted(asked.items()):
-        known = store.physical_table(name)
+        known = store.tables.get(name)
         if known is None or known.garbage:
             continue
-        with store.lease(table_lease(name), holder, wait=WAIT) as lease:
+        with store.leases.hold(table_lease(name), holder, wait=WAIT) as lease:
             table = physical_table(snapshot, known.columns)
             unknown = sorted(sets)
             if not snapshot.kind.is_by_time:
-                store.record_contents(name, engine.tables.contents(table, unknown), lease=lease)
+                store.contents.record(name, engine.tables.contents(table, unknown), lease=lease)
                 continue
-            for interval in store.loaded([name])[name]:
-                store.record_contents(name, engine.tables.contents(table, unknown, interval), lease=lease)
+            for interval in store.intervals.loaded([name])[name]:
+                store.contents.record(name, engine.tables.contents(table, unknown, interval), lease=lease)

@@ -65,8 +65,8 @@ class Creation:
 
     def _create(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         name, layout, model = snapshot.table, self.layout, snapshot.model
-        with self.store.lease(table_lease(name), self.holder, wait=60) as lease:
-            known = self.store.physical_table(name)
+        with self.store.leases.hold(table_lease(name), self.holder, wait=60) as lease:
+            known = self.store.tables.get(name)
             if known and known.garbage:
                 self.engine.tables.drop(name)  # what the janitor began, and did not live to finish
             with at_model(model), self.engine.on(model.gateway).beside(*layout.beside(snapshot, CREATING, None)):
@@ -77,7 +77,7 @@ class Creation:
                     self.engine.tables.create(physical_table(snapshot, columns))
                     self._dry_run_merge(snapshot, columns)
             read = layout.reads(snapshot.name) if snapshot.kind.is_view else ()
-            self.store.register_table(name, columns, [layout.tables[parent] for parent in read], lease=lease)
+            self.store.tables.register(name, columns, [layout.tables[parent] for parent in read], lease=lease)
 
     def _take_over(self, change: Change, columns: tuple[Column, ...]) -> None:
         """Create the table of a forward-only change over the files of the one it replaces, and record what it holds.
@@ -87,11 +87,11 @@ class Creation:
         new, old, forward, store = change.new, change.old, change.forward, self.store
         assert new and old and forward
         with (
-            store.lease(table_lease(new.table), self.holder, wait=60) as lease,
-            store.lease(table_lease(old.table), self.holder, wait=60),
+            store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease,
+            store.leases.hold(table_lease(old.table), self.holder, wait=60),
             at_model(new.model),
         ):
-            known = store.physical_table(old.table)
+            known = store.tables.get(old.table)
             table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
             if table.partition_columns != before.partition_columns:
                 hint = "Rebuild the table: categorize the change as breaking."
@@ -101,15 +101,15 @@ class Creation:
                 )
                 raise ProjectError(message, place=new.model.place, hint=hint)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
-            held = store.loaded([old.table])[old.table]
+            held = store.intervals.loaded([old.table])[old.table]
             rows = intersection(forward.rows, held)
             as_recorded(self.engine, before, old.model, held)
             self.engine.tables.take_over(table, old.table, rows)
             with self.engine.on(new.model.gateway).beside(*self.layout.beside(new, CREATING, None)):
                 self._dry_run_merge(new, columns)
-            store.register_table(new.table, columns, [old.table], lease=lease)
+            store.tables.register(new.table, columns, [old.table], lease=lease)
             for interval in rows:
-                store.record_interval(new.table, interval, lease=lease)
+                store.intervals.record(new.table, interval, lease=lease)
 
     def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         """QueryError when Spark refuses the merge of a batch into the table."""

@@ -135,9 +135,9 @@ def _built(plan: Plan, context: ApplyContext, options: ApplyOptions) -> tuple[Pl
         layout = Layout(plan.new.snapshots, plan.parents, options.now)
         snapshots = tuple(c.new for c in plan.changes if c.new and c.new.kind.has_view and c.name not in waiting)
         tables = [snapshot.table for snapshot in snapshots]
-        store.save_plan(plan.id, plan.environment, tables=tables, replace=False)
-        store.touch_tables(tables)
-        store.keep_snapshots(snapshots)
+        store.plans.ensure(plan.id, plan.environment, tables=tables)
+        store.tables.touch(tables)
+        store.snapshots.keep(snapshots)
         created = _create(layout, context, snapshots, plan)
         _record(plan, store)
         filled = _fill(plan, layout, context, waiting)
@@ -190,8 +190,8 @@ def _record(plan: Plan, store: StateStore) -> None:
     for change in plan.changes:
         for interval in change.recorded if change.new else ():
             assert change.new is not None
-            with store.lease(table_lease(change.new.table), _holder(plan), wait=60) as lease:
-                store.record_interval(change.new.table, interval, lease=lease)
+            with store.leases.hold(table_lease(change.new.table), _holder(plan), wait=60) as lease:
+                store.intervals.record(change.new.table, interval, lease=lease)
 
 
 def _fill(plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[str]) -> Filled:
@@ -261,7 +261,7 @@ def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, o
 
 def _check_unmoved(plan: Plan, store: StateStore) -> None:
     # The promotion asks again, in its transaction; here it saves hours of work for nothing.
-    revision = store.environment(plan.environment).revision
+    revision = store.environments.get(plan.environment).revision
     if revision != plan.old.revision:
         raise PlanMoved(
             f"`{plan.environment}` is at revision {revision}, and this plan was made for revision {plan.old.revision}.",
@@ -271,7 +271,7 @@ def _check_unmoved(plan: Plan, store: StateStore) -> None:
 
 def _check_loaded(plan: Plan, store: StateStore) -> None:
     needed = {change.new.table: change for change in plan.changes if change.new and change.needed}
-    for table, timeline in store.loaded(needed).items():
+    for table, timeline in store.intervals.loaded(needed).items():
         if missing := subtract(needed[table].needed, timeline):
             raise PlanMoved(f"{needed[table].name} lacks {missing[0]}.", hint="Plan again: it will be computed.")
 

@@ -67,10 +67,10 @@ class Filling:
         """Bring what a table lacks into it, batch by batch; Refused when its signals hold some of it back."""
         snapshot = work.snapshot
         with self._writing(snapshot) as lease:
-            known = self.store.physical_table(snapshot.table)
+            known = self.store.tables.get(snapshot.table)
             if known is None or known.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
-            loaded = self.store.loaded([snapshot.table])[snapshot.table]
+            loaded = self.store.intervals.loaded([snapshot.table])[snapshot.table]
             if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
                 loaded = self._emptied(snapshot, loaded, lease)
             todo, late = self.layout.awaited(snapshot.model, batches_of(work, loaded), work.copies)
@@ -95,7 +95,7 @@ class Filling:
                 hint="Take back what asks for them: `start`, or a table that it reads.",
             )
         for interval in loaded:
-            self.store.forget_interval(snapshot.table, interval, lease=lease)
+            self.store.intervals.forget(snapshot.table, interval, lease=lease)
         return ()
 
     def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
@@ -124,10 +124,10 @@ class Filling:
             while True:
                 self._go_on()
                 try:
-                    lease = held.enter_context(self.store.lease(table_lease(snapshot.table), self.holder, wait=1))
+                    lease = held.enter_context(self.store.leases.hold(table_lease(snapshot.table), self.holder, wait=1))
                     break
                 except LeaseHeld:
-                    holder = self.store.holder(table_lease(snapshot.table))
+                    holder = self.store.leases.holder(table_lease(snapshot.table))
                     if holder and not reported:
                         self.emit(TableAwaited(snapshot.name, snapshot.table, holder.holder))
                         reported = True
@@ -137,22 +137,22 @@ class Filling:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
         if snapshot.model.is_order_dependent:
-            held = self.store.loaded([table.name])[table.name]
+            held = self.store.intervals.loaded([table.name])[table.name]
             copied = copied and not held
         with self._slots, at_model(snapshot.model):
             self._go_on()
             started = time.monotonic()
             self._check_sources(work, copied)
-            self.store.forget_contents(table.name, interval, lease=lease)  # first of all: a write may be interrupted
+            self.store.contents.forget(table.name, interval, lease=lease)  # first of all: a write may be interrupted
             batch = Batch(self.layout, self.engine, self.root, table, snapshot.model, interval, held)
             written = self._copy(work, table, interval) if copied else self._evaluate(snapshot, batch)
             audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
             for over in between(interval.start, min(interval.end, work.until or interval.end)):
-                self.store.record_interval(table.name, over, lease=lease)
+                self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
             if not copied:
-                self.store.record_cost(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
+                self.store.costs.record(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
             with self._lock:
                 self.done = self.done.plus(Filled(written.rows, 1))
         self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited, copied))
@@ -163,7 +163,7 @@ class Filling:
         Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
         """
         read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
-        for table, held in self.store.loaded(read & self.relies.keys()).items():
+        for table, held in self.store.intervals.loaded(read & self.relies.keys()).items():
             if gone := subtract(self.relies[table], held):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
@@ -174,8 +174,8 @@ class Filling:
         if not work.snapshot.model.is_order_dependent:
             return self._copied(table, sql, interval)
         model = work.snapshot.model
-        with self.store.lease(table_lease(work.copied_from), self.holder, wait=COPYING):
-            if self.store.loaded([work.copied_from])[work.copied_from] != work.copies:
+        with self.store.leases.hold(table_lease(work.copied_from), self.holder, wait=COPYING):
+            if self.store.intervals.loaded([work.copied_from])[work.copied_from] != work.copies:
                 raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
             as_recorded(self.engine, replace(table, name=work.copied_from), model, work.copies)
             return self._copied(table, f"{sql} WHERE {recorded_rows(model, work.copies)}", interval)
@@ -202,7 +202,7 @@ class Filling:
                 # The interval may have been recorded before (late rows, a restatement): it is not good any more, unless
                 # the table is as it was before.
                 if not undo():
-                    self.store.forget_interval(snapshot.table, interval, lease=lease)
+                    self.store.intervals.forget(snapshot.table, interval, lease=lease)
                 raise FoundRows(result)
             if result.count:
                 with self._lock:

@@ -39,7 +39,7 @@ def sweep(
     """
     dropped: list[str] = []
     for _ in range(ROUNDS):  # an environment that changes while we sweep means to look again
-        seen = store.generation()
+        seen = store.environments.generation()
         doomed = unneeded(store, now, retention, orphans=orphans)
         if _drop_all(store, engine, doomed, seen, dropped, emit):
             break
@@ -53,7 +53,7 @@ def expired(store: StateStore, now: datetime, pinned: Collection[str] = ()) -> t
     kept = {PROD, *pinned}
     return tuple(
         each.name
-        for each in store.environments()
+        for each in store.environments.all()
         if each.expires_at and each.expires_at <= now and each.name not in kept
     )
 
@@ -68,7 +68,7 @@ def drop_expired(
     dropped = []
     for name in expired(store, now, pinned):
         try:
-            with store.lease(name, "the janitor") as lease:
+            with store.leases.hold(name, "the janitor") as lease:
                 if name in expired(store, now, pinned):  # a plan may have renewed it in the meantime
                     drop_environment(store, engine, lease, emit=emit, who="the janitor")
                     dropped.append(name)
@@ -79,10 +79,10 @@ def drop_expired(
 
 def unneeded(store: StateStore, now: datetime, retention: timedelta = RETENTION, *, orphans: bool = False) -> list[str]:
     """The tables that a sweep would drop now, and those of a sweep that did not come to its end."""
-    known = store.physical_tables()
+    known = store.tables.all()
     past = _Past.of(store)
     needed = set().union(*(past.tables(row) for row in past.needed(now, retention, orphans)))
-    for plan in store.plans_since(now - OPEN):
+    for plan in store.plans.since(now - OPEN):
         if not (orphans and plan.created_at <= past.dropped_at.get(plan.environment, plan.created_at - OPEN)):
             needed |= set(plan.tables)
     left_behind = past.left_behind() if orphans else {}
@@ -102,11 +102,11 @@ def _drop_all(
     """
     for name in doomed:
         try:
-            with store.lease(table_lease(name), "the janitor") as lease:
-                if not store.mark_garbage(name, lease=lease, seen=seen):
+            with store.leases.hold(table_lease(name), "the janitor") as lease:
+                if not store.tables.mark_garbage(name, lease=lease, seen=seen):
                     return False
                 engine.tables.drop(name)
-                store.forget_tables([name])
+                store.tables.forget([name])
         except LeaseHeld:
             continue  # somebody is writing it, and so needs it
         dropped.append(name)
@@ -125,7 +125,9 @@ class _Past:
 
     @classmethod
     def of(cls, store: StateStore) -> _Past:
-        histories = {name: tuple(rows) for name, rows in groupby(store.history(), lambda row: row.environment)}
+        histories = {
+            name: tuple(rows) for name, rows in groupby(store.environments.history(), lambda row: row.environment)
+        }
         gone = {
             name: in_force[0].at
             for name, rows in histories.items()
@@ -133,14 +135,14 @@ class _Past:
             and in_force[0].action is Action.DROPPED
         }
         ids = {id for rows in histories.values() for row in rows for id in row.snapshots.values()}
-        return cls(store, histories, gone, {id: each.table for id, each in store.snapshots(ids).items()})
+        return cls(store, histories, gone, {id: each.table for id, each in store.snapshots.by_id(ids).items()})
 
     def tables(self, row: Revision) -> set[str]:
         return {self.of_snapshot[id] for id in row.snapshots.values()}
 
     def needed(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
         """The revisions in force, and those one may still go back to: the time runs from their replacement."""
-        kept = [row for promotion in self.store.pending_promotions() for row in self._both(promotion)]
+        kept = [row for promotion in self.store.promotions.pending() for row in self._both(promotion)]
         for name, rows in self.histories.items():
             if orphans and name in self.dropped_at:
                 continue
@@ -157,7 +159,7 @@ class _Past:
         """Table -> when an environment that showed it or planned it was dropped."""
         found: dict[str, datetime] = {}
         for name, at in self.dropped_at.items():
-            planned = [plan.tables for plan in self.store.plans_since(at - OPEN) if plan.environment == name]
+            planned = [plan.tables for plan in self.store.plans.since(at - OPEN) if plan.environment == name]
             shown = [self.tables(row) for row in self.histories[name]]
             for table in set().union(*shown, *planned):
                 found[table] = max(at, found.get(table, at))

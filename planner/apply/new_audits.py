@@ -29,7 +29,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
         snapshot = change.new
         for call in _newly_asked(change, store) if snapshot else ():
             assert snapshot is not None
-            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits(snapshot.table):
+            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits.of(snapshot.table):
                 continue
             with at_model(snapshot.model):
                 result = run_audit(
@@ -48,7 +48,7 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
             if not result.ok and result.blocking:
                 failures.append(found_rows(snapshot.model, result))
             else:
-                store.record_passed_audit(snapshot.table, digest(repr(call)))
+                store.passed_audits.record(snapshot.table, digest(repr(call)))
     return tuple(failures)
 
 
@@ -59,7 +59,7 @@ def remember_asked(filled: Plan, store: StateStore) -> None:
             continue
         calls = relied_on(change.new.model)
         for call in calls if calls and _is_whole(change, store) else ():
-            store.record_passed_audit(change.new.table, digest(repr(call)))
+            store.passed_audits.record(change.new.table, digest(repr(call)))
 
 
 def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
@@ -75,10 +75,10 @@ def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
 
 def _is_whole(change: Change, store: StateStore) -> bool:
     assert change.new is not None
-    return not subtract(change.needed, store.loaded([change.new.table])[change.new.table])
+    return not subtract(change.needed, store.intervals.loaded([change.new.table])[change.new.table])
 
 
 def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
     """All the time that the table holds."""
-    held = store.loaded([snapshot.table])[snapshot.table]
+    held = store.intervals.loaded([snapshot.table])[snapshot.table]
     return Interval(held[0].start, held[-1].end) if held else None

@@ -57,16 +57,16 @@ def missing_tables(
     builds it again.
     """
     wanted = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
-    known = {name: table for name, table in store.physical_tables().items() if not table.garbage and table.columns}
+    known = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
     there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.catalog.objects(schema)}
     lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
-    if any(store.loaded(lost).values()):
-        store.forget_tables(lost)
+    if any(store.intervals.loaded(lost).values()):
+        store.tables.forget(lost)
         raise PlanMoved(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
     # a plan counts the rows that such a table is to take over as if they lay in it
-    hollow = {table for table, held in store.loaded(taking_over).items() if not held}
+    hollow = {table for table, held in store.intervals.loaded(taking_over).items() if not held}
     return tuple(s for s in wanted if s.table not in known or s.table in lost or s.table in hollow)
 
 

@@ -9,7 +9,7 @@ from planner.apply.swap_views import carry_out
 from planner.engine.protocol import Engine
 from planner.errors import Refused, RequestError
 from planner.snapshot.environment import PROD, Environment
-from planner.state.environments import Action, Revision
+from planner.state.environments import Action, Cause, Revision
 from planner.state.leases import Lease
 from planner.state.store import StateStore
 
@@ -32,14 +32,11 @@ def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, 
     PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
     Cancelled when a view cannot be swapped, and then every view is back where it was.
     """
-    promotion = store.begin_promotion(
+    promotion = store.promotions.begin(
         lease,
         wanted.old,
         wanted.new,
-        plan_id=wanted.plan_id,
-        who=wanted.who,
-        note=wanted.note,
-        action=wanted.action,
+        Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action),
     )
     return carry_out(store, engine, lease, promotion, emit)
 
@@ -58,9 +55,9 @@ def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, e
 
     RequestError when there is none, Refused when a table that it needs is gone.
     """
-    old = store.environment(lease.name)
-    target = _earlier(store.history(lease.name), old, to.to_revision)
-    earlier = store.at_revision(lease.name, target.revision)
+    old = store.environments.get(lease.name)
+    target = _earlier(store.environments.history(lease.name), old, to.to_revision)
+    earlier = store.environments.at_revision(lease.name, target.revision)
     new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     note = to.note or f"back to revision {target.revision}"
     return promote(store, engine, lease, Wanted(old, new, target.plan_id, to.who, note, Action.ROLLED_BACK), emit=emit)
@@ -68,7 +65,7 @@ def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, e
 
 def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:
     """Drop an environment's views and forget it; its tables are left to the janitor. RequestError for prod."""
-    old = store.environment(lease.name)
+    old = store.environments.get(lease.name)
     if lease.name == PROD:
         raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")
     if not old.exists:

@@ -30,7 +30,7 @@ def recover(
     when it is among `await_`: LeaseHeld when that is not enough. `lease` is the one we hold.
     """
     recovered: list[PromotionRecovered] = []
-    for name in dict.fromkeys(promotion.environment for promotion in store.pending_promotions()):
+    for name in dict.fromkeys(promotion.environment for promotion in store.promotions.pending()):
         if lease and lease.name == name:
             recovered += _recover_one(store, engine, lease, emit)
             continue
@@ -59,19 +59,19 @@ def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lea
     """The lease of an environment, waited for after saying for whom."""
     with ExitStack() as held:
         try:
-            lease = held.enter_context(store.lease(name, RECOVERY))
+            lease = held.enter_context(store.leases.hold(name, RECOVERY))
         except LeaseHeld:
             if not wait:
                 raise
-            holder = store.holder(name)
+            holder = store.leases.holder(name)
             emit(EnvironmentAwaited(name, holder.holder if holder else ""))
-            lease = held.enter_context(store.lease(name, RECOVERY, wait=wait))
+            lease = held.enter_context(store.leases.hold(name, RECOVERY, wait=wait))
         yield lease
 
 
 def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[PromotionRecovered]:
     # Read again under the lease: in the meantime somebody may have finished it.
-    mine = [promotion for promotion in store.pending_promotions() if promotion.environment == lease.name]
+    mine = [promotion for promotion in store.promotions.pending() if promotion.environment == lease.name]
     done = []
     for promotion in mine:
         emit(PromotionFound(promotion.environment, promotion.new.revision))
@@ -79,7 +79,7 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         try:
             carry_out(store, engine, lease, promotion, emit)
         except QueryError as error:
-            left = {each.id for each in store.pending_promotions()}
+            left = {each.id for each in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message
         new, views = promotion.new, promotion.changes.names
         found = PromotionRecovered(

@@ -36,7 +36,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
         written = _written(audit, first)
         if audit.skip or not _is_called_for(audit, plan, written, store, project.models):
             continue
-        time = written or merge(each for held in store.loaded(tables).values() for each in held)
+        time = written or merge(each for held in store.intervals.loaded(tables).values() for each in held)
         try:
             result = run_standalone(
                 context.engine, audit, layout.tables, layout.embedded, stretch(audit, time),
@@ -49,7 +49,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
         if not result.ok and result.blocking:
             failures.append(_found_rows(audit, result))
         elif tables:
-            store.record_passed_audit(tables[0], _question(audit, tables))
+            store.passed_audits.record(tables[0], _question(audit, tables))
     return tuple(failures)
 
 
@@ -58,7 +58,7 @@ def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
     for audit in project.standalone:
         tables = _tables(audit, plan)
         if tables and _written(audit, plan):
-            store.forget_passed_audit(tables[0], _question(audit, tables))
+            store.passed_audits.forget(tables[0], _question(audit, tables))
 
 
 def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -92,7 +92,7 @@ def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStor
     tables = _tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):
         return due(audit, written)
-    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits(tables[0])
+    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits.of(tables[0])
 
 
 def _question(audit: Audit, tables: list[str]) -> str:

@@ -42,7 +42,7 @@ def carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promot
     except (Exception, KeyboardInterrupt) as error:
         _undo(swapping, error)
         raise
-    store.finish_promotion(lease, promotion)
+    store.promotions.finish(lease, promotion)
     shown = len(views_of(promotion.new)) - len(changes.added) - len(changes.swapped)
     done = Promoted(
         promotion.environment,
@@ -61,7 +61,7 @@ def _undo(swapping: _Swapping, error: BaseException) -> None:
     promotion, swapping.goes_back = swapping.promotion, True
     try:
         swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
-        swapping.store.roll_back_promotion(swapping.lease, promotion)
+        swapping.store.promotions.roll_back(swapping.lease, promotion)
     except Exception:
         return
     swapping.emit(PromotionUndone(promotion.environment, str(error) or "it was interrupted."))
@@ -76,7 +76,7 @@ class _Swapping:
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
         self._columns: Mapping[str, tuple[Column, ...]] = {
-            name: table.columns for name, table in store.physical_tables().items()
+            name: table.columns for name, table in store.tables.all().items()
         }
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
@@ -106,10 +106,10 @@ class _Swapping:
             return
         columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
         table = ".".join(f"`{part}`" for part in view.table.split("."))
-        self.store.check(self.lease)
+        self.store.leases.check(self.lease)
         self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
         self._run_statements(view)
-        self.store.record_step(self.lease, self.promotion, view.name)
+        self.store.promotions.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
 
     def _show(self, view: View, sql: str) -> None:
@@ -126,9 +126,9 @@ class _Swapping:
             self._attempt(view, lambda: _run(self.engine, statements), self._was_refused)
 
     def _drop(self, view: View) -> None:
-        self.store.check(self.lease)
+        self.store.leases.check(self.lease)
         self._attempt(view, lambda: self.engine.catalog.drop_view(view.name), _never)
-        self.store.record_step(self.lease, self.promotion, view.name)
+        self.store.promotions.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewDropped(view.name))
 
     def _attempt(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:

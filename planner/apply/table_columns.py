@@ -88,7 +88,7 @@ def columns_that_go_on(
     forward = change.forward if change else None
     if change is None or change.old is None or forward is None or not forward.rows:
         return found
-    old = store.physical_table(change.old.table)
+    old = store.tables.get(change.old.table)
     before, model = old.columns if old else (), snapshot.model
     columns = settled(before, found, forward.destructive, forward.additive)
     for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
@@ -96,7 +96,7 @@ def columns_that_go_on(
             blocker = blocker_of(model, finding)
             raise ProjectError(blocker.message, place=blocker.place)
     for column in columns:
-        for was in store.types_of(change.old.table, column.name):
+        for was in store.tables.types_of(change.old.table, column.name):
             if not is_wider(was, column.type):
                 raise _unreadable(model, column.name, was, column.type)
     return columns

@@ -41,11 +41,11 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     out = output_of(output)
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
-            shown = tuple(_environment(each) for each in work.store.environments())
+            shown = tuple(_environment(each) for each in work.store.environments.all())
             listed, rows = ResultLine(ok=True, environments=shown), [each.model_dump() for each in shown]
         else:
             name = work.environment(checked_name(environment)).name
-            past = tuple(_revision(each) for each in work.store.history(name))
+            past = tuple(_revision(each) for each in work.store.environments.history(name))
             listed, rows = ResultLine(ok=True, revisions=past), [each.model_dump() for each in past]
     if isinstance(out, JsonLines):
         out.result(listed)
@@ -145,7 +145,7 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     """
     out = output_of(output)
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
-        work.store.environments()
+        work.store.environments.all()
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True))
     else:

@@ -74,7 +74,7 @@ def _ask(work: Workspace, facts: dict[str, object]) -> bool:
     """Ask Spark and the state database; False when one of them does not answer."""
     reached = True
     try:
-        facts["environments"] = len(work.store.environments())
+        facts["environments"] = len(work.store.environments.all())
         facts["state"] = "reachable"
     except MergeplanError as error:
         facts["state"], reached = f"not reachable: {error}", False

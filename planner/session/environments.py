@@ -72,12 +72,12 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
     with work.lease(name, f"invalidation of {name}") as lease:
         work.settle(lease)
         found = _finished(work, name, Action.DROPPED)
-        if found is None or work.store.environment(name).exists:
+        if found is None or work.store.environments.get(name).exists:
             work.environment(name)
             done = drop_environment(work.store, work.engine, lease, emit=work.on_event, who=who)
         else:
             done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
-    work.store.forget_words(name)
+    work.store.overrides.forget(name)
     return Invalidated(done, sweep(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
 
 
@@ -106,5 +106,5 @@ def _went_there(store: StateStore, found: PromotionRecovered, revision: int | No
     """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
     if revision is None:
         return True
-    rows = {row.revision: row.snapshots for row in store.history(found.environment)}
+    rows = {row.revision: row.snapshots for row in store.environments.history(found.environment)}
     return rows.get(revision) == rows[found.revision]

@@ -62,7 +62,7 @@ def check_queries(work: Workspace, planned: Plan) -> None:
 def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
     """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved."""
     for word in planned.words:
-        work.store.record_word(planned.environment, replace(word, at=word.at or work.now))
+        work.store.overrides.record(planned.environment, replace(word, at=word.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:
         planned = current(work, planned, asked, lease)
         outcome = carried_out(
@@ -73,23 +73,23 @@ def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") 
             renew(work, planned)
     if (final := outcome.plan or planned) != planned:
         work.on_event(Revised(final, estimates(work, planned)))
-    work.store.close_plan(planned.id, "failed" if outcome.failures else "applied")
+    work.store.plans.close(planned.id, "failed" if outcome.failures else "applied")
     return outcome
 
 
 def renew(work: Workspace, planned: Plan) -> None:
     """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
-    work.store.expire(planned.environment, planned.new.expires_at)
+    work.store.environments.expire(planned.environment, planned.new.expires_at)
 
 
 def promoted_before(work: Workspace, name: str, note: str) -> Promoted | None:
     """What an earlier call promoted under the same note, for whoever was interrupted before its answer; else None."""
-    history = [row for row in work.store.history(name) if row.action is not Action.UNDONE]
+    history = [row for row in work.store.environments.history(name) if row.action is not Action.UNDONE]
     if not note or not history or (history[0].note, history[0].action) != (note, Action.PROMOTED):
         return None
     latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
-    new = work.store.at_revision(name, latest)
-    moved = view_changes(work.store.at_revision(name, before), new)
+    new = work.store.environments.at_revision(name, latest)
+    moved = view_changes(work.store.environments.at_revision(name, before), new)
     added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
     return Promoted(name, latest, added, swapped, dropped, len(views_of(new)) - added - swapped)
 

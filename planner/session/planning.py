@@ -80,12 +80,12 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
-    words = store.words(asked.environment)
+    words = store.overrides.of(asked.environment)
     if asked.words_from:
-        words = (*words, *store.words(asked.words_from))
+        words = (*words, *store.overrides.of(asked.words_from))
     loaded = loaded_in(work)
-    base = store.environment(PROD)
-    target = base if asked.environment == PROD else store.environment(asked.environment)
+    base = store.environments.get(PROD)
+    target = base if asked.environment == PROD else store.environments.get(asked.environment)
     if asked.select:
         deployed = target if target.exists else base
         models = chosen_models(models, deployed, asked.select, changed_since(work.project))
@@ -99,7 +99,7 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
         compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
         if compared <= contents.keys():
             return plan
-        contents |= store.contents(compared - contents.keys())
+        contents |= store.contents.known(compared - contents.keys())
 
 
 def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Request:
@@ -130,7 +130,7 @@ def _expiry(work: Workspace, environment: str) -> datetime | None:
 def _restatement(work: Workspace, asked: PlanOptions) -> Plan:
     environment = work.environment(asked.environment)
     window = _window(work, asked)
-    past, changed = work.store.past(), changed_since(work.project)
+    past, changed = work.store.restatements.past(), changed_since(work.project)
     return build_restatement(environment, loaded_in(work), window, asked.restate, past, changed)
 
 
@@ -147,7 +147,7 @@ def _window(work: Workspace, asked: PlanOptions) -> Window:
 
 def save(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
     """Keep a plan that was shown, for `mergeplan apply`."""
-    work.store.save_plan(
+    work.store.plans.save(
         planned.id,
         planned.environment,
         tables=[change.new.table for change in planned.changes if change.new],
@@ -158,7 +158,7 @@ def save(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
 
 def saved_request(work: Workspace, plan_id: str) -> PlanOptions:
     """What was asked of a saved plan; the workspace goes back to the moment that the plan was asked for, if any."""
-    options = work.store.plan(plan_id).options
+    options = work.store.plans.get(plan_id).options
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
     asked = from_json(PlanOptions, options)
@@ -171,7 +171,7 @@ def unmoved(work: Workspace, plan_id: str, asked: PlanOptions) -> Plan:
     """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
     now = _planned_again(work, asked)
     if now.id != plan_id:
-        moved = _moved(work.store.plan(plan_id).components, _components(work, now))
+        moved = _moved(work.store.plans.get(plan_id).components, _components(work, now))
         hint = f"Plan again: `mergeplan plan {asked.environment}` makes {now.id} now."
         raise PlanMoved(f"Plan {plan_id} no longer holds: {moved} changed.", hint=hint)
     return now

@@ -71,7 +71,7 @@ def run_after_plan(work: Workspace, name: str) -> RunResult:
 def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease) -> RunResult:
     """What is due in an environment, reported and computed."""
     work.settle(lease)
-    environment, prod = work.environment(asked.environment), work.store.environment(PROD)
+    environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
     loaded, chosen = loaded_in(work), _chosen(work, environment, asked)
     with running(work.project.code, work.engine) as python:
@@ -102,7 +102,7 @@ def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
     try:
         return turn.enter_context(work.lease(name, _run_of(name), wait=0))
     except LeaseHeld:
-        holder = work.store.holder(name)
+        holder = work.store.leases.holder(name)
     if holder is not None and holder.holder == _run_of(name):
         return f"`{name}` is being run already, since {holder.since:%Y-%m-%d %H:%M:%S} UTC: nothing was done here."
     return turn.enter_context(work.lease(name, _run_of(name)))

@@ -189,12 +189,12 @@ class Session(Opened):
     def environments(self) -> tuple[Environment, ...]:
         """Every environment as it is."""
         with self._doing(silent, only_looks=True) as work:
-            return tuple(work.store.environments())
+            return tuple(work.store.environments.all())
 
     def history(self, environment: str = PROD) -> tuple[Revision, ...]:
         """What an environment has shown so far, newest first."""
         with self._doing(silent, only_looks=True) as work:
-            return tuple(work.store.history(work.environment(checked_name(environment)).name))
+            return tuple(work.store.environments.history(work.environment(checked_name(environment)).name))
 
     def invalidate(self, environment: str, *, who: str = "", on_event: Emit = silent) -> Invalidated:
         """The environment dropped at once: its views, and the tables that only it used. RequestError for prod."""

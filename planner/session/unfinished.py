@@ -25,7 +25,7 @@ def finish(
     Of the environments in `about`, one that another process is promoting is waited for (LeaseHeld), and
     one that can be neither finished nor undone is Refused.
     """
-    if not store.pending_promotions():
+    if not store.promotions.pending():
         return ()
     found = recover(store, engine(), on_event, lease, await_=about, wait=LEASE_WAIT)
     check_not_stuck(found, about)
@@ -34,7 +34,7 @@ def finish(
 
 def report(store: StateStore, on_event: Emit) -> None:
     """Report every unfinished promotion, and who is at it."""
-    for promotion in store.pending_promotions():
-        holder = store.holder(promotion.environment)
+    for promotion in store.promotions.pending():
+        holder = store.leases.holder(promotion.environment)
         about = (promotion.environment, promotion.new.revision, promotion.changes.names)
         on_event(PromotionPending(*about, holder.holder if holder else ""))

@@ -117,7 +117,7 @@ class Workspace:
             while True:
                 left = until - time.monotonic()
                 try:
-                    lease = held.enter_context(self.store.lease(name, holder, wait=max(0.0, min(left, 1.0))))
+                    lease = held.enter_context(self.store.leases.hold(name, holder, wait=max(0.0, min(left, 1.0))))
                     break
                 except LeaseHeld:
                     if left <= 1.0:
@@ -160,7 +160,7 @@ class Workspace:
 
     def environment(self, name: str) -> Environment:
         """An environment that exists; RequestError when there is none of that name."""
-        found = self.store.environment(name)
+        found = self.store.environments.get(name)
         if not found.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return found
@@ -215,9 +215,9 @@ class Workspace:
 def loaded_in(work: Workspace) -> Loaded:
     """What every table holds, and for each table an environment that shows it (prod before others)."""
     owners: dict[str, str] = {}
-    for environment in sorted(work.store.environments(), key=lambda each: (each.name != "prod", each.name)):
+    for environment in sorted(work.store.environments.all(), key=lambda each: (each.name != "prod", each.name)):
         for snapshot in environment.snapshots.values():
             owners.setdefault(snapshot.table, environment.name)
-    tables = work.store.physical_tables().keys() | owners.keys()
-    drifted = work.store.drifted_tables()
-    return Loaded(work.store.loaded(tables), frozenset(owners), drifted, owners=owners)
+    tables = work.store.tables.all().keys() | owners.keys()
+    drifted = work.store.snapshots.drifted_tables()
+    return Loaded(work.store.intervals.loaded(tables), frozenset(owners), drifted, owners=owners)

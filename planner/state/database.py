@@ -226,7 +226,7 @@ def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, 
 
 
 def upgrade(database: sa.Engine, package: str) -> None:
-    """Bring the tables of one package (`planner.state`, `bot`) up to date; one query when they are.
+    """Bring the tables of one package (`planner.state`, `bot.inbox`) up to date; one query when they are.
 
     The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
     `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.

@@ -1,4 +1,4 @@
-"""Leases: who may change a thing now; each comes with a token that only grows, so that a late writer is told apart."""
+"""Leases: who may change a thing now; each comes with a token that only grows, so that a late writer is recognized."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ import sqlalchemy as sa
 
 from planner.errors import LeaseHeld, RequestError
 from planner.state import tables as t
-from planner.state.database import clock, put
-from planner.state.records import Records
+from planner.state.transaction import Database, Transaction
 
 POLL_SECONDS = 0.2
 
@@ -41,31 +40,34 @@ class Holder:
     expires_at: datetime
 
 
-class Leases(Records):
+class Leases:
     """The leases of one project."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
     @contextmanager
-    def lease(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
-        """Hold the lease on `name`, renewed while held; LeaseHeld, saying whose it is, when not free in `wait` seconds.
+    def hold(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
+        """Hold the lease on `name`, renewed while held; LeaseHeld, naming its holder, when not free in `wait` seconds.
 
         A lease that expired, or whose process on this machine has ended, is taken over.
         """
         lease = self._wait_for(name, holder, ttl, wait)
         ended = threading.Event()
-        beat = threading.Thread(target=self._renew, args=(lease, ttl, ended), name=f"lease {name}", daemon=True)
-        beat.start()
+        renewal = threading.Thread(target=self._renew, args=(lease, ttl, ended), name=f"lease {name}", daemon=True)
+        renewal.start()
         try:
             yield lease
         finally:
             ended.set()
-            beat.join()
+            renewal.join()
             self._release(lease)
 
     def holder(self, name: str) -> Holder | None:
         """Who holds the lease now; None when it is free or expired, or the process has ended."""
-        with self._reading() as connection:
-            row = connection.execute(self._select(t.leases).where(t.leases.c.name == name)).one_or_none()
-            if row is None or not row.holder or row.expires_at <= clock(connection):
+        with self._database.reading() as tx:
+            row = tx.execute(tx.select(t.leases).where(t.leases.c.name == name)).one_or_none()
+            if row is None or not row.holder or row.expires_at <= tx.now():
                 return None
             if has_ended(row.machine, row.pid):
                 return None
@@ -73,8 +75,8 @@ class Leases(Records):
 
     def check(self, lease: Lease) -> None:
         """LeaseHeld unless the lease is still the one that was given last."""
-        with self._reading() as connection:
-            self._checked(connection, lease)
+        with self._database.reading() as tx:
+            check_lease(tx, lease)
 
     def _wait_for(self, name: str, holder: str, ttl: float, wait: float) -> Lease:
         deadline = time.monotonic() + wait
@@ -91,44 +93,47 @@ class Leases(Records):
             time.sleep(min(POLL_SECONDS, left))
 
     def _take(self, name: str, holder: str, ttl: float) -> Lease | Holder:
-        with self._writing() as connection:
-            now = clock(connection)
+        with self._database.writing() as tx:
+            now = tx.now()
             free = {"token": 0, "holder": "", "machine": "", "pid": 0, "since": now, "expires_at": now}
-            put(connection, t.leases, [{"project": self.project, "name": name, **free}], update=False)
-            row = connection.execute(self._locked(name)).one()
+            tx.put(t.leases, [{"name": name, **free}], update=False)
+            row = tx.execute(_locked(tx, name)).one()
             if row.holder and row.expires_at > now and not has_ended(row.machine, row.pid):
                 return Holder(name, row.holder, row.since, row.expires_at)
             values = {"token": row.token + 1, "holder": holder or "somebody", "machine": here(), "pid": os.getpid()}
             until = now + timedelta(seconds=ttl)
-            connection.execute(self._update(name).values(**values, since=now, expires_at=until))
+            tx.execute(_update(tx, name).values(**values, since=now, expires_at=until))
             return Lease(name, row.token + 1)
 
     def _renew(self, lease: Lease, ttl: float, ended: threading.Event) -> None:
         while not ended.wait(ttl / 3):
             # A database that is away for a moment does not end the lease; one that is away for long lets it expire,
             # and every later write under it is refused.
-            with suppress(RequestError), self._writing() as connection:
-                until = clock(connection) + timedelta(seconds=ttl)
-                mine = self._update(lease.name).where(t.leases.c.token == lease.token)
-                connection.execute(mine.values(expires_at=until))
+            with suppress(RequestError), self._database.writing() as tx:
+                until = tx.now() + timedelta(seconds=ttl)
+                mine = _update(tx, lease.name).where(t.leases.c.token == lease.token)
+                tx.execute(mine.values(expires_at=until))
 
     def _release(self, lease: Lease) -> None:
-        # A database that does not answer now has been told of already, or lets the lease expire.
-        with suppress(RequestError), self._writing() as connection:
-            connection.execute(self._update(lease.name).where(t.leases.c.token == lease.token).values(holder=""))
+        # A database that does not answer now has been reported already, or lets the lease expire.
+        with suppress(RequestError), self._database.writing() as tx:
+            tx.execute(_update(tx, lease.name).where(t.leases.c.token == lease.token).values(holder=""))
 
-    def _checked(self, connection: sa.Connection, lease: Lease) -> None:
-        """In the caller's transaction: nobody can take the lease over before it ends."""
-        row = connection.execute(self._locked(lease.name)).one_or_none()
-        if row is None or row.token != lease.token or not row.holder:
-            whose = f"{row.holder} took it over" if row is not None and row.holder else "it has been given back"
-            raise LeaseHeld(f"The right to change `{lease.name}` was lost: {whose}.", hint="Run the plan again.")
 
-    def _locked(self, name: str) -> sa.Select[Any]:
-        return self._select(t.leases).where(t.leases.c.name == name).with_for_update()
+def check_lease(tx: Transaction, lease: Lease) -> None:
+    """LeaseHeld unless the lease is still held; nobody can take it over before the transaction ends."""
+    row = tx.execute(_locked(tx, lease.name)).one_or_none()
+    if row is None or row.token != lease.token or not row.holder:
+        whose = f"{row.holder} took it over" if row is not None and row.holder else "it has been given back"
+        raise LeaseHeld(f"The right to change `{lease.name}` was lost: {whose}.", hint="Run the plan again.")
 
-    def _update(self, name: str) -> sa.Update:
-        return sa.update(t.leases).where(self._own(t.leases), t.leases.c.name == name)
+
+def _locked(tx: Transaction, name: str) -> sa.Select[Any]:
+    return tx.select(t.leases).where(t.leases.c.name == name).with_for_update()
+
+
+def _update(tx: Transaction, name: str) -> sa.Update:
+    return tx.update(t.leases).where(t.leases.c.name == name)
 
 
 def _machine() -> str:
@@ -149,7 +154,7 @@ def here() -> str:
 
 
 def has_ended(machine: str, pid: int) -> bool:
-    """True when the process, of which `machine` is what `here` said, was one of this machine's and is no more."""
+    """True when the process, which wrote `machine` with `here`, was one of this machine's and is no more."""
     place, _, began = machine.partition(" since ")
     if not place or place != MACHINE:
         return False

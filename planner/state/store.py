@@ -1,14 +1,44 @@
-"""The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both.
+"""The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both."""
 
-One class, told in chapters, each upon the one before: `Leases`, `KnownContents`, `Timelines`, `Environments`,
-`Promotions`, `Plans`, `Restatements`, `Transfers`.
-"""
-
+from planner.state.contents import KnownContents
+from planner.state.costs import Costs
+from planner.state.environments import Environments
+from planner.state.intervals import Intervals
+from planner.state.leases import Leases
+from planner.state.overrides import Overrides
+from planner.state.passed_audits import PassedAudits
+from planner.state.physical_tables import PhysicalTables
+from planner.state.plans import Plans
+from planner.state.promotions import Promotions
+from planner.state.restatements import Restatements
+from planner.state.snapshots import Snapshots
+from planner.state.transaction import Database
 from planner.state.transfers import Transfers
 
 
-class StateStore(Transfers):
-    """Everything mergeplan remembers about one project; safe to share between threads.
+class StateStore:
+    """Everything mergeplan remembers about one project, one small store a noun; safe to share between threads.
 
     >>> store = StateStore("sqlite:///.mergeplan/state.db", project="shop/models")
+    >>> store.environments.get("prod").revision
     """
+
+    def __init__(self, url: str, project: str = "") -> None:
+        self.database = Database(url, project)
+        self.leases = Leases(self.database)
+        self.snapshots = Snapshots(self.database)
+        self.environments = Environments(self.database, self.snapshots)
+        self.promotions = Promotions(self.database, self.environments)
+        self.tables = PhysicalTables(self.database)
+        self.intervals = Intervals(self.database)
+        self.contents = KnownContents(self.database)
+        self.costs = Costs(self.database)
+        self.passed_audits = PassedAudits(self.database)
+        self.plans = Plans(self.database)
+        self.overrides = Overrides(self.database)
+        self.restatements = Restatements(self.database, self.environments, self.snapshots, self.tables)
+        self.transfers = Transfers(self.database)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.database.close()

@@ -13,8 +13,8 @@ from planner.errors import LeaseHeld, Refused, RequestError
 from planner.naming import DEFAULT
 from planner.serial import Json
 from planner.state import tables as t
-from planner.state.database import clock, put, revisions
-from planner.state.restatements import Restatements
+from planner.state.database import revisions
+from planner.state.transaction import Database, Transaction
 
 FORMAT = 1
 CARRIED = tuple(table for table in t.metadata.sorted_tables if table is not t.leases)  # who works now is no history
@@ -33,15 +33,18 @@ class StateDocument(BaseModel):
     tables: dict[str, list[dict[str, Any]]]
 
 
-class Transfers(Restatements):
+class Transfers:
     """One project's state, out of one database and into another."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def exported(self, environments: Collection[str] = ()) -> Json:
         """All that is remembered, or what belongs to some environments; RequestError when one does not exist."""
-        with self._reading() as connection:
-            if connection.dialect.name == "postgresql":  # all of it as of one moment, as SQLite reads anyway
-                connection.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-            rows = {table.name: self._rows(connection, table) for table in CARRIED}
+        with self._database.reading() as tx:
+            if tx.connection.dialect.name == "postgresql":  # all of it as of one moment, as SQLite reads anyway
+                tx.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            rows = {table.name: _rows(tx, table) for table in CARRIED}
             known = sorted(row["name"] for row in rows["environments"])
             if missing := sorted(set(environments) - set(known)):
                 raise RequestError(f"There is no environment `{missing[0]}`.", hint="See `mergeplan environments`.")
@@ -49,8 +52,8 @@ class Transfers(Restatements):
             return {
                 "mergeplan_state": FORMAT,
                 "schema": revisions("planner.state")[-1],
-                "project": self.project,
-                "exported_at": clock(connection).isoformat(),
+                "project": tx.project,
+                "exported_at": tx.now().isoformat(),
                 "environments": list(names),
                 "tables": _of_environments(rows, frozenset(names)) if environments else rows,
             }
@@ -65,38 +68,39 @@ class Transfers(Restatements):
         document = _checked(data)
         known = {table.name: table for table in CARRIED}
         read = {name: [_row(known[name], row, n) for n, row in enumerate(rows, 1)] for name, rows in document.items()}
-        with self._writing() as connection:
-            self._check_nobody_works(connection)
+        with self._database.writing() as tx:
+            _check_nobody_works(tx)
             if replace:
                 for table in CARRIED:
-                    connection.execute(sa.delete(table).where(self._own(table)))
-            self._check_new(connection, read.get("environments", []))
-            standing = {row["name"] for row in self._rows(connection, t.physical_tables)}
+                    tx.execute(tx.delete(table))
+            _check_new(tx, read.get("environments", []))
+            here = {row["name"] for row in _rows(tx, t.physical_tables)}
             for table in CARRIED:
-                rows = [row for row in read.get(table.name, []) if row.get("table_name") not in standing]
+                rows = [row for row in read.get(table.name, []) if row.get("table_name") not in here]
                 for start in range(0, len(rows), 200):
-                    part = [{**row, "project": self.project} for row in rows[start : start + 200]]
-                    put(connection, table, part, update=False)
+                    tx.put(table, rows[start : start + 200], update=False)
         return tuple(sorted(str(row["name"]) for row in read.get("environments", [])))
 
-    def _rows(self, connection: sa.Connection, table: sa.Table) -> list[dict[str, Any]]:
-        query = self._select(table).order_by(*table.primary_key.columns)
-        found = (row._mapping for row in connection.execute(query))
-        return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in found]
 
-    def _check_nobody_works(self, connection: sa.Connection) -> None:
-        held = self._select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > clock(connection))
-        row = connection.execute(held.order_by(t.leases.c.name)).first()
-        if row is not None:
-            message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
-            raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
+def _rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
+    found = (row._mapping for row in tx.execute(tx.select(table).order_by(*table.primary_key.columns)))
+    return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in found]
 
-    def _check_new(self, connection: sa.Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        history = sa.select(t.environment_history.c.environment).where(self._own(t.environment_history))
-        here = {row.environment for row in connection.execute(history.distinct())}
-        if both := sorted(here & {row["name"] for row in rows}):
-            hint = "`--replace` puts the document in place of all that is remembered."
-            raise Refused(f"The state knows `{both[0]}` already.", hint=hint)
+
+def _check_nobody_works(tx: Transaction) -> None:
+    held = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
+    row = tx.execute(held.order_by(t.leases.c.name)).first()
+    if row is not None:
+        message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
+        raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
+
+
+def _check_new(tx: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
+    history = sa.select(t.environment_history.c.environment).where(tx.own(t.environment_history))
+    here = {row.environment for row in tx.execute(history.distinct())}
+    if both := sorted(here & {row["name"] for row in rows}):
+        hint = "`--replace` puts the document in place of all that is remembered."
+        raise Refused(f"The state knows `{both[0]}` already.", hint=hint)
 
 
 def _plain(value: object) -> object:

@@ -16,15 +16,15 @@ import structlog
 import uvicorn
 from pydantic import SecretStr
 
-from bot.app import create_app
-from bot.door import server_config
+from bot.child.warm import Warmth
 from bot.records import PullRecord
 from bot.sandbox.server import Sandbox
 from bot.sandbox.state import CheckRun, Comment
-from bot.serve import open_desk
+from bot.service.app import create_app
+from bot.service.connections import server_config
+from bot.service.serve import open_desk
+from bot.service.worker import Worker
 from bot.settings import Settings
-from bot.warm import Warmth
-from bot.worker import Worker
 from planner.contract.wire import Line, read_line
 from tests.wire import checked
 
@@ -122,12 +122,12 @@ class Bench:
 
         def quiet() -> bool:
             self.github.wait_idle(self.patience)
-            return self.desk.inbox.is_idle() and not self.desk.inbox.unseen_commands()
+            return self.desk.inbox.queue.is_idle() and not self.desk.inbox.commands.unseen()
 
         until(lambda: quiet() and quiet(), self.patience, "the bot to be idle")
 
     def record(self, number: int) -> PullRecord:
-        return self.desk.inbox.pull(SHOP, number)
+        return self.desk.inbox.pulls.get(SHOP, number)
 
     def by_bot(self, number: int) -> list[Comment]:
         return [each for each in self.github.comments(SHOP, number) if each.author == self.github.bot_login]
@@ -204,7 +204,7 @@ def _wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             wrong.append(f"{error}: {text[:500]}")
         return read_line(text)
 
-    monkeypatch.setattr("bot.planner_process.read_line", watched)
+    monkeypatch.setattr("bot.child.planner_process.read_line", watched)
     yield
     assert not wrong
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.inbox import Inbox
-from bot.processes import birth
+from bot.child.processes import birth
+from bot.inbox.inbox import Inbox
 from bot.records import Prod, ProdRecord, PullRecord, State
 from bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
@@ -49,7 +49,8 @@ class Scene:
         self.service: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        code = "from bot.serve import run_service; from bot.settings import load_settings; run_service(load_settings())"
+        names = "from bot.service.serve import run_service; from bot.settings import load_settings"
+        code = f"{names}; run_service(load_settings())"
         self.service = subprocess.Popen([sys.executable, "-c", code], env=self.environ, stderr=self.log)
         until(self._answers, what="the service to answer")
 
@@ -88,11 +89,11 @@ class Scene:
 
     def record(self, number: int) -> PullRecord:
         with closing(Inbox(f"sqlite:///{self.home / 'bot.db'}")) as inbox:
-            return inbox.pull(SHOP, number)
+            return inbox.pulls.get(SHOP, number)
 
     def prod(self) -> ProdRecord:
         with closing(Inbox(f"sqlite:///{self.home / 'bot.db'}")) as inbox:
-            return inbox.prod(SHOP)
+            return inbox.prods.get(SHOP)
 
     def hanging(self) -> list[int]:
         """The planners that hang, or hung: nothing more comes of them until the knobs are turned."""
@@ -170,7 +171,7 @@ def test_a_prod_whose_first_promotion_was_cut_off_is_finished_and_not_adopted(
     try:
         bench.populate(PROJECT)
 
-        assert bench.desk.inbox.prod(SHOP).state is Prod.READY
+        assert bench.desk.inbox.prods.get(SHOP).state is Prod.READY
         assert len(bench.calls("plan", "prod")) == plans
         assert "torn" not in bench.planner_state() or not bench.planner_state()["torn"]
     finally:
@@ -192,7 +193,7 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     scene.github.wait_idle()
     assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
     with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
-        kinds = [news.kind for news in inbox.news(f"{SHOP}#{number}", 0)]
+        kinds = [news.kind for news in inbox.deliveries.news(f"{SHOP}#{number}", 0)]
     assert kinds.count("pull_request.opened") == 1
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.door import Limits
-from bot.events import signature
+from bot.github.events import signature
 from bot.sandbox.server import Sandbox
+from bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
-from tests.bot.test_door import Door, _door  # noqa: F401 - the server, as a fixture
+from tests.bot.service.test_connections import Door, _door  # noqa: F401 - the server, as a fixture
 
 pytestmark = pytest.mark.sampled
 

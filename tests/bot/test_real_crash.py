@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.inbox import Inbox
-from bot.processes import birth
+from bot.child.processes import birth
+from bot.inbox.inbox import Inbox
 from bot.records import State
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
@@ -87,11 +87,11 @@ def batches_of_the_last_run(scene: Scene, number: int) -> int:
 
 def prod_is_run(scene: Scene) -> bool:
     with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
-        return any(run.lane.endswith("@prod") for run in inbox.open_runs())
+        return any(run.lane.endswith("@prod") for run in inbox.runs.open())
 
 
 def _rise(scene: Scene) -> None:
     with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
-        left = inbox.open_runs()
+        left = inbox.runs.open()
     scene.start()
     until(lambda: all(birth(run.pid) != run.birth for run in left), PATIENCE, "the end of what was left")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from bot.planner_process import child_environment, stdin_secrets
+from bot.child.planner_process import child_environment, stdin_secrets
 from bot.settings import Settings, checked_for_service, load_settings, read_config
 from planner.errors import ProjectError, RequestError
 

@@ -55,14 +55,14 @@ class Daily:
         for number, model in enumerate(models):
             (self.root / f"models/t{number}.sql").write_text(model)
         project = load_project(self.root, now)
-        prod = self.store.environment("prod")
+        prod = self.store.environments.get("prod")
         loaded = Loaded(
-            self.store.loaded(self.store.physical_tables()), frozenset(s.table for s in prod.snapshots.values())
+            self.store.intervals.loaded(self.store.tables.all()), frozenset(s.table for s in prod.snapshots.values())
         )
         plan = build_plan(project.models, prod, prod, loaded, Request(Window(now)), ())
         if not plan.changes:
             plan = build_run(prod, loaded, Window(now))
-        with self.store.lease("prod", "test") as lease:
+        with self.store.leases.hold("prod", "test") as lease:
             return apply(plan, project, engine or self.engine, self.store, lease, ApplyOptions(now, emit, "ann"))
 
     def rows(self, table: str = "shop.t", columns: str = "*") -> list[tuple[object, ...]]:

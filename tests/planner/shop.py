@@ -60,12 +60,12 @@ def planned(
     project: Project, store: StateStore, environment: str = "prod", window: Window | None = None, **request: Any
 ) -> Plan:
     """The plan that makes an environment show the project, as things are."""
-    prod = store.environment("prod")
-    target = prod if environment == "prod" else store.environment(environment)
-    shown = {s.table: e.name for e in store.environments() for s in e.snapshots.values()}
-    tables = store.physical_tables().keys()
-    drifted, contents = store.drifted_tables(), store.contents(tables)
-    loaded = Loaded(store.loaded(tables), frozenset(shown), drifted, contents, shown)
+    prod = store.environments.get("prod")
+    target = prod if environment == "prod" else store.environments.get(environment)
+    shown = {s.table: e.name for e in store.environments.all() for s in e.snapshots.values()}
+    tables = store.tables.all().keys()
+    drifted, contents = store.snapshots.drifted_tables(), store.contents.known(tables)
+    loaded = Loaded(store.intervals.loaded(tables), frozenset(shown), drifted, contents, shown)
     return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request))
 
 
@@ -79,7 +79,7 @@ def applied(
 ) -> Outcome:
     """Plan and apply."""
     plan = plan or planned(project, store, environment)
-    with store.lease(environment, "test") as lease:
+    with store.leases.hold(environment, "test") as lease:
         again = lambda: planned(project, store, environment)  # noqa: E731
         return apply(plan, project, engine, store, lease, ApplyOptions(NOW, emit, "ann", replan=again))
 

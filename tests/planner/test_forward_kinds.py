@@ -46,7 +46,7 @@ def daily(tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine) -> Iter
 def test_rows_stay_and_the_next_run_goes_on_from_them(daily: Daily) -> None:
     daily.has(*FIRST)
     daily.run("2026-01-02", *models())
-    before = daily.store.environment("prod").snapshots
+    before = daily.store.environments.get("prod").snapshots
 
     changed = daily.run("2026-01-02", *models(", id * 7 AS more"))
     assert changed.plan
@@ -61,7 +61,7 @@ def test_rows_stay_and_the_next_run_goes_on_from_them(daily: Daily) -> None:
         wanted = sorted((*row, row[0] * 7 if row in (NEW, C) else None) for row in rows)
         assert daily.rows(f"shop.{name}", "id, name, at, more") == wanted
         assert len(daily.rows(before[f"shop.{name}"].table, "id")) == 2
-    for snapshot in daily.store.environment("prod").snapshots.values():
+    for snapshot in daily.store.environments.get("prod").snapshots.values():
         if snapshot.kind.is_stored:
             daily.engine.tables.drop(snapshot.table)
     assert [len(daily.rows(before[f"shop.{name}"].table, "id")) for name in KINDS] == [2] * len(KINDS)

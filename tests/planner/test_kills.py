@@ -177,8 +177,8 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     for number in range(choose.choice([1, 1, 2, 3])):
         what += one_kill(scene, shop, verb, again if number else call, choose, what)
     with closing(shop.store()) as store:
-        held = {table: timeline for table, timeline in store.loaded(store.physical_tables()).items() if timeline}
-        pending = store.pending_promotions()
+        held = {table: timeline for table, timeline in store.intervals.loaded(store.tables.all()).items() if timeline}
+        pending = store.promotions.pending()
     scene.tally.pending += bool(pending)
 
     after = scene.call(shop, *again)
@@ -188,7 +188,7 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     assert ("recovered" in after.result) == bool(pending), what
     scene.tally.twice += [f"{case}: {each}" for each in computed_twice(after, held)]
     with closing(shop.store()) as store:
-        assert store.pending_promotions() == (), what
+        assert store.promotions.pending() == (), what
     assert scene.reader.round()[shop.schema] == [expected, expected], what
     shop.v = expected
     check_rows(scene, shop, what)
@@ -284,9 +284,9 @@ def plan_dev(_scene: Scene, shop: Shop) -> Asked:
 
 def rollback(_scene: Scene, shop: Shop) -> Asked:
     with closing(shop.store()) as store:
-        now, rows = store.environment("prod"), store.history("prod")
+        now, rows = store.environments.get("prod"), store.environments.history("prod")
         daily, z = (now.snapshots[f"{shop.schema}.{name}"] for name in ("daily", "z"))
-        others = [store.at_revision("prod", row.revision) for row in rows[1:6]]
+        others = [store.environments.at_revision("prod", row.revision) for row in rows[1:6]]
     same = [each for each in others if each.snapshots[daily.name] == daily and each.snapshots[z.name] != z]
     if not same:
         return promote(_scene, shop)

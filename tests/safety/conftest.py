@@ -82,7 +82,7 @@ def _stage(tmp_path: Path) -> Iterator[Stage]:
     scene.mirror, scene.state = bench.home / "mirror.git" / "config", bench.settings.home / "bot.db"
     try:
         bench.populate(PROJECT)
-        assert bench.desk.inbox.prod(SHOP).revision == 1, bench.desk.inbox.prod(SHOP).said
+        assert bench.desk.inbox.prods.get(SHOP).revision == 1, bench.desk.inbox.prods.get(SHOP).said
         yield Stage(bench, scene)
     finally:
         bench.stop()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.markdown import graph
+from bot.report.markdown import graph
 from bot.sandbox.graphs import drawn
 from bot.sandbox.markdown import render
 from planner.contract.plan import ModelChange

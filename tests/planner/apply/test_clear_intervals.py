@@ -23,44 +23,46 @@ A, B = "mergeplan__s.s__a__1", "mergeplan__s.s__b__1"
 @pytest.fixture
 def filled(store: StateStore) -> StateStore:
     for table in (A, B):
-        store.register_table(table, [Column("id", "int")])
-        store.record_interval(table, days(1, 9))
-        store.record_passed_audit(table, "audit")
-        with store.lease(table_lease(table), "test") as lease:
-            store.record_contents(table, {("id",): {"2026-01-01": Content(1, "a"), "": Content(9, "b")}}, lease=lease)
+        store.tables.register(table, [Column("id", "int")])
+        store.intervals.record(table, days(1, 9))
+        store.passed_audits.record(table, "audit")
+        with store.leases.hold(table_lease(table), "test") as lease:
+            store.contents.record(table, {("id",): {"2026-01-01": Content(1, "a"), "": Content(9, "b")}}, lease=lease)
     return store
 
 
 def test_what_is_restated_is_forgotten_in_every_table_at_once_with_what_was_known_of_it(filled: StateStore) -> None:
     with ExitStack() as held:
-        leases = [held.enter_context(filled.lease(name, "test")) for name in ("prod", table_lease(A), table_lease(B))]
-        filled.begin_restatement("p1", "prod", {A: (days(3, 4),), B: (days(1, 9),)}, leases=leases)
+        leases = [
+            held.enter_context(filled.leases.hold(name, "test")) for name in ("prod", table_lease(A), table_lease(B))
+        ]
+        filled.restatements.begin("p1", "prod", {A: (days(3, 4),), B: (days(1, 9),)}, leases=leases)
 
-    assert filled.loaded([A, B]) == {A: (days(1, 2), days(5, 9)), B: ()}
-    assert not filled.contents([A])[A].known
-    assert not filled.passed_audits(A)
-    assert filled.plan("p1").tables == (A, B)
+    assert filled.intervals.loaded([A, B]) == {A: (days(1, 2), days(5, 9)), B: ()}
+    assert not filled.contents.known([A])[A].known
+    assert not filled.passed_audits.of(A)
+    assert filled.plans.get("p1").tables == (A, B)
 
 
 def test_who_lost_a_lease_forgets_nothing(filled: StateStore) -> None:
-    with filled.lease("prod", "test") as lease, pytest.raises(LeaseHeld):
-        filled.begin_restatement("p1", "prod", {A: (days(3, 4),)}, leases=[lease, Lease(table_lease(A), 99)])
+    with filled.leases.hold("prod", "test") as lease, pytest.raises(LeaseHeld):
+        filled.restatements.begin("p1", "prod", {A: (days(3, 4),)}, leases=[lease, Lease(table_lease(A), 99)])
 
-    assert filled.loaded([A]) == {A: (days(1, 9),)}
+    assert filled.intervals.loaded([A]) == {A: (days(1, 9),)}
 
 
 def test_nothing_is_computed_from_a_table_that_is_being_restated(engine: SparkEngine, tmp_path: Path) -> None:
     store = StateStore(f"sqlite:///{tmp_path}/state.db")
     project = written(tmp_path / "shop", shown="", apart="")
     applied(project, engine, store)
-    days_table = store.environment("prod").snapshots["shop.daily"].table
+    days_table = store.environments.get("prod").snapshots["shop.daily"].table
     total = "MODEL (name shop.total, kind FULL);\nSELECT count(*) AS total FROM shop.daily"
     edited = written(tmp_path / "shop", total=total, shown="", apart="")
     plan = planned(edited, store, "dev")
-    store.forget_interval(days_table, days(2, 3))
+    store.intervals.forget(days_table, days(2, 3))
 
     with pytest.raises(PlanMoved, match=f"`{days_table}` lacks 2026-01-02 - 2026-01-03 now: it is being computed anew"):
         applied(edited, engine, store, "dev", plan=plan)
 
-    assert not store.environment("dev").exists
+    assert not store.environments.get("dev").exists
     store.close()

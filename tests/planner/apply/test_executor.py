@@ -86,11 +86,11 @@ def test_what_prod_shows_already_is_not_done_again(root: Path, engine: SparkEngi
     outcome = applied(project, engine, store, emit=events.append)
     assert set(kinds(events)) == {StageSkipped}
     assert outcome.promoted is None
-    assert store.environment("prod").revision == 1
+    assert store.environments.get("prod").revision == 1
     assert rows(engine, "SELECT 1") and engine.jobs() - before <= 1
 
-    shown, events = store.environment("prod").snapshots, []
-    view = store.physical_table(shown["shop.shown"].table)
+    shown, events = store.environments.get("prod").snapshots, []
+    view = store.tables.get(shown["shop.shown"].table)
     assert view is not None and view.reads == (shown["shop.total"].table,)
     with pytest.raises(PlanMoved, match="at revision 1"):
         applied(project, engine, store, emit=events.append, plan=first)
@@ -131,7 +131,7 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
     assert batches(events, "shop.apart") == ["1970-01-01 - 2026-01-05"]
     assert ModelSkipped("shop.total", "shop.daily") in events
     assert outcome.filled.skipped == ("shop.total",)
-    assert outcome.promoted is None and not store.environment("prod").exists
+    assert outcome.promoted is None and not store.environments.get("prod").exists
     with pytest.raises(AuditFailed, match=r"`not_null` of shop.daily found 1 row"):
         outcome.raise_failure()
 
@@ -217,14 +217,14 @@ def test_a_table_that_vanished_from_the_catalog_is_built_again(
     project = written(root, **APART)
     plan = planned(project, store)
     applied(project, engine, store, plan=replace(plan, changes=plan.changes))
-    store.forget_interval(plan.new.snapshots["shop.apart"].table, days(1, 5))
+    store.intervals.forget(plan.new.snapshots["shop.apart"].table, days(1, 5))
     engine.tables.drop(plan.new.snapshots["shop.apart"].table)
-    again = replace(plan, old=store.environment("prod"))
+    again = replace(plan, old=store.environments.get("prod"))
 
     with pytest.raises(PlanMoved, match="no longer in the catalog"):
         applied(project, engine, store, plan=again)
 
-    assert plan.new.snapshots["shop.apart"].table not in store.physical_tables()
+    assert plan.new.snapshots["shop.apart"].table not in store.tables.all()
 
 
 def test_a_plan_with_blockers_is_refused(root: Path, engine: SparkEngine, store: StateStore) -> None:
@@ -241,7 +241,7 @@ def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngin
 
     with pytest.raises(PlanMoved, match="lacks"):
         applied(project, engine, store, plan=plan)
-    with store.lease("prod", "test") as lease:
+    with store.leases.hold("prod", "test") as lease:
         apply(plan, project, engine, store, lease, ApplyOptions(NOW, lambda event: None, complete=False))
 
     assert rows(engine, "SELECT * FROM shop.daily") == []
@@ -272,12 +272,12 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
     project, events = written(root, **DAILY, daily=daily), list[Event]()
     table = planned(project, store).new.snapshots["shop.daily"].table
-    store.record_interval(table, days(1, 3))
+    store.intervals.record(table, days(1, 3))
 
     applied(project, engine, store, emit=events.append)
 
     assert sorted(batches(events, "shop.daily")) == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
-    assert store.loaded([table])[table] == (days(1, 5),)
+    assert store.intervals.loaded([table])[table] == (days(1, 5),)
 
 
 def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEngine, store: StateStore) -> None:
@@ -316,15 +316,15 @@ def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: Spar
             awaited.set()
 
     def hold() -> None:
-        with store.lease(f"table:{table}", "plan 12"):
+        with store.leases.hold(f"table:{table}", "plan 12"):
             held.set()
             awaited.wait(60)
 
     held = threading.Event()
     create_first = planned(project, store, skip_backfill=True)
-    with store.lease("prod", "test") as lease:
+    with store.leases.hold("prod", "test") as lease:
         apply(create_first, project, engine, store, lease, ApplyOptions(NOW, lambda e: None, complete=False))
-    plan = replace(plan, old=store.environment("prod"))
+    plan = replace(plan, old=store.environments.get("prod"))
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
         assert held.wait(60)
@@ -349,9 +349,9 @@ def test_cancelling_the_engine_ends_the_run_and_keeps_what_was_recorded(
         applied(project, engine, store, emit=hear)
 
     table = planned(project, store).new.snapshots["shop.daily"].table
-    assert store.loaded([table])[table] == (days(1, 5),)
-    assert not store.environment("prod").exists
-    assert store.holder("prod") is None
+    assert store.intervals.loaded([table])[table] == (days(1, 5),)
+    assert not store.environments.get("prod").exists
+    assert store.leases.holder("prod") is None
 
 
 def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(

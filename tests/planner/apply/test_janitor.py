@@ -61,14 +61,14 @@ def now() -> datetime:
 
 def to(store: StateStore, engine: Engine, name: str, *snapshots: Snapshot) -> None:
     for each in snapshots:
-        if each.table not in store.physical_tables():
-            store.register_table(each.table, ID)
-    with store.lease(name, "test") as lease:
-        promote(store, engine, lease, Wanted(store.environment(name), environment(name, *snapshots)), emit=silent)
+        if each.table not in store.tables.all():
+            store.tables.register(each.table, ID)
+    with store.leases.hold(name, "test") as lease:
+        promote(store, engine, lease, Wanted(store.environments.get(name), environment(name, *snapshots)), emit=silent)
 
 
 def drop(store: StateStore, engine: Engine, name: str) -> None:
-    with store.lease(name, "test") as lease:
+    with store.leases.hold(name, "test") as lease:
         drop_environment(store, engine, lease, emit=silent)
 
 
@@ -76,7 +76,7 @@ def test_what_an_environment_shows_is_never_dropped(store: StateStore, quiet: En
     to(store, quiet, "prod", A1)
 
     assert sweep(store, quiet, now() + 900 * DAY, emit=silent) == ()
-    assert A1.table in store.physical_tables()
+    assert A1.table in store.tables.all()
 
 
 def test_a_replaced_table_is_kept_for_the_retention_from_the_day_it_was_replaced(
@@ -87,7 +87,7 @@ def test_a_replaced_table_is_kept_for_the_retention_from_the_day_it_was_replaced
 
     assert sweep(store, quiet, now() + 13 * DAY, emit=silent) == ()
     assert sweep(store, quiet, now() + 15 * DAY, emit=silent) == (A1.table,)
-    assert set(store.physical_tables()) == {A2.table}
+    assert set(store.tables.all()) == {A2.table}
 
 
 def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
@@ -98,7 +98,7 @@ def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
 
 
 def test_a_table_that_was_never_shown_is_kept_for_a_day(store: StateStore, quiet: Engine) -> None:
-    store.register_table(A1.table, ID)
+    store.tables.register(A1.table, ID)
 
     assert unneeded(store, now() + DAY / 2) == []
     assert unneeded(store, now() + 2 * DAY) == [A1.table]
@@ -110,17 +110,17 @@ def test_the_tables_of_a_plan_are_kept_for_a_day(store: StateStore, quiet: Engin
     later = now() + 15 * DAY
     assert unneeded(store, later) == [A1.table]
 
-    store.save_plan("p1", "pr_7", tables=[A1.table])
+    store.plans.save("p1", "pr_7", tables=[A1.table])
 
     assert unneeded(store, now() + DAY / 2, retention=timedelta(0)) == []
     assert unneeded(store, now() + 2 * DAY, retention=timedelta(0)) == [A1.table]
 
 
 def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) -> None:
-    store.register_table("m.grandparent", ID)
-    store.register_table("m.parent", ID, reads=["m.grandparent"])
-    store.register_table("m.other", ID)
-    store.register_table(A1.table, ID, reads=["m.parent"])
+    store.tables.register("m.grandparent", ID)
+    store.tables.register("m.parent", ID, reads=["m.grandparent"])
+    store.tables.register("m.other", ID)
+    store.tables.register(A1.table, ID, reads=["m.parent"])
     to(store, quiet, "prod", A1)
 
     assert unneeded(store, now() + 900 * DAY) == ["m.other"]
@@ -128,9 +128,9 @@ def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) ->
 
 def test_both_sides_of_an_unfinished_promotion_are_kept(store: StateStore, quiet: Engine) -> None:
     to(store, quiet, "prod", A1)
-    store.register_table(A2.table, ID)
-    with store.lease("prod", "test") as lease:
-        store.begin_promotion(lease, store.environment("prod"), environment("prod", A2))
+    store.tables.register(A2.table, ID)
+    with store.leases.hold("prod", "test") as lease:
+        store.promotions.begin(lease, store.environments.get("prod"), environment("prod", A2))
 
     assert unneeded(store, now() + 900 * DAY, retention=timedelta(0)) == []
 
@@ -139,15 +139,15 @@ def test_orphans_of_a_dropped_environment_go_at_once_and_what_others_show_stays(
     store: StateStore, quiet: Engine
 ) -> None:
     to(store, quiet, "prod", A1)
-    store.register_table(A3.table, ID)
-    store.save_plan("p1", "pr_7", tables=[A2.table, A3.table])
+    store.tables.register(A3.table, ID)
+    store.plans.save("p1", "pr_7", tables=[A2.table, A3.table])
     to(store, quiet, "pr_7", A2)
     to(store, quiet, "pr_8", A1)
     drop(store, quiet, "pr_7")
 
     assert sweep(store, quiet, now(), emit=silent) == ()
     assert sweep(store, quiet, now(), orphans=True, emit=silent) == (A2.table, A3.table)
-    assert set(store.physical_tables()) == {A1.table}
+    assert set(store.tables.all()) == {A1.table}
 
 
 def test_a_merged_pull_requests_tables_are_prods(store: StateStore, quiet: Engine) -> None:
@@ -162,22 +162,22 @@ def test_a_new_plan_for_an_orphan_saves_it(store: StateStore, quiet: Engine) -> 
     to(store, quiet, "pr_7", A2)
     drop(store, quiet, "pr_7")
 
-    store.save_plan("p2", "pr_9", tables=[A2.table])
+    store.plans.save("p2", "pr_9", tables=[A2.table])
 
     assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
 
 
 def test_a_table_that_is_being_written_is_left(store: StateStore, quiet: Engine) -> None:
-    store.register_table(A1.table, ID)
+    store.tables.register(A1.table, ID)
 
-    with store.lease(f"table:{A1.table}", "plan 12"):
+    with store.leases.hold(f"table:{A1.table}", "plan 12"):
         assert sweep(store, quiet, now() + 2 * DAY, emit=silent) == ()
     assert sweep(store, quiet, now() + 2 * DAY, emit=silent) == (A1.table,)
 
 
 def test_an_environment_that_changes_under_the_sweep_is_looked_at_again(store: StateStore) -> None:
-    store.register_table(A1.table, ID)
-    store.register_table(A2.table, ID)
+    store.tables.register(A1.table, ID)
+    store.tables.register(A2.table, ID)
 
     class Promoting(Quiet):
         def drop(self, name: str) -> None:
@@ -187,12 +187,12 @@ def test_an_environment_that_changes_under_the_sweep_is_looked_at_again(store: S
     promoting = Promoting()
 
     assert sweep(store, promoting, now() + 2 * DAY, emit=silent) == (A1.table,)  # type: ignore[arg-type]
-    assert store.environment("prod").snapshots == {"s.a": A2}
+    assert store.environments.get("prod").snapshots == {"s.a": A2}
 
 
 def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
-    store.register_table(A1.table, ID)
-    store.record_interval(A1.table, days(1, 3))
+    store.tables.register(A1.table, ID)
+    store.intervals.record(A1.table, days(1, 3))
 
     class Dying(Quiet):
         def drop(self, name: str) -> None:
@@ -200,8 +200,8 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sweep(store, Dying(), now() + 2 * DAY, emit=silent)  # type: ignore[arg-type]
-    assert store.physical_tables()[A1.table].garbage
-    assert store.loaded([A1.table]) == {A1.table: ()}
+    assert store.tables.all()[A1.table].garbage
+    assert store.intervals.loaded([A1.table]) == {A1.table: ()}
 
     assert sweep(store, Quiet(), now(), emit=silent) == (A1.table,)  # type: ignore[arg-type]
 
@@ -221,7 +221,7 @@ def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkE
 
 def test_nothing_known_means_nothing_to_do(store: StateStore, quiet: Engine) -> None:
     assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
-    assert store.environment("prod") == Environment("prod")
+    assert store.environments.get("prod") == Environment("prod")
 
 
 def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store: StateStore, quiet: Engine) -> None:
@@ -229,19 +229,19 @@ def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store:
     to(store, quiet, "dev", A2)
     to(store, quiet, "kept", A1)
     for name in ("prod", "dev", "kept"):
-        store.expire(name, now() - DAY)
+        store.environments.expire(name, now() - DAY)
 
     assert drop_expired(store, quiet, now() - 2 * DAY, emit=silent) == ()
     assert drop_expired(store, quiet, now(), {"kept"}, emit=silent) == ("dev",)
-    assert [each.name for each in store.environments()] == ["kept", "prod"]
+    assert [each.name for each in store.environments.all()] == ["kept", "prod"]
     assert sweep(store, quiet, now() + 13 * DAY, emit=silent) == ()
     assert sweep(store, quiet, now() + 15 * DAY, emit=silent) == (A2.table,)
 
 
 def test_an_environment_that_somebody_is_changing_does_not_expire_under_them(store: StateStore, quiet: Engine) -> None:
     to(store, quiet, "dev", A1)
-    store.expire("dev", now() - DAY)
+    store.environments.expire("dev", now() - DAY)
 
-    with store.lease("dev", "ann"):
+    with store.leases.hold("dev", "ann"):
         assert drop_expired(store, quiet, now(), emit=silent) == ()
-    assert store.environment("dev").exists
+    assert store.environments.get("dev").exists

@@ -40,7 +40,7 @@ def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Pa
 
     assert outcome.promoted is None
     assert "`forall` of shop.total found 1 row" in str(outcome.failures[0].error)
-    assert store.environment("prod").revision == 1
+    assert store.environments.get("prod").revision == 1
 
 
 def test_an_audit_that_comes_with_a_later_push_is_asked_of_the_table_that_an_earlier_one_built(

@@ -49,7 +49,7 @@ def built(store: StateStore, engine: SparkEngine) -> Callable[..., Snapshot]:
         table = Table(made.table, ID)
         engine.tables.create(table)
         engine.tables.replace(table, f"SELECT {number} AS id")
-        store.register_table(made.table, ID)
+        store.tables.register(made.table, ID)
         return made
 
     return build
@@ -64,8 +64,8 @@ def ended(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
 
 
 def to(store: StateStore, engine: SparkEngine, new: Environment, emit: Callable[[Event], None] = silent) -> Promoted:
-    with store.lease(new.name, "test") as lease:
-        return promote(store, engine, lease, Wanted(store.environment(new.name), new, "p1", "ann"), emit=emit)
+    with store.leases.hold(new.name, "test") as lease:
+        return promote(store, engine, lease, Wanted(store.environments.get(new.name), new, "p1", "ann"), emit=emit)
 
 
 class Breaking(Double):
@@ -91,8 +91,8 @@ def test_views_come_are_repointed_and_go(
 
     assert done == Promoted("prod", 2, added=1, swapped=1, dropped=1, unchanged=0)
     assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([2], {"a", "c"})
-    assert store.environment("prod").snapshots == {"s.a": a2, "s.c": c1}
-    assert store.pending_promotions() == ()
+    assert store.environments.get("prod").snapshots == {"s.a": a2, "s.c": c1}
+    assert store.promotions.pending() == ()
 
 
 def test_only_what_differs_is_touched(store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]) -> None:
@@ -135,15 +135,15 @@ def test_when_one_view_fails_all_go_back(
     old = [built(f"s.{name}", 1) for name in "abcd"]
     new = [built(f"s.{name}", 2) for name in "abd"]
     to(store, engine, environment("prod", *old))
-    before, events = store.environment("prod"), list[Event]()
+    before, events = store.environments.get("prod"), list[Event]()
 
     with pytest.raises(type(error)):
         to(store, Breaking(engine, "s.d", error), environment("prod", *new), events.append)  # type: ignore[arg-type]
 
     assert [shown(engine, f"s.{name}") for name in "abcd"] == [[1]] * 4
-    assert store.environment("prod") == before
-    assert store.pending_promotions() == ()
-    assert store.history("prod")[0].action is Action.UNDONE
+    assert store.environments.get("prod") == before
+    assert store.promotions.pending() == ()
+    assert store.environments.history("prod")[0].action is Action.UNDONE
     assert events[-1] == PromotionUndone("prod", str(error))
 
 
@@ -157,8 +157,8 @@ def test_a_table_in_the_place_of_a_new_view_forbids_the_promotion_and_stays(
         to(store, engine, environment("prod", a1, b1))
 
     assert engine.catalog.objects("s") == {"b"}
-    assert not store.environments()
-    assert not store.pending_promotions()
+    assert not store.environments.all()
+    assert not store.promotions.pending()
 
 
 def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
@@ -181,19 +181,19 @@ def test_what_cannot_be_put_back_stays_pending_and_is_finished_later(
     gone = Gone(engine, "s.b", QueryError("the catalog is away."))
     with pytest.raises(Cancelled):
         to(store, gone, environment("prod", a2, b2))  # type: ignore[arg-type]
-    assert len(store.pending_promotions()) == 1
+    assert len(store.promotions.pending()) == 1
 
     assert ended(recover(store, engine, silent)) == {"prod": "finished"}
     assert (shown(engine, "s.a"), shown(engine, "s.b")) == ([2], [2])
-    assert store.pending_promotions() == ()
+    assert store.promotions.pending() == ()
 
 
 def test_a_promotion_of_a_living_process_is_left_alone(
     store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
 ) -> None:
     new = environment("prod", built("s.a", 1))
-    with store.lease("prod", "a living process") as lease:
-        store.begin_promotion(lease, Environment("prod"), new)
+    with store.leases.hold("prod", "a living process") as lease:
+        store.promotions.begin(lease, Environment("prod"), new)
 
         assert recover(store, engine, silent) == ()
         assert ended(recover(store, engine, silent, lease)) == {"prod": "finished"}
@@ -206,15 +206,15 @@ def test_a_promotion_that_can_never_be_finished_is_undone(
 ) -> None:
     a1, a2 = built("s.a", 1), built("s.a", 2)
     to(store, engine, environment("prod", a1))
-    with store.lease("prod", "crashed") as lease:
-        store.begin_promotion(lease, store.environment("prod"), environment("prod", a2))
+    with store.leases.hold("prod", "crashed") as lease:
+        store.promotions.begin(lease, store.environments.get("prod"), environment("prod", a2))
     engine.tables.drop(a2.table)
     events: list[Event] = []
 
     assert ended(recover(store, engine, events.append)) == {"prod": "undone"}
 
     assert next(type(event) for event in events if not isinstance(event, ViewSwapped)) is PromotionFound
-    assert store.environment("prod").revision == 1
+    assert store.environments.get("prod").revision == 1
     assert shown(engine, "s.a") == [1]
 
 
@@ -222,7 +222,7 @@ def test_without_the_lease_nothing_is_swapped(
     store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
 ) -> None:
     new = environment("prod", built("s.a", 1))
-    with store.lease("prod", "ann") as lease:
+    with store.leases.hold("prod", "ann") as lease:
         pass
 
     with pytest.raises(LeaseHeld):
@@ -238,12 +238,12 @@ def test_rollback_goes_to_what_was_shown_before(
     to(store, engine, environment("prod", a1))
     to(store, engine, environment("prod", a2, b1))
 
-    with store.lease("prod", "ann") as lease:
+    with store.leases.hold("prod", "ann") as lease:
         done = rollback(store, engine, lease, Rollback(who="ann"), emit=silent)
 
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
     assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
-    newest = store.history("prod")[0]
+    newest = store.environments.history("prod")[0]
     assert (newest.action, newest.note) == (Action.ROLLED_BACK, "back to revision 1")
 
 
@@ -265,7 +265,7 @@ def test_rollback_to_nowhere_is_told(
 ) -> None:
     to(store, engine, environment("prod", built("s.a", 1)))
 
-    with store.lease("prod", "ann") as lease, pytest.raises(error, match=told):
+    with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=told):
         rollback(store, engine, lease, Rollback(revision), emit=silent)
 
 
@@ -280,7 +280,7 @@ def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
     to(store, engine, environment("prod", a3))
     to(store, engine, environment("prod", a3))
 
-    with store.lease("prod", "ann") as lease:
+    with store.leases.hold("prod", "ann") as lease:
         rollback(store, engine, lease, Rollback(), emit=silent)
 
     assert shown(engine, "s.a") == [1]
@@ -292,9 +292,9 @@ def test_rollback_names_a_table_that_is_gone(
     a1, a2 = built("s.a", 1), built("s.a", 2)
     to(store, engine, environment("prod", a1))
     to(store, engine, environment("prod", a2))
-    store.forget_tables([a1.table])
+    store.tables.forget([a1.table])
 
-    with store.lease("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
+    with store.leases.hold("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
         rollback(store, engine, lease, Rollback(), emit=silent)
 
     assert shown(engine, "s.a") == [2]
@@ -306,16 +306,16 @@ def test_a_dropped_environment_leaves_no_schema_and_keeps_its_tables(
     a1 = built("s.a", 1)
     to(store, engine, environment("pr_7", a1))
 
-    with store.lease("pr_7", "ann") as lease:
+    with store.leases.hold("pr_7", "ann") as lease:
         drop_environment(store, engine, lease, emit=silent)
 
     schemas = {row[0] for row in engine.fetch("SHOW SCHEMAS").rows}
     assert "s__pr_7" not in schemas
-    assert not store.environment("pr_7").exists
+    assert not store.environments.get("pr_7").exists
     assert shown(engine, a1.table) == [1]
 
 
 def test_prod_and_what_is_not_there_cannot_be_dropped(store: StateStore, engine: SparkEngine) -> None:
     for name, told in (("prod", "prod cannot be dropped"), ("dev", "There is no environment `dev`")):
-        with store.lease(name, "ann") as lease, pytest.raises(RequestError, match=told):
+        with store.leases.hold(name, "ann") as lease, pytest.raises(RequestError, match=told):
             drop_environment(store, engine, lease, emit=silent)

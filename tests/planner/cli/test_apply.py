@@ -46,7 +46,7 @@ def test_a_plan_that_was_shown_is_applied_by_its_id(shop: Shop, engine: SparkEng
     assert (ran.code, ran.err) == (0, "")
     assert "✔ Virtual layer updated" in ran.out
     assert rows(engine, "SELECT a FROM shop__dev.total") == [(1,)]
-    assert mergeplan.state.environment("dev").plan_id == said.split()[-1]
+    assert mergeplan.state.environments.get("dev").plan_id == said.split()[-1]
 
 
 def test_after_an_edit_it_is_refused_and_the_edit_named(shop: Shop, engine: SparkEngine) -> None:
@@ -58,7 +58,7 @@ def test_after_an_edit_it_is_refused_and_the_edit_named(shop: Shop, engine: Spar
 
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith(f"Error: Plan {plan} no longer holds: the project's files changed. Plan again: ")
-    assert mergeplan.state.history() == ()
+    assert mergeplan.state.environments.history() == ()
     assert not engine.catalog.objects("mergeplan__shop")
 
 
@@ -74,7 +74,7 @@ def test_after_prod_moved_it_is_refused_and_prod_named(shop: Shop) -> None:
     assert ran.code == 4
     assert kinds(ran) == ["PlanMoved"]
     assert "the models of `prod` that it replaces" in ran.lines[-2]["message"]
-    assert not mergeplan.state.environment("dev").exists
+    assert not mergeplan.state.environments.get("dev").exists
 
 
 def test_a_plan_is_applied_once(shop: Shop) -> None:
@@ -85,7 +85,7 @@ def test_a_plan_is_applied_once(shop: Shop) -> None:
     ran = mergeplan("apply", plan)
 
     assert ran.code == 4
-    assert mergeplan.state.environment("prod").revision == 1
+    assert mergeplan.state.environments.get("prod").revision == 1
 
 
 @pytest.mark.parametrize("plan", ["../x", "/etc/passwd", "..", "a/b"])
@@ -114,7 +114,7 @@ def test_what_sparks_parser_refuses_of_a_shown_plan_ends_its_apply_before_anythi
     assert (ran.code, error["kind"], error["path"], error["line"]) == (1, "ProjectError", "models/total.sql", 3)
     assert "shop.total" in error["message"] and "TEXT" in error["message"]
     assert not engine.catalog.objects("mergeplan__shop")
-    assert not mergeplan.state.environment("dev").exists
+    assert not mergeplan.state.environments.get("dev").exists
 
 
 def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, engine: SparkEngine) -> None:
@@ -130,7 +130,7 @@ def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, eng
     assert "│ NULL │ ## │" in ran.out
     assert ran.err == "Error: models/total.sql:1: The audit `not_null` of shop.total found 2 rows.\n"
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
-    assert mergeplan.state.environment("prod").revision == 1
+    assert mergeplan.state.environments.get("prod").revision == 1
 
 
 def test_after_mending_what_an_audit_found_the_next_plan_goes_through(shop: Shop, engine: SparkEngine) -> None:
@@ -160,7 +160,7 @@ def test_a_query_that_fails_names_its_file_and_the_other_branches_finish(shop: S
     assert "- shop.reader: not computed, because `shop.total` failed" in ran.out
     assert "✔ Model batches executed" not in ran.out
     assert ran.out.endswith("\nSKIP: `prod` stays as it was, because shop.total failed\n")
-    assert not mergeplan.state.environment("prod").exists
+    assert not mergeplan.state.environments.get("prod").exists
     assert not engine.catalog.objects("shop")
 
 
@@ -193,7 +193,7 @@ def test_run_computes_the_days_since_and_leaves_views_alone(shop: Shop, engine: 
     ]  # fmt: skip
     assert rows(engine, "SELECT id FROM shop.daily ORDER BY id") == [(1,), (2,), (3,)]
     assert ran.result["backfill"] == {"rows": 1, "batches": 3}
-    assert mergeplan.state.environment("prod").revision == 1
+    assert mergeplan.state.environments.get("prod").revision == 1
     assert (again.code, again.out) == (0, "Nothing is due in `prod`.\n")
 
 

@@ -38,11 +38,11 @@ sys.exit(run(VERBS, ["plan", "dev", "--no-prompts", "--skip-tests"]))
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state database of some pages, closed in order."""
     file = tmp_path_factory.mktemp("whole") / "state.db"
-    with closing(StateStore(f"sqlite:///{file}")) as store, store.lease("prod", "test") as lease:
+    with closing(StateStore(f"sqlite:///{file}")) as store, store.leases.hold("prod", "test") as lease:
         shown = [snapshot(f"shop.m{n}", f"v{n}") for n in range(40)]
         for each in shown:
-            store.register_table(each.table, ())
-        store.finish_promotion(lease, store.begin_promotion(lease, Environment("prod"), environment("prod", *shown)))
+            store.tables.register(each.table, ())
+        store.promotions.finish(lease, store.promotions.begin(lease, Environment("prod"), environment("prod", *shown)))
     return file
 
 
@@ -250,9 +250,9 @@ def test_a_postgresql_that_ends_a_transaction_is_told(new_postgresql: Callable[[
     from planner.state.database import clock, transaction
 
     with closing(StateStore(new_postgresql())) as store, psycopg.connect(postgresql, autocommit=True) as admin:
-        with pytest.raises(RequestError, match="does not answer"), transaction(store._database) as connection:
+        with pytest.raises(RequestError, match="does not answer"), transaction(store.database.engine) as connection:
             pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
             admin.execute("SELECT pg_terminate_backend(%s)", [pid])
             clock(connection)
 
-        assert store.environments() == ()
+        assert store.environments.all() == ()

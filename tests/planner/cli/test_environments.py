@@ -58,7 +58,7 @@ def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
     assert (first.code, unknown.code, same.code) == (1, 1, 4)
     assert first.err == "Error: `prod` has no earlier revision. There is nothing to go back to.\n"
     assert unknown.err.startswith("Error: `prod` has no revision 9 to go back to.")
-    assert mergeplan.state.environment("prod").revision == 1
+    assert mergeplan.state.environments.get("prod").revision == 1
 
 
 def test_invalidate_drops_an_environment_and_what_only_it_used(shop: Shop, engine: SparkEngine) -> None:
@@ -114,17 +114,17 @@ def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> Non
     promoted(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     promoted(mergeplan, "dev")
-    first = mergeplan.state.environment("dev").expires_at
+    first = mergeplan.state.environments.get("dev").expires_at
 
     promoted(mergeplan, "dev")
-    second = mergeplan.state.environment("dev").expires_at
+    second = mergeplan.state.environments.get("dev").expires_at
     mergeplan.edit("config.yaml", "default_gateway", "pinned_environments: [dev]\ndefault_gateway")
     promoted(mergeplan, "dev")
 
     assert first is not None
     assert second is not None
     assert second > first
-    assert mergeplan.state.environment("dev").expires_at is None
+    assert mergeplan.state.environments.get("dev").expires_at is None
 
 
 def test_a_plan_that_only_fills_a_table_renews_its_environment(shop: Shop) -> None:
@@ -132,10 +132,10 @@ def test_a_plan_that_only_fills_a_table_renews_its_environment(shop: Shop) -> No
     promoted(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     assert mergeplan("plan", "dev", "--auto-apply", "--skip-backfill", "--execution-time", TODAY).code == 0
-    first = mergeplan.state.environment("dev")
+    first = mergeplan.state.environments.get("dev")
 
     promoted(mergeplan, "dev")
-    second = mergeplan.state.environment("dev")
+    second = mergeplan.state.environments.get("dev")
 
     assert first.expires_at and second.expires_at
     assert (second.revision, second.expires_at > first.expires_at) == (first.revision, True)
@@ -146,7 +146,7 @@ def test_a_plan_that_is_only_shown_or_that_fails_renews_nothing(shop: Shop) -> N
     promoted(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     promoted(mergeplan, "dev")
-    expires = mergeplan.state.environment("dev").expires_at
+    expires = mergeplan.state.environments.get("dev").expires_at
 
     shown = mergeplan("plan", "dev", "--no-prompts", "--execution-time", TODAY)
     explained = mergeplan("plan", "dev", "--explain", "--execution-time", TODAY)
@@ -154,7 +154,7 @@ def test_a_plan_that_is_only_shown_or_that_fails_renews_nothing(shop: Shop) -> N
     failed = mergeplan("plan", "dev", "--auto-apply", "--execution-time", TODAY)
 
     assert (shown.code, explained.code, failed.code) == (0, 0, 4)
-    assert mergeplan.state.environment("dev").expires_at == expires
+    assert mergeplan.state.environments.get("dev").expires_at == expires
 
 
 def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(shop: Shop, engine: SparkEngine) -> None:

@@ -66,7 +66,7 @@ def test_models_that_do_not_fit_together_are_told_before_spark_is_started(
     assert ran.err.startswith(f"Error: {told}")
     assert ran.err.count("\n") == 1
     assert folder(offline.root) == before
-    assert offline.state.history() == ()
+    assert offline.state.environments.history() == ()
 
 
 @pytest.mark.parametrize("verb", ["plan", "run", "audit", "rollback", "invalidate", "environments"])

@@ -89,4 +89,4 @@ def test_what_config_yaml_says_of_plan_spares_the_question_and_the_diff(shop: Ca
     assert (first.code, second.code) == (0, 0)
     assert "Apply -" not in first.out + second.out
     assert "SELECT 8" not in second.out
-    assert mergeplan.state.environment("prod").revision == 2
+    assert mergeplan.state.environments.get("prod").revision == 2

@@ -39,7 +39,7 @@ def test_without_a_yes_nothing_is_done(answer: str, shop: Shop, engine: SparkEng
 
     assert ran.code == 0
     assert ran.out.endswith("Nothing was applied.\n")
-    assert mergeplan.state.history() == ()
+    assert mergeplan.state.environments.history() == ()
     assert not engine.catalog.objects("mergeplan__shop")
 
 
@@ -74,7 +74,7 @@ def test_explain_tells_what_would_be_done_and_does_none_of_it(shop: Shop, engine
 
     assert "Explained plan\n" in as_text.out
     assert (as_json.result["ok"], as_json.result["applied"]) == (True, False)
-    assert mergeplan.state.history() == ()
+    assert mergeplan.state.environments.history() == ()
     assert not engine.catalog.objects("mergeplan__shop")
 
 
@@ -198,7 +198,7 @@ def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> 
     assert "FAIL: test_total (tests/t.yaml:1)" in ran.out
     assert ran.err == "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
     assert [line["ok"] for line in as_json.lines if line["event"] == "test"] == [False]
-    assert mergeplan.state.history() == ()
+    assert mergeplan.state.environments.history() == ()
     assert not engine.catalog.objects("mergeplan__shop")
 
 

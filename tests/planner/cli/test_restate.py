@@ -48,7 +48,7 @@ def batches(ran: Ran) -> list[tuple[str, list[str]]]:
 def test_days_are_computed_anew_in_place_and_with_them_what_reads_them(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:
-    before = mergeplan.state.environment("prod")
+    before = mergeplan.state.environments.get("prod")
 
     ran = restated(mergeplan, "--restate-model", "default.raw", "--start", "2026-01-02", "--end", "2026-01-02")
 
@@ -57,7 +57,7 @@ def test_days_are_computed_anew_in_place_and_with_them_what_reads_them(
     assert batches(ran)[0][1] == ["2026-01-02", "2026-01-03"]
     assert rows(engine, "SELECT day(day), count(*) FROM shop.daily GROUP BY 1 ORDER BY 1") == [(1, 1), (2, 2), (3, 1)]
     assert rows(engine, "SELECT n FROM shop.total") == [(4,)]
-    assert mergeplan.state.environment("prod") == before
+    assert mergeplan.state.environments.get("prod") == before
 
 
 def test_the_terminal_shows_what_is_restated_and_who_else_feels_it(mergeplan: CommandLine) -> None:
@@ -115,12 +115,12 @@ def test_what_a_failure_leaves_is_missing_and_the_next_run_fills_it(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:
     engine.fetch("DROP TABLE default.raw")
-    daily = mergeplan.state.environment("prod").snapshots["shop.daily"].table
+    daily = mergeplan.state.environments.get("prod").snapshots["shop.daily"].table
 
     failed = restated(mergeplan, "--restate-model", "shop.daily", "--start", "2026-01-02", "--end", "2026-01-03")
 
     assert failed.code == 1
-    assert mergeplan.state.loaded([daily])[daily] == (days(1, 1), days(4, 5))
+    assert mergeplan.state.intervals.loaded([daily])[daily] == (days(1, 1), days(4, 5))
     raw(engine, "01", "02", "02")
     assert [interval for _, interval in batches(mergeplan("run", "-o", "json", *AT))][:1] == [
         ["2026-01-02", "2026-01-04"]

@@ -79,16 +79,16 @@ def test_models_restate_themselves_when_their_cron_has_struck_and_once(mergeplan
     later = "2027-01-06 00:00:00"  # a Wednesday, after everything was first shown
     behind = at(mergeplan, later, "--end", "2026-01-05")
     again = at(mergeplan, later, "--end", "2026-01-05")
-    table = mergeplan.state.environment("prod").snapshots["shop.daily"].table
+    table = mergeplan.state.environments.get("prod").snapshots["shop.daily"].table
 
     assert {"event": "restating", "models": ["shop.daily"]} in behind.lines
     assert "restating" not in {line["event"] for line in again.lines}
     assert batches(again) == []
-    assert mergeplan.state.loaded([table])[table]
+    assert mergeplan.state.intervals.loaded([table])[table]
 
 
 def test_a_second_run_at_the_same_time_does_nothing_and_says_so(mergeplan: CommandLine) -> None:
-    with mergeplan.state.lease("prod", "run of prod"):
+    with mergeplan.state.leases.hold("prod", "run of prod"):
         ran, as_text = at(mergeplan, "2026-01-09"), mergeplan("run")
 
     assert ran.result["ok"]

@@ -16,7 +16,7 @@ from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
 from planner.snapshot.environment import Environment
 from planner.state import tables as t
-from planner.state.environments import Action
+from planner.state.environments import Action, Cause
 from planner.state.store import StateStore
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
 from tests.planner.engines import Double
@@ -105,7 +105,7 @@ def torn(crashed: CommandLine) -> Callable[..., CommandLine]:
         for file in (crashed.root / ".mergeplan").glob("state.db*"):
             file.unlink()
         shutil.copy(crashed.root / "aside.db", crashed.root / ".mergeplan/state.db")
-        (pending,) = crashed.state.pending_promotions()
+        (pending,) = crashed.state.promotions.pending()
         assert crashed.engine is not None
         for name in ("a", "b"):
             old, new = (each.snapshots[f"shop.{name}"].table for each in (pending.old, pending.new))
@@ -113,8 +113,8 @@ def torn(crashed: CommandLine) -> Callable[..., CommandLine]:
             crashed.engine.catalog.swap_view(ViewText(new, "SELECT 2 AS x"))
             crashed.engine.catalog.swap_view(ViewText(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}"))
         for name in told:
-            with crashed.state.lease("prod", "test") as lease:
-                crashed.state.record_step(lease, pending, f"shop.{name}")
+            with crashed.state.leases.hold("prod", "test") as lease:
+                crashed.state.promotions.record_step(lease, pending, f"shop.{name}")
         return crashed
 
     return tear
@@ -140,7 +140,7 @@ def test_a_verb_that_decides_finishes_it_first(verb: str, torn: Callable[..., Co
     ran = mergeplan(*called(mergeplan, FINISH[verb]))
 
     assert "The interrupted promotion of `prod` to revision 2 is finished: 2 views." in ran.out + ran.err
-    assert mergeplan.state.pending_promotions() == ()
+    assert mergeplan.state.promotions.pending() == ()
     assert "defect" not in ran.err
     if verb != "rollback":
         assert shown(mergeplan) == [2, 2]
@@ -155,7 +155,7 @@ def test_a_verb_that_looks_says_that_it_is_there(verb: str, torn: Callable[..., 
     told = "The promotion of `prod` to revision 2 was interrupted: its views may be of two revisions."
     assert told in ran.err.splitlines()[0]
     assert "defect" not in ran.err
-    assert len(mergeplan.state.pending_promotions()) == 1
+    assert len(mergeplan.state.promotions.pending()) == 1
     assert shown(mergeplan) == [2, 1]
 
 
@@ -169,7 +169,7 @@ def test_at_whatever_step_it_was_cut_off_the_same_plan_ends_it_and_says_so(
 
     assert (ran.code, ran.result["plan"]["empty"]) == (0, True)
     assert ran.result["recovered"] == {"prod": ["shop.a", "shop.b"]}
-    assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
+    assert (shown(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
 
 
 @pytest.mark.parametrize("verb", ["environments", "diff", "audit", "info", "fetchdf", "state export"])
@@ -193,29 +193,29 @@ def test_an_interrupted_rollback_is_finished_and_not_taken_further_back(torn: Ca
 
     assert (again.code, shown(mergeplan)) == (0, [1, 1])
     assert again.result["promotion"]["revision"] == 3
-    assert mergeplan.state.environment("prod").revision == 3
+    assert mergeplan.state.environments.get("prod").revision == 3
 
 
 def test_a_drop_that_was_cut_off_is_done_when_it_is_asked_for_again(torn: Callable[..., CommandLine]) -> None:
     mergeplan = torn()
-    with mergeplan.state.lease("dev", "crashed") as lease:
-        dev = mergeplan.state.environment("dev")
-        mergeplan.state.begin_promotion(lease, dev, Environment("dev"), action=Action.DROPPED)
+    with mergeplan.state.leases.hold("dev", "crashed") as lease:
+        dev = mergeplan.state.environments.get("dev")
+        mergeplan.state.promotions.begin(lease, dev, Environment("dev"), Cause(action=Action.DROPPED))
 
     ran = mergeplan("invalidate", "dev")
 
-    assert (ran.code, mergeplan.state.environment("dev").exists) == (0, False)
+    assert (ran.code, mergeplan.state.environments.get("dev").exists) == (0, False)
     assert "`dev` is gone" in ran.out
-    assert mergeplan.state.pending_promotions() == ()
+    assert mergeplan.state.promotions.pending() == ()
 
 
 def test_one_in_another_environment_is_finished_too(torn: Callable[..., CommandLine]) -> None:
     mergeplan = torn()
-    prod = mergeplan.state.pending_promotions()[0].new
-    with mergeplan.state.lease("dev", "crashed") as lease:
-        dev = mergeplan.state.environment("dev")
+    prod = mergeplan.state.promotions.pending()[0].new
+    with mergeplan.state.leases.hold("dev", "crashed") as lease:
+        dev = mergeplan.state.environments.get("dev")
         new = Environment("dev", prod.snapshots, frozenset(prod.snapshots), naming=dev.naming)
-        mergeplan.state.begin_promotion(lease, dev, new)
+        mergeplan.state.promotions.begin(lease, dev, new)
 
     ran = mergeplan("run", "--output", "json", *AT)
 
@@ -257,11 +257,11 @@ def test_the_lease_of_a_living_process_is_waited_for_and_it_is_told_for_whom(tor
 @pytest.mark.parametrize("gone", ["a new one", "the new ones", "all of them", "the state forgot a new one"])
 def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: Callable[..., CommandLine]) -> None:
     mergeplan = torn()
-    (pending,) = mergeplan.state.pending_promotions()
+    (pending,) = mergeplan.state.promotions.pending()
     old, new = ([each.snapshots[f"shop.{name}"].table for name in "ab"] for each in (pending.old, pending.new))
     assert mergeplan.engine is not None
     if gone == "the state forgot a new one":
-        mergeplan.state.forget_tables(new[1:])
+        mergeplan.state.tables.forget(new[1:])
     else:
         for table in {"a new one": new[1:], "the new ones": new, "all of them": new + old}[gone]:
             mergeplan.engine.tables.drop(table)
@@ -271,7 +271,7 @@ def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: C
 
     assert (first.code in (0, 4), second.code) == (True, 0)
     assert any(line["event"] == "undone" for line in first.lines)
-    assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
+    assert (shown(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
 
 
 class Refusing(Double):
@@ -292,7 +292,7 @@ def test_while_spark_refuses_nothing_is_decided_and_the_next_verb_mends_it(
 
     told = "Error: The promotion of `prod` to revision 2 was interrupted, and can be neither finished nor undone now:"
     assert (ran.code, ran.err.startswith(told)) == (4, True)
-    assert len(mergeplan.state.pending_promotions()) == 1
+    assert len(mergeplan.state.promotions.pending()) == 1
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
     assert shown(mergeplan) == [2, 2]
 
@@ -303,8 +303,8 @@ def test_what_is_stuck_in_one_environment_does_not_stop_another(torn: Callable[.
     ran = mergeplan("invalidate", "dev")
     mergeplan.engine = spark
 
-    assert (ran.code, mergeplan.state.environment("dev").exists) == (0, False)
-    assert len(mergeplan.state.pending_promotions()) == 1
+    assert (ran.code, mergeplan.state.environments.get("dev").exists) == (0, False)
+    assert len(mergeplan.state.promotions.pending()) == 1
 
 
 def test_a_crash_of_the_recovery_is_recovered_too(torn: Callable[..., CommandLine]) -> None:
@@ -315,7 +315,7 @@ def test_a_crash_of_the_recovery_is_recovered_too(torn: Callable[..., CommandLin
     mergeplan.engine = spark
 
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
-    assert (shown(mergeplan), mergeplan.state.pending_promotions()) == ([2, 2], ())
+    assert (shown(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
 
 
 def test_fetchdf_makes_no_state_and_needs_none(tmp_path: Path, engine: SparkEngine) -> None:
@@ -335,11 +335,11 @@ def test_fetchdf_makes_no_state_and_needs_none(tmp_path: Path, engine: SparkEngi
 
 def held_by(store: StateStore, pid: int) -> None:
     """The lease on prod as a process left it."""
-    with store.lease("prod", "somebody at work"), store._writing() as connection:
-        row = connection.execute(store._select(t.leases).where(t.leases.c.name == "prod")).one()._mapping
-    with store._writing() as connection:
+    with store.leases.hold("prod", "somebody at work"), store.database.writing() as tx:
+        row = tx.execute(tx.select(t.leases).where(t.leases.c.name == "prod")).one()._mapping
+    with store.database.writing() as tx:
         left = {**row, "pid": pid, "machine": row["machine"].partition(" since ")[0]}
-        connection.execute(t.leases.update().where(t.leases.c.name == "prod").values(left))
+        tx.execute(t.leases.update().where(t.leases.c.name == "prod").values(left))
 
 
 def hearing(mergeplan: CommandLine, word: str, then: Callable[[], None], *arguments: str) -> Any:

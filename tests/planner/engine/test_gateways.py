@@ -128,7 +128,7 @@ def test_a_run_on_a_gateway_that_went_is_told(
 
     assert run(VERBS, ["run", "-p", str(tmp_path), "--execution-time", "2026-01-08"], opened) == 1
     assert "is computed on the gateway `big`: it is not in config.yaml." in capsys.readouterr().err
-    assert store.environment("prod").revision == 1
+    assert store.environments.get("prod").revision == 1
 
 
 def test_each_verb_about_a_table_has_its_route_and_the_others_forget_what_it_wrote() -> None:

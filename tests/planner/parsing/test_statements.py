@@ -146,7 +146,7 @@ ON_VIRTUAL_UPDATE_END;
     left = {name: text for name, text in ALONE.items() if name != "items"}
     shop = written(tmp_path, **left, total=model)
     applied(shop, engine, state)
-    (table,) = (name for name in state.physical_tables() if "total" in name)
+    (table,) = (name for name in state.tables.all() if "total" in name)
 
     assert rows(engine, "SELECT * FROM shop.total") == [(63, "Asia/Tokyo")]
     assert ("told", "local") in rows(engine, f"SHOW TBLPROPERTIES {table}")

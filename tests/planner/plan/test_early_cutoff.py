@@ -38,11 +38,11 @@ def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
-    prod = store.environment("prod").snapshots
+    prod = store.environments.get("prod").snapshots
     project, events = written(tmp_path, **READERS, daily=SAME), list[Event]()
 
     outcome = applied(project, engine, store, "dev", events.append)
-    dev = store.environment("dev").snapshots
+    dev = store.environments.get("dev").snapshots
     merge = planned(project, store)
 
     assert computed(events) == {"shop.daily"}
@@ -71,10 +71,10 @@ def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
     applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
     project = written(tmp_path, **READERS, daily=SAME)
     outcome = applied(project, engine, store, "dev")
-    snapshot = store.environment("prod").snapshots["shop.daily"]
+    snapshot = store.environments.get("prod").snapshots["shop.daily"]
     assert snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
-    held = store.loaded([snapshot.table])[snapshot.table]
-    store.record_interval(snapshot.table, held[0])  # as a run or a restatement does that wrote it again
+    held = store.intervals.loaded([snapshot.table])[snapshot.table]
+    store.intervals.record(snapshot.table, held[0])  # as a run or a restatement does that wrote it again
 
     merge = planned(project, store)
 

@@ -59,9 +59,9 @@ def forward(
 
 def ran(project: Project, engine: Engine, store: StateStore, now: datetime = LATER) -> None:
     """What a run of prod does at a later moment."""
-    tables = store.physical_tables().keys()
-    loaded = Loaded(store.loaded(tables), drifted=store.drifted_tables())
-    applied(project, engine, store, plan=build_run(store.environment("prod"), loaded, Window(now)))
+    tables = store.tables.all().keys()
+    loaded = Loaded(store.intervals.loaded(tables), drifted=store.snapshots.drifted_tables())
+    applied(project, engine, store, plan=build_run(store.environments.get("prod"), loaded, Window(now)))
 
 
 def test_a_merge_computes_nothing_keeps_the_rows_and_the_next_run_fills_the_column(
@@ -106,14 +106,14 @@ def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
     built(tmp_path, engine, store)
     project, since = shop(tmp_path, TAXED), ForwardOnly(every=True, since=datetime(2026, 1, 3, tzinfo=UTC))
     forward(project, engine, store, "dev", since)
-    table = store.environment("dev").snapshots["shop.daily"].table
-    with store.lease(table_lease(table), "test") as lease:
-        for interval in store.loaded([table])[table]:
-            store.forget_interval(table, interval, lease=lease)
+    table = store.environments.get("dev").snapshots["shop.daily"].table
+    with store.leases.hold(table_lease(table), "test") as lease:
+        for interval in store.intervals.loaded([table])[table]:
+            store.intervals.forget(table, interval, lease=lease)
 
     forward(project, engine, store, asked=since)
 
-    assert [str(each) for each in store.loaded([table])[table]] == ["2026-01-01 - 2026-01-05"]
+    assert [str(each) for each in store.intervals.loaded([table])[table]] == ["2026-01-01 - 2026-01-05"]
     assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, 60)]
 
 
@@ -124,7 +124,7 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     project = shop(tmp_path, TAXED)
     forward(project, engine, store)
     ran(project, engine, store)
-    with store.lease("prod", "test") as lease:
+    with store.leases.hold("prod", "test") as lease:
         rollback(store, engine, lease, Rollback(), emit=silent)
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
 
@@ -161,15 +161,15 @@ def test_the_days_from_an_effective_date_on_are_computed_where_they_are_reviewed
 
 def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine: Engine, store: StateStore) -> None:
     built(tmp_path, engine, store, readers=True)
-    before = store.environment("prod").snapshots
+    before = store.environments.get("prod").snapshots
     project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
     forward(project, engine, store)
-    after = store.environment("prod").snapshots
-    with store.lease("prod", "test") as lease:
+    after = store.environments.get("prod").snapshots
+    with store.leases.hold("prod", "test") as lease:
         rollback(store, engine, lease, Rollback(), emit=silent)
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
-        assert store.physical_tables()[after[name].table].reads == (before[name].table,)
+        assert store.tables.all()[after[name].table].reads == (before[name].table,)
         engine.tables.drop(after[name].table)
 
     assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]

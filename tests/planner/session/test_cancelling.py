@@ -67,7 +67,7 @@ def test_a_call_that_waits_for_its_turn_can_be_cancelled(shop: Callable[..., Ses
             raised.append(error)
 
     store = StateStore(f"sqlite:///{tmp_path}/.mergeplan/state.db")
-    with store.lease("prod", "somebody"):
+    with store.leases.hold("prod", "somebody"):
         waiting = threading.Thread(target=apply)
         waiting.start()
         while waiting.is_alive():

@@ -31,35 +31,35 @@ STRETCHES = st.tuples(st.integers(1, 9), st.integers(0, 5)).map(lambda pair: day
 @contextmanager
 def held(store: StateStore, table: str = "s.t") -> Iterator[Lease]:
     """The lease of a table."""
-    with store.lease(f"table:{table}", "ann") as lease:
+    with store.leases.hold(f"table:{table}", "ann") as lease:
         yield lease
 
 
 def recorded(store: StateStore, table: str = "s.t", found: Found = FOUND) -> None:
     """A table that is known, and what it holds."""
-    store.register_table(table, ID)
+    store.tables.register(table, ID)
     with held(store, table) as lease:
-        store.record_contents(table, found, lease=lease)
+        store.contents.record(table, found, lease=lease)
 
 
 def periods(store: StateStore, table: str = "s.t") -> set[str]:
     """The periods that are known of its ids."""
-    return set(store.contents([table])[table].of(IDS))
+    return set(store.contents.known([table])[table].of(IDS))
 
 
 def test_what_was_recorded_is_known(store: StateStore) -> None:
     recorded(store)
 
-    assert store.contents(["s.t", "s.unknown"]) == {"s.t": Contents().plus(FOUND), "s.unknown": Contents()}
+    assert store.contents.known(["s.t", "s.unknown"]) == {"s.t": Contents().plus(FOUND), "s.unknown": Contents()}
 
 
 def test_what_is_recorded_again_replaces_what_was_known(store: StateStore) -> None:
     recorded(store)
 
     with held(store) as lease:
-        store.record_contents("s.t", {IDS: {"2026-01-02": Content(7, "e" * 32)}}, lease=lease)
+        store.contents.record("s.t", {IDS: {"2026-01-02": Content(7, "e" * 32)}}, lease=lease)
 
-    assert store.contents(["s.t"])["s.t"].of(IDS) == {**FOUND[IDS], "2026-01-02": Content(7, "e" * 32)}
+    assert store.contents.known(["s.t"])["s.t"].of(IDS) == {**FOUND[IDS], "2026-01-02": Content(7, "e" * 32)}
 
 
 def test_many_periods_of_many_tables_are_kept(store: StateStore) -> None:
@@ -68,19 +68,19 @@ def test_many_periods_of_many_tables_are_kept(store: StateStore) -> None:
 
     recorded(store, "s.t599", many)
 
-    assert store.contents(names)["s.t599"].of(IDS) == many[IDS]
+    assert store.contents.known(names)["s.t599"].of(IDS) == many[IDS]
 
 
 def forget_contents(store: StateStore) -> None:
     with held(store) as lease:
-        store.forget_contents("s.t", days(2, 3), lease=lease)
+        store.contents.forget("s.t", days(2, 3), lease=lease)
 
 
 @pytest.mark.parametrize(
     "write",
     [
-        lambda store: store.record_interval("s.t", days(2, 3)),
-        lambda store: store.forget_interval("s.t", days(2, 3)),
+        lambda store: store.intervals.record("s.t", days(2, 3)),
+        lambda store: store.intervals.forget("s.t", days(2, 3)),
         forget_contents,
     ],
     ids=["record", "forget", "about to write"],
@@ -102,19 +102,19 @@ def test_a_write_drops_the_hours_that_lie_in_it(store: StateStore) -> None:
     recorded(store, found={IDS: hours})
     day = days(2, 2)
 
-    store.record_interval("s.t", Interval(day.start.replace(hour=5), day.start.replace(hour=22)))
+    store.intervals.record("s.t", Interval(day.start.replace(hour=5), day.start.replace(hour=22)))
 
     assert periods(store) == {name for name in hours if name[11:13] in ("00", "01", "02", "03", "04", "22", "23")}
 
 
 def mark_garbage(store: StateStore) -> None:
     with held(store) as lease:
-        assert store.mark_garbage("s.t", lease=lease, seen=store.generation())
+        assert store.tables.mark_garbage("s.t", lease=lease, seen=store.environments.generation())
 
 
 @pytest.mark.parametrize(
     "end",
-    [mark_garbage, lambda store: store.forget_tables(["s.t"]), lambda store: store.register_table("s.t", ID)],
+    [mark_garbage, lambda store: store.tables.forget(["s.t"]), lambda store: store.tables.register("s.t", ID)],
     ids=["garbage", "forgotten", "created anew"],
 )
 def test_the_end_of_a_table_drops_everything(store: StateStore, end: Callable[[StateStore], None]) -> None:
@@ -123,45 +123,45 @@ def test_the_end_of_a_table_drops_everything(store: StateStore, end: Callable[[S
 
     end(store)
 
-    assert store.contents(["s.t"]) == {"s.t": Contents()}
+    assert store.contents.known(["s.t"]) == {"s.t": Contents()}
     assert periods(store, "s.other") == set(FOUND[IDS])
 
 
 def test_what_was_computed_under_a_lost_lease_is_refused(store: StateStore) -> None:
-    store.register_table("s.t", ID)
+    store.tables.register("s.t", ID)
     with held(store) as lost:
         pass
 
     with pytest.raises(LeaseHeld):
-        store.record_contents("s.t", FOUND, lease=lost)
+        store.contents.record("s.t", FOUND, lease=lost)
     with pytest.raises(LeaseHeld):
-        store.forget_contents("s.t", days(1, 1), lease=lost)
+        store.contents.forget("s.t", days(1, 1), lease=lost)
     assert periods(store) == set()
 
 
 def test_another_tables_lease_keeps_no_writers_away(store: StateStore) -> None:
-    store.register_table("s.t", ID)
+    store.tables.register("s.t", ID)
 
     with held(store, "s.other") as lease, pytest.raises(ValueError, match=r"away from s\.t"):
-        store.record_contents("s.t", FOUND, lease=lease)
+        store.contents.record("s.t", FOUND, lease=lease)
 
 
-@pytest.mark.parametrize("gone", [mark_garbage, lambda store: store.forget_tables(["s.t"])])
+@pytest.mark.parametrize("gone", [mark_garbage, lambda store: store.tables.forget(["s.t"])])
 def test_nothing_is_kept_of_a_table_that_is_gone(store: StateStore, gone: Callable[[StateStore], None]) -> None:
-    store.register_table("s.t", ID)
+    store.tables.register("s.t", ID)
     gone(store)
 
     with held(store) as lease:
-        store.record_contents("s.t", FOUND, lease=lease)
+        store.contents.record("s.t", FOUND, lease=lease)
 
     assert periods(store) == set()
 
 
 def test_a_physical_view_is_never_kept(store: StateStore) -> None:
-    store.register_table("s.v", ID, ["s.t"])
+    store.tables.register("s.v", ID, ["s.t"])
 
     with held(store, "s.v") as lease, pytest.raises(ValueError, match="is a view"):
-        store.record_contents("s.v", FOUND, lease=lease)
+        store.contents.record("s.v", FOUND, lease=lease)
 
 
 def test_projects_in_one_database_keep_their_own(state_url: str, project: str) -> None:
@@ -169,7 +169,7 @@ def test_projects_in_one_database_keep_their_own(state_url: str, project: str) -
     recorded(mine)
     recorded(other)
 
-    mine.forget_tables(["s.t"])
+    mine.tables.forget(["s.t"])
     left = periods(mine), periods(other)
     mine.close()
     other.close()
@@ -181,11 +181,11 @@ def test_projects_in_one_database_keep_their_own(state_url: str, project: str) -
 @given(writes=st.lists(STRETCHES, max_size=4), before=STRETCHES)
 def test_no_period_outlives_a_write_of_it(store: StateStore, writes: list[Interval], before: Interval) -> None:
     table = f"s.{uuid.uuid4().hex}"
-    store.record_interval(table, before)
+    store.intervals.record(table, before)
     recorded(store, table)
 
     for interval in writes:
-        store.record_interval(table, interval)
+        store.intervals.record(table, interval)
 
     untouched = {f"2026-01-0{n}" for n in range(1, 6) if not any(w.start <= days(n, n).start < w.end for w in writes)}
     assert periods(store, table) == untouched | ({WHOLE} if not writes else set())

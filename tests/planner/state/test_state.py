@@ -23,7 +23,7 @@ from planner.model.model import Column
 from planner.plan.build import Category, Word
 from planner.plan.costs import Cost
 from planner.snapshot.environment import Environment
-from planner.state.environments import Action
+from planner.state.environments import Action, Cause
 from planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
@@ -36,7 +36,7 @@ STRETCHES = st.lists(
 HOLD = """
 import sys, time
 from planner.state.store import StateStore
-with StateStore(sys.argv[1], sys.argv[2]).lease("prod", "the other one", ttl=600):
+with StateStore(sys.argv[1], sys.argv[2]).leases.hold("prod", "the other one", ttl=600):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -53,11 +53,13 @@ def until(true: Callable[[], bool]) -> None:
 def promoted(store: StateStore, new: Environment, who: str = "ann") -> Environment:
     """The environment after one whole promotion."""
     for each in new.snapshots.values():
-        store.register_table(each.table, ID)
-    with store.lease(new.name, who) as lease:
-        promotion = store.begin_promotion(lease, store.environment(new.name), new, plan_id="p", who=who, note="n")
-        store.finish_promotion(lease, promotion)
-    return store.environment(new.name)
+        store.tables.register(each.table, ID)
+    with store.leases.hold(new.name, who) as lease:
+        promotion = store.promotions.begin(
+            lease, store.environments.get(new.name), new, Cause(plan_id="p", who=who, note="n")
+        )
+        store.promotions.finish(lease, promotion)
+    return store.environments.get(new.name)
 
 
 # intervals
@@ -65,26 +67,26 @@ def promoted(store: StateStore, new: Environment, who: str = "ann") -> Environme
 
 def test_neighbours_become_one_interval(store: StateStore) -> None:
     for stretch in (days(1, 2), days(5, 6), days(3, 4)):
-        store.record_interval("s.t", stretch)
+        store.intervals.record("s.t", stretch)
 
-    assert store.loaded(["s.t", "s.unknown"]) == {"s.t": (days(1, 6),), "s.unknown": ()}
+    assert store.intervals.loaded(["s.t", "s.unknown"]) == {"s.t": (days(1, 6),), "s.unknown": ()}
 
 
 def test_a_forgotten_interval_leaves_a_hole(store: StateStore) -> None:
-    store.record_interval("s.t", days(1, 9))
+    store.intervals.record("s.t", days(1, 9))
 
-    store.forget_interval("s.t", days(4, 5))
+    store.intervals.forget("s.t", days(4, 5))
 
-    assert store.loaded(["s.t"])["s.t"] == (days(1, 3), days(6, 9))
+    assert store.intervals.loaded(["s.t"])["s.t"] == (days(1, 3), days(6, 9))
 
 
 def test_a_forgotten_table_holds_nothing(store: StateStore) -> None:
-    store.record_interval("s.t", days(1, 9))
+    store.intervals.record("s.t", days(1, 9))
 
-    store.forget_tables(["s.t"])
+    store.tables.forget(["s.t"])
 
-    assert store.loaded(["s.t"]) == {"s.t": ()}
-    assert store.physical_tables() == {}
+    assert store.intervals.loaded(["s.t"]) == {"s.t": ()}
+    assert store.tables.all() == {}
 
 
 @LAWS
@@ -97,19 +99,19 @@ def test_recording_is_idempotent_and_order_does_not_matter(
     again.shuffle(shuffled)  # type: ignore[attr-defined]
 
     for stretch in stretches:
-        store.record_interval(one, stretch)
+        store.intervals.record(one, stretch)
     for stretch in shuffled:
-        store.record_interval(two, stretch)
+        store.intervals.record(two, stretch)
 
-    assert store.loaded([one])[one] == store.loaded([two])[two] == merge(stretches)
+    assert store.intervals.loaded([one])[one] == store.intervals.loaded([two])[two] == merge(stretches)
 
 
 def test_writers_at_the_same_time_lose_nothing(state_url: str, project: str) -> None:
     stores = [StateStore(state_url, project) for _ in range(2)]
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda day: stores[day % 2].record_interval("s.t", days(day, day)), range(1, 21)))
-    loaded = stores[0].loaded(["s.t"])["s.t"]
+        list(pool.map(lambda day: stores[day % 2].intervals.record("s.t", days(day, day)), range(1, 21)))
+    loaded = stores[0].intervals.loaded(["s.t"])["s.t"]
     for opened in stores:
         opened.close()
 
@@ -118,12 +120,12 @@ def test_writers_at_the_same_time_lose_nothing(state_url: str, project: str) -> 
 
 def test_projects_in_one_database_do_not_see_each_other(state_url: str, project: str) -> None:
     mine, other = StateStore(state_url, project), StateStore(state_url, f"{project}-other")
-    mine.record_interval("s.t", days(1, 1))
+    mine.intervals.record("s.t", days(1, 1))
     promoted(mine, environment("prod", snapshot("s.t")))
 
-    with mine.lease("prod", "ann"), other.lease("prod", "bob"):
-        assert other.loaded(["s.t"]) == {"s.t": ()}
-        assert other.environments() == ()
+    with mine.leases.hold("prod", "ann"), other.leases.hold("prod", "bob"):
+        assert other.intervals.loaded(["s.t"]) == {"s.t": ()}
+        assert other.environments.all() == ()
     mine.close()
     other.close()
 
@@ -133,21 +135,21 @@ def test_projects_in_one_database_do_not_see_each_other(state_url: str, project:
 
 def test_what_batches_cost_is_added_up_by_table(store: StateStore) -> None:
     for first, rows, seconds in ((1, 10, 1.5), (3, 20, 0.5), (3, 30, 2.5)):  # the second batch was computed again
-        store.record_cost("s.t", days(first, first).start, units=2, rows=rows, seconds=seconds)
+        store.costs.record("s.t", days(first, first).start, units=2, rows=rows, seconds=seconds)
 
-    assert store.costs(["s.t", "s.unknown"]) == {"s.t": Cost(units=4, rows=40, seconds=4)}
+    assert store.costs.of(["s.t", "s.unknown"]) == {"s.t": Cost(units=4, rows=40, seconds=4)}
 
 
 def test_what_a_table_cost_is_forgotten_with_the_table(store: StateStore) -> None:
-    store.record_interval("s.t", days(1, 2))
-    store.record_cost("s.t", days(1, 2).start, units=2, rows=5, seconds=1)
-    store.forget_interval("s.t", days(1, 2))
-    kept = store.costs(["s.t"])
+    store.intervals.record("s.t", days(1, 2))
+    store.costs.record("s.t", days(1, 2).start, units=2, rows=5, seconds=1)
+    store.intervals.forget("s.t", days(1, 2))
+    kept = store.costs.of(["s.t"])
 
-    store.forget_tables(["s.t"])
+    store.tables.forget(["s.t"])
 
     assert kept == {"s.t": Cost(2, 5, 1)}
-    assert store.costs(["s.t"]) == {}
+    assert store.costs.of(["s.t"]) == {}
 
 
 # leases
@@ -155,7 +157,11 @@ def test_what_a_table_cost_is_forgotten_with_the_table(store: StateStore) -> Non
 
 def test_the_loser_is_told_whose_the_lease_is(store: StateStore) -> None:
     told = "`prod` is being changed by plan 12 since"
-    with store.lease("prod", "plan 12"), pytest.raises(LeaseHeld, match=told), store.lease("prod", "plan 13"):
+    with (
+        store.leases.hold("prod", "plan 12"),
+        pytest.raises(LeaseHeld, match=told),
+        store.leases.hold("prod", "plan 13"),
+    ):
         pass
 
 
@@ -163,7 +169,7 @@ def test_a_lease_can_be_waited_for(store: StateStore) -> None:
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with store.lease("prod", "first"):
+        with store.leases.hold("prod", "first"):
             held.set()
             let_go.wait(120)
 
@@ -171,7 +177,7 @@ def test_a_lease_can_be_waited_for(store: StateStore) -> None:
         pool.submit(hold)
         assert held.wait(120)
         threading.Timer(0.3, let_go.set).start()
-        with store.lease("prod", "second", wait=120) as lease:
+        with store.leases.hold("prod", "second", wait=120) as lease:
             assert lease.token == 2
 
 
@@ -180,7 +186,7 @@ def test_a_lease_can_be_waited_for(store: StateStore) -> None:
 def test_tokens_only_grow(store: StateStore, names: list[str]) -> None:
     last: dict[str, int] = {}
     for name in names:
-        with store.lease(name, "ann") as lease:
+        with store.leases.hold(name, "ann") as lease:
             assert lease.token > last.get(name, 0)
             last[name] = lease.token
 
@@ -189,7 +195,7 @@ def test_one_of_many_gets_it(store: StateStore) -> None:
     inside: list[int] = []
 
     def enter(_: int) -> int:
-        with store.lease("prod", "one of many", wait=30) as lease:
+        with store.leases.hold("prod", "one of many", wait=30) as lease:
             inside.append(1)
             assert len(inside) == 1
             inside.pop()
@@ -202,32 +208,32 @@ def test_one_of_many_gets_it(store: StateStore) -> None:
 
 
 def test_a_held_lease_is_renewed(store: StateStore) -> None:
-    with store.lease("prod", "ann", ttl=0.6):
-        first = store.holder("prod")
+    with store.leases.hold("prod", "ann", ttl=0.6):
+        first = store.leases.holder("prod")
         assert first is not None
-        until(lambda: (now := store.holder("prod")) is not None and now.expires_at > first.expires_at)
+        until(lambda: (now := store.leases.holder("prod")) is not None and now.expires_at > first.expires_at)
 
 
 def test_an_expired_lease_is_taken_over_and_its_late_writes_are_refused(store: StateStore) -> None:
-    slow = store._take("prod", "slow", ttl=0.01)  # nobody renews it
+    slow = store.leases._take("prod", "slow", ttl=0.01)  # nobody renews it
 
-    with store.lease("prod", "quick", wait=20) as quick:
+    with store.leases.hold("prod", "quick", wait=20) as quick:
         with pytest.raises(LeaseHeld, match="quick took it over"):
-            store.record_interval("s.t", days(1, 1), lease=slow)  # type: ignore[arg-type]
-        store.record_interval("s.t", days(2, 2), lease=quick)
+            store.intervals.record("s.t", days(1, 1), lease=slow)  # type: ignore[arg-type]
+        store.intervals.record("s.t", days(2, 2), lease=quick)
 
-    assert store.loaded(["s.t"])["s.t"] == (days(2, 2),)
+    assert store.intervals.loaded(["s.t"])["s.t"] == (days(2, 2),)
 
 
 def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_url: str, project: str) -> None:
     other = subprocess.Popen([sys.executable, "-c", HOLD, state_url, project], stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None and other.stdout.readline() == "held\n"
-    with pytest.raises(LeaseHeld, match="the other one"), store.lease("prod", "ann"):
+    with pytest.raises(LeaseHeld, match="the other one"), store.leases.hold("prod", "ann"):
         pass
     other.kill()
     os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its parent has not asked how
 
-    with store.lease("prod", "ann") as lease:
+    with store.leases.hold("prod", "ann") as lease:
         assert lease.token == 2
     other.communicate(timeout=120)
 
@@ -235,10 +241,10 @@ def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_
 def test_a_process_number_that_is_used_again_holds_no_lease(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr("planner.state.leases._began", lambda _pid: "1")
-        store._take("prod", "one before us that had our number", ttl=600)
+        store.leases._take("prod", "one before us that had our number", ttl=600)
 
-    assert store.holder("prod") is None
-    with store.lease("prod", "ann") as lease:
+    assert store.leases.holder("prod") is None
+    with store.leases.hold("prod", "ann") as lease:
         assert lease.token == 2
 
 
@@ -247,27 +253,27 @@ def test_a_process_that_runs_and_cannot_be_looked_at_keeps_its_lease(
     then: str | None, now: str | None, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("planner.state.leases._began", lambda _pid: then)
-    store._take("prod", "ann", ttl=600)
+    store.leases._take("prod", "ann", ttl=600)
     monkeypatch.setattr("planner.state.leases._began", lambda _pid: now)
 
-    with pytest.raises(LeaseHeld, match="ann"), store.lease("prod", "bob"):
+    with pytest.raises(LeaseHeld, match="ann"), store.leases.hold("prod", "bob"):
         pass
 
 
 def test_a_lease_that_was_given_back_allows_nothing(store: StateStore) -> None:
-    with store.lease("prod", "ann") as lease:
+    with store.leases.hold("prod", "ann") as lease:
         pass
 
     with pytest.raises(LeaseHeld, match="given back"):
-        store.check(lease)
+        store.leases.check(lease)
 
 
 # environments and promotions
 
 
 def test_an_environment_that_is_not_there_has_revision_0(store: StateStore) -> None:
-    assert store.environment("dev") == Environment("dev")
-    assert not store.environment("dev").exists
+    assert store.environments.get("dev") == Environment("dev")
+    assert not store.environments.get("dev").exists
 
 
 def test_a_promoted_environment_comes_back_as_it_was_given(store: StateStore) -> None:
@@ -277,140 +283,140 @@ def test_a_promoted_environment_comes_back_as_it_was_given(store: StateStore) ->
 
     assert (now.snapshots, now.views, now.revision, now.plan_id) == (given_.snapshots, given_.views, 1, "p")
     assert now.promoted_at is not None and now.promoted_at.tzinfo is UTC
-    assert store.environments() == (now,)
+    assert store.environments.all() == (now,)
 
 
 def test_history_tells_who_when_and_why_newest_first(store: StateStore) -> None:
     promoted(store, environment("prod", snapshot("s.a")))
     promoted(store, environment("prod", snapshot("s.a", "v2")), who="bob")
 
-    rows = store.history("prod")
+    rows = store.environments.history("prod")
 
     assert [(row.revision, row.who, row.note, row.action) for row in rows] == [
         (2, "bob", "n", Action.PROMOTED),
         (1, "ann", "n", Action.PROMOTED),
     ]
-    assert store.at_revision("prod", 1).snapshots == {"s.a": snapshot("s.a")}
+    assert store.environments.at_revision("prod", 1).snapshots == {"s.a": snapshot("s.a")}
     with pytest.raises(RequestError, match="no revision 7"):
-        store.at_revision("prod", 7)
+        store.environments.at_revision("prod", 7)
 
 
 def test_a_promotion_is_pending_until_it_is_finished(store: StateStore) -> None:
     new = environment("prod", snapshot("s.a"))
-    store.register_table(snapshot("s.a").table, ID)
-    with store.lease("prod", "ann") as lease:
-        promotion = store.begin_promotion(lease, Environment("prod"), new)
-        store.record_step(lease, promotion, "s.a")
-        (pending,) = store.pending_promotions()
-        store.finish_promotion(lease, promotion)
+    store.tables.register(snapshot("s.a").table, ID)
+    with store.leases.hold("prod", "ann") as lease:
+        promotion = store.promotions.begin(lease, Environment("prod"), new)
+        store.promotions.record_step(lease, promotion, "s.a")
+        (pending,) = store.promotions.pending()
+        store.promotions.finish(lease, promotion)
 
     assert pending.done == {"s.a"}
     assert pending.changes == promotion.changes
     assert pending.new.snapshots == new.snapshots
-    assert store.pending_promotions() == ()
+    assert store.promotions.pending() == ()
 
 
 def test_rolling_back_puts_the_old_map_in_force(store: StateStore) -> None:
     old = promoted(store, environment("prod", snapshot("s.a")))
-    store.register_table(snapshot("s.a", "v2").table, ID)
-    with store.lease("prod", "ann") as lease:
-        promotion = store.begin_promotion(lease, old, environment("prod", snapshot("s.a", "v2")))
-        store.roll_back_promotion(lease, promotion)
+    store.tables.register(snapshot("s.a", "v2").table, ID)
+    with store.leases.hold("prod", "ann") as lease:
+        promotion = store.promotions.begin(lease, old, environment("prod", snapshot("s.a", "v2")))
+        store.promotions.roll_back(lease, promotion)
 
-    assert store.environment("prod") == old
-    assert store.pending_promotions() == ()
-    assert store.history("prod")[0].action is Action.UNDONE
+    assert store.environments.get("prod") == old
+    assert store.promotions.pending() == ()
+    assert store.environments.history("prod")[0].action is Action.UNDONE
     assert promoted(store, environment("prod", snapshot("s.a", "v2"))).revision == 3
 
 
 def test_a_first_promotion_rolled_back_leaves_no_environment(store: StateStore) -> None:
-    store.register_table(snapshot("s.a").table, ID)
-    with store.lease("dev", "ann") as lease:
-        promotion = store.begin_promotion(lease, Environment("dev"), environment("dev", snapshot("s.a")))
-        store.roll_back_promotion(lease, promotion)
+    store.tables.register(snapshot("s.a").table, ID)
+    with store.leases.hold("dev", "ann") as lease:
+        promotion = store.promotions.begin(lease, Environment("dev"), environment("dev", snapshot("s.a")))
+        store.promotions.roll_back(lease, promotion)
 
-    assert store.environments() == ()
+    assert store.environments.all() == ()
 
 
 def test_a_dropped_environment_leaves_only_its_history(store: StateStore) -> None:
     dev = promoted(store, environment("dev", snapshot("s.a")))
-    with store.lease("dev", "ann") as lease:
-        dropping = store.begin_promotion(lease, dev, Environment("dev"), action=Action.DROPPED)
-        assert store.pending_promotions()[0].action is Action.DROPPED
-        store.finish_promotion(lease, dropping)
+    with store.leases.hold("dev", "ann") as lease:
+        dropping = store.promotions.begin(lease, dev, Environment("dev"), Cause(action=Action.DROPPED))
+        assert store.promotions.pending()[0].action is Action.DROPPED
+        store.promotions.finish(lease, dropping)
 
-    assert not store.environment("dev").exists
-    assert [row.action for row in store.history("dev")] == [Action.DROPPED, Action.PROMOTED]
+    assert not store.environments.get("dev").exists
+    assert [row.action for row in store.environments.history("dev")] == [Action.DROPPED, Action.PROMOTED]
     assert promoted(store, environment("dev", snapshot("s.a"))).revision == 3
 
 
 def test_a_plan_for_another_revision_is_refused(store: StateStore) -> None:
     promoted(store, environment("prod", snapshot("s.a")))
 
-    with store.lease("prod", "ann") as lease, pytest.raises(PlanMoved, match=r"revision 1.*made for revision 0"):
-        store.begin_promotion(lease, Environment("prod"), environment("prod", snapshot("s.a")))
+    with store.leases.hold("prod", "ann") as lease, pytest.raises(PlanMoved, match=r"revision 1.*made for revision 0"):
+        store.promotions.begin(lease, Environment("prod"), environment("prod", snapshot("s.a")))
 
 
 def test_nothing_is_promoted_over_an_unfinished_promotion(store: StateStore) -> None:
-    store.register_table(snapshot("s.a").table, ID)
-    with store.lease("prod", "ann") as lease:
-        promotion = store.begin_promotion(lease, Environment("prod"), environment("prod", snapshot("s.a")))
+    store.tables.register(snapshot("s.a").table, ID)
+    with store.leases.hold("prod", "ann") as lease:
+        promotion = store.promotions.begin(lease, Environment("prod"), environment("prod", snapshot("s.a")))
 
         with pytest.raises(PlanMoved):
-            store.begin_promotion(lease, promotion.new, environment("prod", snapshot("s.a")))
+            store.promotions.begin(lease, promotion.new, environment("prod", snapshot("s.a")))
 
 
 def test_a_table_that_is_gone_is_named_and_nothing_is_written(store: StateStore) -> None:
-    with store.lease("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
-        store.begin_promotion(lease, Environment("prod"), environment("prod", snapshot("s.a")))
+    with store.leases.hold("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
+        store.promotions.begin(lease, Environment("prod"), environment("prod", snapshot("s.a")))
 
-    assert store.environments() == ()
-    assert store.history() == ()
+    assert store.environments.all() == ()
+    assert store.environments.history() == ()
 
 
 def test_no_step_is_recorded_without_the_lease(store: StateStore) -> None:
-    store.register_table(snapshot("s.a").table, ID)
-    with store.lease("prod", "ann") as lease:
-        promotion = store.begin_promotion(lease, Environment("prod"), environment("prod", snapshot("s.a")))
+    store.tables.register(snapshot("s.a").table, ID)
+    with store.leases.hold("prod", "ann") as lease:
+        promotion = store.promotions.begin(lease, Environment("prod"), environment("prod", snapshot("s.a")))
 
     with pytest.raises(LeaseHeld):
-        store.record_step(lease, promotion, "s.a")
+        store.promotions.record_step(lease, promotion, "s.a")
     with pytest.raises(LeaseHeld):
-        store.finish_promotion(lease, promotion)
+        store.promotions.finish(lease, promotion)
     with pytest.raises(LeaseHeld):
-        store.roll_back_promotion(lease, promotion)
-    assert store.pending_promotions() == (replace(promotion, new=store.environment("prod")),)
+        store.promotions.roll_back(lease, promotion)
+    assert store.promotions.pending() == (replace(promotion, new=store.environments.get("prod")),)
 
 
 # plans and words
 
 
 def test_a_saved_plan_comes_back(store: StateStore) -> None:
-    store.save_plan("p1", "pr_7", tables=["s.b", "s.a"], options={"start": "2026-01-01"}, result={"models": [1]})
-    store.close_plan("p1", "applied")
+    store.plans.save("p1", "pr_7", tables=["s.b", "s.a"], options={"start": "2026-01-01"}, result={"models": [1]})
+    store.plans.close("p1", "applied")
 
-    plan = store.plan("p1")
+    plan = store.plans.get("p1")
 
     assert (plan.environment, plan.status, plan.tables) == ("pr_7", "applied", ("s.a", "s.b"))
     assert (plan.options, plan.components, plan.result) == ({"start": "2026-01-01"}, {}, {"models": [1]})
-    assert store.plans_since(plan.created_at) == (plan,)
-    assert store.plans_since(plan.created_at + timedelta(seconds=1)) == ()
+    assert store.plans.since(plan.created_at) == (plan,)
+    assert store.plans.since(plan.created_at + timedelta(seconds=1)) == ()
 
 
 def test_an_unknown_plan_is_told(store: StateStore) -> None:
     with pytest.raises(RequestError, match="no plan `p9`"):
-        store.plan("p9")
+        store.plans.get("p9")
 
 
 def test_the_last_word_about_a_change_counts(store: StateStore) -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
     word = Word("s.a", Category.BREAKING, "old", "new", "ann", at)
-    store.record_word("pr_7", word)
-    store.record_word("pr_7", replace(word, category=Category.NON_BREAKING))
-    store.record_word("pr_7", replace(word, new="newer"))
-    store.record_word("pr_8", word)
+    store.overrides.record("pr_7", word)
+    store.overrides.record("pr_7", replace(word, category=Category.NON_BREAKING))
+    store.overrides.record("pr_7", replace(word, new="newer"))
+    store.overrides.record("pr_8", word)
 
-    assert store.words("pr_7") == (replace(word, category=Category.NON_BREAKING), replace(word, new="newer"))
-    store.forget_words("pr_7")
-    assert store.words("pr_7") == ()
-    assert store.words("pr_8") == (word,)
+    assert store.overrides.of("pr_7") == (replace(word, category=Category.NON_BREAKING), replace(word, new="newer"))
+    store.overrides.forget("pr_7")
+    assert store.overrides.of("pr_7") == ()
+    assert store.overrides.of("pr_8") == (word,)

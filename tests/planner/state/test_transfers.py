@@ -14,6 +14,7 @@ from planner.errors import LeaseHeld, Refused, RequestError
 from planner.model.model import Column
 from planner.naming import Naming, Suffix
 from planner.snapshot.snapshot import Snapshot
+from planner.state.environments import Cause
 from planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
@@ -23,12 +24,12 @@ A1, A2, B1 = snapshot("s.a", "v1"), snapshot("s.a", "v2"), replace(snapshot("s.b
 
 def promoted(store: StateStore, name: str, *snapshots: Snapshot) -> None:
     for each in snapshots:
-        store.register_table(each.table, ID)
-        store.record_interval(each.table, days(1, 3))
+        store.tables.register(each.table, ID)
+        store.intervals.record(each.table, days(1, 3))
     new = replace(environment(name, *snapshots), naming=Naming(suffix=Suffix.TABLE), expires_at=days(9, 9).start)
-    with store.lease(name, "ann") as lease:
-        promotion = store.begin_promotion(lease, store.environment(name), new, plan_id="p")
-        store.finish_promotion(lease, promotion)
+    with store.leases.hold(name, "ann") as lease:
+        promotion = store.promotions.begin(lease, store.environments.get(name), new, Cause(plan_id="p"))
+        store.promotions.finish(lease, promotion)
 
 
 @pytest.fixture
@@ -44,48 +45,48 @@ def document(store: StateStore) -> Any:
     """A state with two environments, as it is read from a file."""
     promoted(store, "prod", A1, B1)
     promoted(store, "dev", A2, B1)
-    return json.loads(json.dumps(store.exported()))
+    return json.loads(json.dumps(store.transfers.exported()))
 
 
 def test_a_state_that_is_imported_is_the_one_that_was_exported(
     store: StateStore, other: StateStore, document: Any
 ) -> None:
-    assert other.imported(document) == ("dev", "prod")
+    assert other.transfers.imported(document) == ("dev", "prod")
 
-    assert other.environments() == store.environments()
-    assert other.history() == store.history()
-    assert other.loaded([A1.table, B1.table]) == store.loaded([A1.table, B1.table])
-    assert other.exported()["tables"] == document["tables"]
+    assert other.environments.all() == store.environments.all()
+    assert other.environments.history() == store.environments.history()
+    assert other.intervals.loaded([A1.table, B1.table]) == store.intervals.loaded([A1.table, B1.table])
+    assert other.transfers.exported()["tables"] == document["tables"]
 
 
 def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other: StateStore, document: Any) -> None:
-    only = store.exported(["dev"])
+    only = store.transfers.exported(["dev"])
 
-    other.imported(json.loads(json.dumps(only)))
+    other.transfers.imported(json.loads(json.dumps(only)))
 
-    assert [each.name for each in other.environments()] == ["dev"]
-    assert set(other.physical_tables()) == {A2.table, "other.b__v1"}
-    assert other.loaded([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
+    assert [each.name for each in other.environments.all()] == ["dev"]
+    assert set(other.tables.all()) == {A2.table, "other.b__v1"}
+    assert other.intervals.loaded([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
     with pytest.raises(RequestError, match="There is no environment `qa`"):
-        store.exported(["qa"])
+        store.transfers.exported(["qa"])
 
 
 def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
     promoted(store, "prod", A2)
 
     with pytest.raises(Refused, match="The state knows `dev` already"):
-        store.imported(document)
-    store.imported(document, replace=True)
+        store.transfers.imported(document)
+    store.transfers.imported(document, replace=True)
 
-    assert store.environment("prod").snapshots["s.a"] == A1
-    assert store.environment("prod").revision == 1
+    assert store.environments.get("prod").snapshots["s.a"] == A1
+    assert store.environments.get("prod").revision == 1
 
 
 def test_nothing_is_imported_while_somebody_works(store: StateStore, document: Any) -> None:
-    with store.lease("prod", "ann"), pytest.raises(LeaseHeld, match="`prod` is being changed by ann"):
-        store.imported(document, replace=True)
+    with store.leases.hold("prod", "ann"), pytest.raises(LeaseHeld, match="`prod` is being changed by ann"):
+        store.transfers.imported(document, replace=True)
 
-    assert len(store.environments()) == 2
+    assert len(store.environments.all()) == 2
 
 
 @pytest.mark.parametrize(
@@ -104,10 +105,10 @@ def test_a_document_that_is_none_is_refused_and_changes_nothing(
     other: StateStore, document: Any, change: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(RequestError) as error:
-        other.imported(document | change)
+        other.transfers.imported(document | change)
 
     assert str(error.value).startswith(told)
-    assert other.environments() == ()
+    assert other.environments.all() == ()
 
 
 def test_an_older_document_lacks_what_came_later(other: StateStore, document: Any) -> None:
@@ -117,7 +118,7 @@ def test_an_older_document_lacks_what_came_later(other: StateStore, document: An
         for row in old["tables"][name]:
             del row[column]
 
-    other.imported(old)
+    other.transfers.imported(old)
 
-    assert other.environment("prod").expires_at is None
-    assert other.environment("prod").naming == Naming()
+    assert other.environments.get("prod").expires_at is None
+    assert other.environments.get("prod").naming == Naming()

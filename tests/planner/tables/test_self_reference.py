@@ -164,11 +164,11 @@ def test_rows_of_days_that_are_forgotten_are_not_read(engine: Engine, store: Sta
     shop = Daily(tmp_path, engine, store)
     shop.has(*DAYS)
     shop.run("2026-01-04", total())
-    (table,) = store.physical_tables()
+    (table,) = store.tables.all()
     shop.has("1, 'a', date'2026-01-01'", "20, 'b', date'2026-01-02'", "4, 'c', date'2026-01-03'")
-    with store.lease(f"table:{table}", "test") as lease:
+    with store.leases.hold(f"table:{table}", "test") as lease:
         (gone,) = between(day("2026-01-02"), day("2026-01-04"))
-        store.forget_interval(table, gone, lease=lease)
+        store.intervals.forget(table, gone, lease=lease)
 
     shop.run("2026-01-04", total())
 
@@ -190,10 +190,10 @@ def test_a_batch_that_was_cut_off_does_not_read_itself(
     shop.has(*DAYS)
     shop.run("2026-01-03", text)
     shop.run("2026-01-04", text)
-    (table,) = store.physical_tables()
-    with store.lease(f"table:{table}", "test") as lease:
+    (table,) = store.tables.all()
+    with store.leases.hold(f"table:{table}", "test") as lease:
         (gone,) = between(day("2026-01-03"), day("2026-01-04"))
-        store.forget_interval(table, gone, lease=lease)
+        store.intervals.forget(table, gone, lease=lease)
 
     shop.run("2026-01-04", text)
 

@@ -97,15 +97,15 @@ def built(number):
     for each in made:
         engine.tables.create(Table(each.table, ID))
         engine.tables.replace(Table(each.table, ID), f"SELECT {number} AS id")
-        store.register_table(each.table, ID)
+        store.tables.register(each.table, ID)
     return environment("prod", *made)
 def die(event):
     if isinstance(event, ViewSwapped) and event.view == "s.c":
         os.kill(os.getpid(), signal.SIGKILL)
 first, second = built(1), built(2)
-with store.lease("prod", "the one that dies") as lease:
-    promote(store, engine, lease, Wanted(store.environment("prod"), first), emit=lambda event: None)
-    promote(store, engine, lease, Wanted(store.environment("prod"), second), emit=die)
+with store.leases.hold("prod", "the one that dies") as lease:
+    promote(store, engine, lease, Wanted(store.environments.get("prod"), first), emit=lambda event: None)
+    promote(store, engine, lease, Wanted(store.environments.get("prod"), second), emit=die)
 """
 
 RECOVERY = """
@@ -118,7 +118,7 @@ from planner.state.store import StateStore
 
 warm, home = map(Path, sys.argv[1:])
 store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
-found = [store.pending_promotions(), recover(store, engine, lambda event: None), store.pending_promotions()]
+found = [store.promotions.pending(), recover(store, engine, lambda event: None), store.promotions.pending()]
 print(len(found[0]), [(each.environment, str(each.ended), each.views) for each in found[1]], len(found[2]))
 print([engine.fetch(f"SELECT * FROM s.{name}").rows[0][0] for name in "abcdef"])
 engine.close()

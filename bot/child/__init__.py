@@ -1,0 +1,1 @@
+"""The planner as a child process, and a warm Spark for it."""

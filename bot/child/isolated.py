@@ -1,0 +1,30 @@
+"""Whether this service isolates the code of projects, in the words of its log and /readyz, and what brings code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from bot.settings import Settings
+from planner.isolation.mode import NONE
+from planner.isolation.probe import cannot
+
+NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})
+
+
+def brings_code(changed: Iterable[str]) -> bool:
+    """True when a change of these paths may be one of code that the child would run; in doubt it may.
+
+    >>> brings_code(["models/a.sql", "README.md"]), brings_code(["models/a.py"]), brings_code(["lib/words.so"])
+    (False, True, True)
+    """
+    return any(PurePosixPath(path).suffix.lower() not in NO_CODE for path in changed)
+
+
+def isolation_words(settings: Settings) -> str:
+    """`required`, or what is missing: nothing is isolated, or it cannot be and projects with Python are held."""
+    if settings.isolation == NONE:
+        return "none: the code of projects may do what this user may (MERGEPLAN_ISOLATION=none)"
+    if why := cannot():
+        return f"not possible here ({why}): pull requests that bring code of their own are held"
+    return settings.isolation

@@ -1,0 +1,245 @@
+"""The planner as a child: its own process group, an allow-listed environment, JSON lines on its standard output."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import structlog
+
+from bot.child.processes import birth, signal_group
+from bot.results import KEPT, Kept, Outcome, kept_lines, read_outcome
+from bot.settings import Settings
+from planner.contract.lines import ErrorLine
+from planner.contract.result import ResultLine
+from planner.contract.wire import Line, read_line
+from planner.errors import RequestError
+from planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, REQUIRED, VARIABLE
+
+log = structlog.get_logger(__name__)
+# What any program may need to start, and nothing that opens a door.
+ALLOWED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "JAVA_HOME",
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "HADOOP_CONF_DIR",
+    "PYSPARK_PYTHON",
+    "PYSPARK_DRIVER_PYTHON",
+    "VIRTUAL_ENV",
+    "SSL_CERT_FILE",
+    "LD_LIBRARY_PATH",
+)
+# Programs read settings, passwords and code from below HOME: in none that project code can write to.
+NO_HOME = "/nonexistent"
+ISOLATED_PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}  # for a planner command of the operator's own
+POLL_SECONDS = 0.2
+OTHER_VERSION = "OtherVersion"  # the kind of the error that the planner speaks another version than the bot
+LINES_MOST = 20_000  # lines beyond this are not kept, the result excepted
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a child ended: its kept lines and exit code, and why it was stopped if it was."""
+
+    lines: tuple[Kept, ...]
+    exit_code: int
+    stopped: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        return read_outcome(self.lines, self.exit_code)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One call of the planner."""
+
+    arguments: tuple[str, ...]
+    folder: Path
+    repository: str
+    run_id: str
+    gateways: Path | None = None  # a config.yaml whose gateways hold, whatever the folder's own says
+    own_code: bool = False  # the folder holds code that nobody has merged
+
+
+def new_run_id() -> str:
+    return f"run-{uuid4().hex[:12]}"
+
+
+def planner_argv(settings: Settings) -> tuple[str, ...]:
+    """The planner's command: the settings' own, or this Python's.
+
+    -I: nothing is imported from the project's folder, from below HOME, or from where a variable says; -u: lines come
+    as they are printed.
+    """
+    return settings.planner_command or (sys.executable, "-I", "-u", "-m", "planner.cli.main")
+
+
+def project_home(settings: Settings, repository: str) -> Path:
+    """Where a repository's catalog, mirror and logs are."""
+    owner, _, name = repository.partition("/")
+    return settings.home.resolve() / owner / name
+
+
+def child_environment(settings: Settings, repository: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """All that a planner child sees of the world: no token, no key, no webhook secret, no password.
+
+    `-` says that the state database's address, or OpenLineage's key, comes on standard input: an environment can be
+    read by whatever runs as the same user, Spark included.
+    """
+    home = project_home(settings, repository)
+    kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
+    own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", NO_HOME)}
+    own |= dict.fromkeys(stdin_secrets(settings), "-")
+    return {**kept, **own, **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
+
+
+def run_planner(
+    settings: Settings,
+    task: Task,
+    *,
+    on_start: Callable[[int, str], None],
+    on_event: Callable[[Line], None],
+    should_stop: Callable[[], str],
+) -> Finished:
+    """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
+    child = _start(settings, task)
+    on_start(child.pid, birth(child.pid))
+    printed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read_into, args=(child, printed), name=f"{task.run_id}-reader", daemon=True)
+    reader.start()
+    deadline = time.monotonic() + settings.run_timeout_seconds
+    lines: list[Kept] = []
+    home = str(settings.home.resolve())  # a path of the server's is nobody's business on GitHub
+    stopped, asked = "", 0.0
+    try:
+        while (line := _next(printed)) is not None:
+            if line:
+                _hear(line.replace(home, "MERGEPLAN_HOME"), lines, on_event)
+            if time.monotonic() - asked < POLL_SECONDS:
+                continue
+            stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")
+            asked = time.monotonic()
+            if stopped:
+                break
+    finally:
+        exit_code = _end(child, settings.grace_seconds, kill=bool(stopped) or sys.exc_info()[0] is not None)
+        reader.join(timeout=5)
+        if child.stdout:
+            child.stdout.close()
+    log.info("planner_ended", run=task.run_id, repository=task.repository, exit_code=exit_code, stopped=stopped)
+    refused = any(isinstance(line, ErrorLine) and line.kind == OTHER_VERSION for line in lines)
+    return Finished(kept_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
+
+
+def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = False) -> subprocess.Popen[bytes]:
+    """Starts a planner in a session of its own; its standard error goes to a log file, its output too if `quiet`."""
+    home = project_home(settings, task.repository)
+    logs = home / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    with (logs / f"{log_name}.log").open("ab") as errors:
+        child = subprocess.Popen(
+            [*planner_argv(settings), *task.arguments],
+            cwd=task.folder,
+            env={
+                **child_environment(settings, task.repository, os.environ),
+                **_gateways(task),
+                **_isolation(settings, task),
+            },
+            stdin=subprocess.PIPE,
+            stdout=errors if quiet else subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin as pipe:
+        pipe.writelines(f"{secret}\n".encode() for secret in stdin_secrets(settings).values())
+    return child
+
+
+def stdin_secrets(settings: Settings) -> dict[str, str]:
+    """What the planner itself reads from standard input, a line each, in the order in which it reads."""
+    given = {
+        "MERGEPLAN_STATE_URL": settings.state_url.get_secret_value(),
+        "MERGEPLAN_OPENLINEAGE_API_KEY": settings.openlineage_api_key.get_secret_value(),
+    }
+    return {name: secret for name, secret in given.items() if secret}
+
+
+def _isolation(settings: Settings, task: Task) -> dict[str, str]:
+    """What the planner is given about isolation: whether, how much memory, and what no project code may read.
+
+    What is merged was let in by people: where a machine cannot isolate, that goes on.
+    """
+    how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
+    hidden = (str(path) for path in settings.secret_paths())
+    given = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    return given | ({FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {})
+
+
+def _gateways(task: Task) -> dict[str, str]:
+    return {"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {}
+
+
+def _start(settings: Settings, task: Task) -> subprocess.Popen[bytes]:
+    return start_child(settings, task, task.run_id)
+
+
+def _read_into(child: subprocess.Popen[bytes], printed: queue.SimpleQueue[str | None]) -> None:
+    assert child.stdout is not None
+    try:
+        for line in child.stdout:
+            printed.put(line.decode("utf-8", "replace").strip() or " ")
+    except ValueError:
+        pass  # closed under us: the child was stopped
+    printed.put(None)
+
+
+def _next(printed: queue.SimpleQueue[str | None]) -> str | None:
+    """The next line; '' when there is none for now, None at the end."""
+    try:
+        return printed.get(timeout=POLL_SECONDS)
+    except queue.Empty:
+        return ""
+
+
+def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> None:
+    """Parses a line, once; what is none is left aside, and of another version's lines only that is kept."""
+    try:
+        line = read_line(text)
+    except RequestError as error:
+        line = ErrorLine(message=error.message, hint=error.hint, kind=OTHER_VERSION)
+    if line is None:
+        return
+    if isinstance(line, KEPT) and (len(lines) < LINES_MOST or isinstance(line, ResultLine)):
+        lines.append(line)
+    on_event(line)
+
+
+def _end(child: subprocess.Popen[bytes], grace: float, *, kill: bool) -> int:
+    if kill:
+        signal_group(child.pid, signal.SIGTERM)
+    try:
+        child.wait(timeout=grace if kill else max(grace, 10.0))
+    except subprocess.TimeoutExpired:
+        log.warning("planner_did_not_end", pid=child.pid)
+    if kill or child.poll() is None:
+        # Whatever of the group is left, grandchildren included.
+        signal_group(child.pid, signal.SIGKILL)
+    return child.wait()

@@ -1,0 +1,72 @@
+"""Processes of this machine, recognized by pid and birth: a pid alone may be somebody else's by now."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+POLL_SECONDS = 0.05
+PR_SET_DUMPABLE = 4  # prctl(2)
+
+
+def birth(pid: int) -> str:
+    """When a process began, in the system's own words; '' when there is no such process, or only its husk."""
+    stat = Path(f"/proc/{pid}/stat")
+    if stat.parent.parent.joinpath("self").exists():
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            return ""
+        return "" if fields[0] == "Z" else fields[19]
+    listed = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", str(int(pid))], capture_output=True, text=True, check=False
+    )
+    state, _, began = listed.stdout.strip().partition(" ")
+    return "" if state.startswith("Z") else began.strip()
+
+
+def this_process() -> str:
+    """A name for this process that no other ever has: machine, pid, birth."""
+    return f"{socket.gethostname()}:{os.getpid()}:{birth(os.getpid())}"
+
+
+def is_gone(name: str) -> bool:
+    """True when `this_process` gave that name on this machine and the process is no more."""
+    host, pid, began = name.split(":", 2)
+    return host == socket.gethostname() and birth(int(pid)) != began
+
+
+def end_group(pid: int, began: str, grace: float) -> bool:
+    """Ends the group that a child leads: SIGTERM, then SIGKILL; False when the child is gone or leads no group."""
+    if not began or birth(pid) != began:
+        return False
+    try:
+        if os.getpgid(pid) != pid:
+            return False
+        os.killpg(pid, signal.SIGTERM)
+        deadline = time.monotonic() + grace
+        while birth(pid) == began and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+    except (ProcessLookupError, PermissionError):
+        return False
+    signal_group(pid, signal.SIGKILL)  # whatever of the group is left, grandchildren included
+    return True
+
+
+def hide_environment() -> None:
+    """Keeps this process's environment, secrets and all, from what it starts: on Linux /proc would show it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def signal_group(group: int, number: signal.Signals) -> None:
+    """Sends a signal to a group that may be gone already."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,87 @@
+"""One Spark per project, kept ready, so that a planner child starts in no time; started again when it dies."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+
+import structlog
+
+from bot.child.planner_process import Task, new_run_id, project_home, start_child
+from bot.child.processes import birth, end_group
+from bot.inbox.inbox import Inbox
+from bot.settings import Settings
+
+log = structlog.get_logger(__name__)
+WATCH_SECONDS = 2.0
+LONGEST_BACKOFF = 300.0
+
+
+@dataclass
+class _Kept:
+    child: subprocess.Popen[bytes]
+    run_id: str
+    birth: str
+    failures: int = 0
+    again_at: float = 0.0
+
+
+class Warmth:
+    """The warm Sparks of one process."""
+
+    def __init__(self, settings: Settings, inbox: Inbox, worker: str) -> None:
+        self._settings = settings
+        self._inbox = inbox
+        self._worker = worker
+        self._kept: dict[str, _Kept] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="warm", daemon=True)
+        self._thread.start()
+
+    def ensure(self, repository: str) -> None:
+        """From now on there is a warm Spark for the repository."""
+        with self._lock:
+            if repository not in self._kept and not self._closing.is_set():
+                self._kept[repository] = self._start(repository)
+
+    def stop(self) -> None:
+        """Ends all of them."""
+        self._closing.set()
+        self._thread.join(timeout=WATCH_SECONDS + 1)
+        with self._lock:
+            for kept in self._kept.values():
+                end_group(kept.child.pid, kept.birth, self._settings.grace_seconds)
+                self._inbox.runs.end(kept.run_id, kept.child.wait())
+            self._kept.clear()
+
+    def _start(self, repository: str, failures: int = 0) -> _Kept:
+        home = project_home(self._settings, repository)
+        home.mkdir(parents=True, exist_ok=True)
+        run_id = f"{new_run_id()}-warm"
+        task = Task(("warm",), home, repository, run_id)
+        child = start_child(self._settings, task, "warm", quiet=True)
+        began = birth(child.pid)
+        self._inbox.runs.begin(run_id, repository, "warm", self._worker, child.pid, began)
+        log.info("warm_started", repository=repository, pid=child.pid)
+        return _Kept(child, run_id, began, failures)
+
+    def _watch(self) -> None:
+        while not self._closing.wait(WATCH_SECONDS):
+            with self._lock:
+                for repository, kept in list(self._kept.items()):
+                    self._look_at(repository, kept)
+
+    def _look_at(self, repository: str, kept: _Kept) -> None:
+        exit_code = kept.child.poll()
+        if exit_code is None:
+            return
+        if not kept.again_at:
+            wait = min(LONGEST_BACKOFF, 2.0**kept.failures)
+            kept.again_at = time.monotonic() + wait
+            self._inbox.runs.end(kept.run_id, exit_code)
+            log.warning("warm_ended", repository=repository, exit_code=exit_code, again_in=wait)
+        elif time.monotonic() > kept.again_at:
+            self._kept[repository] = self._start(repository, kept.failures + 1)

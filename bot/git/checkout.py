@@ -1,0 +1,327 @@
+"""A bare mirror of a repository, and the files of one commit or of a merge, for a planner to read. Git without a shell.
+
+The mirror is a folder of objects and nothing else. What a branch is, the server says at each fetch and this process
+remembers; what an object holds is believed when it hashes to its name. So whatever writes into the mirror gets a fetch
+that is done again, and nothing of its own read as a commit of the repository. Texts are the commit's own bytes: no
+attribute, filter, line ending or keyword of git changes them. A link becomes a plain file that says where it points, a
+submodule an empty folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from filelock import FileLock, Timeout
+
+from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared, removed, run
+from bot.git.objects import FOLDER, PROGRAM, SUBMODULE, Commit, Entry, Objects, Tampered, reading
+from bot.github.events import REPOSITORY, SHA
+
+log = structlog.get_logger(__name__)
+STEPS_MOST = 500
+# A change to these alone changes no model: no planner has to be asked.
+PLAIN_FILES = re.compile(r"(?:[^/]+\.(?:md|rst|txt)|LICENSE[^/]*|\.gitignore|\.github/.*|docs/.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What a merge of two commits gives: a commit and its tree, or the paths that conflict, or none of these.
+
+    Nothing at all means that the two have no commit in common.
+    """
+
+    commit: str = ""
+    tree: str = ""
+    conflicts: tuple[str, ...] = ()
+
+
+class Checkout:
+    """The mirror of one repository under `folder`."""
+
+    def __init__(self, folder: Path, repository: str, url: str, token: Callable[[], str]) -> None:
+        if not REPOSITORY.fullmatch(repository):
+            raise ValueError("not a repository's name")
+        self.folder = folder
+        self._mirror = folder / "mirror.git"
+        self._url = url
+        self._token = token
+        self._heads: dict[str, str] = {}  # as the server lists them, by reference
+        self._commits: dict[str, Commit] = {}  # each was read under its own hash, and so stays what it is
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(folder / "mirror.lock", timeout=GIT_SECONDS)
+
+    # --- what the server has ---
+
+    def fetch(self, branch: str, number: int = 0) -> None:
+        """Brings the branch, and a pull request's head, up to date."""
+        refs = [f"refs/heads/{branch}", *([f"refs/pull/{int(number)}/head"] if number else [])]
+        with self._alone():
+            self._checked(refs)
+            listed = self._listed(refs)
+            self._bring(self._lacking(listed))
+            self._heads |= listed
+            self._note()
+
+    def head(self, branch: str) -> str:
+        """The commit of a fetched branch."""
+        try:
+            return self._heads[f"refs/heads/{branch}"]
+        except KeyError:
+            raise CheckoutFailed("That branch was not fetched.") from None
+
+    # --- what a commit is ---
+
+    def has(self, commit: str) -> bool:
+        with self._reading() as objects:
+            return self._known(objects, _sha(commit)) is not None
+
+    def tree(self, commit: str) -> str:
+        with self._reading() as objects:
+            return self._commit(objects, commit).tree
+
+    def contains(self, newer: str, older: str) -> bool:
+        """True when `older` is `newer` or an ancestor of it."""
+        with self._reading() as objects:
+            return _sha(older) in self._ancestors(objects, _sha(newer))
+
+    def first_parents(self, after: str, until: str) -> tuple[str, ...]:
+        """The commits of a branch after one of them, oldest first, as its merges saw them."""
+        with self._reading() as objects:
+            before, found, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
+            while at and at not in before:
+                found.append(at)
+                at = next(iter(self._commit(objects, at).parents), "")
+        return tuple(reversed(found[:STEPS_MOST]))
+
+    def changed(self, old: str, new: str) -> tuple[str, ...]:
+        """The paths that differ between two commits."""
+        with self._reading() as objects:
+            trees = [self._commit(objects, commit).tree for commit in (old, new)]
+            return tuple(dict.fromkeys(path for path, _ in objects.differing(*trees)))
+
+    def read(self, commit: str, path: str) -> str | None:
+        """A file's text at a commit, None when there is none."""
+        with self._reading() as objects:
+            entry: Entry | None = Entry(FOLDER, self._commit(objects, commit).tree)
+            for name in path.removeprefix("./").split("/"):
+                entry = objects.tree(entry.oid).get(name) if entry and entry.is_folder else None
+            return objects.get(entry.oid, "blob").decode("utf-8", "replace") if entry and entry.is_text else None
+
+    def merge(self, base: str, head: str) -> Merge:
+        """What the head gives when it is merged into the base; always the same commit for the same two."""
+        with self._reading() as objects:
+            trees = {commit: self._commit(objects, commit).tree for commit in (base, head)}
+            mine, theirs = (self._ancestors(objects, commit) for commit in (base, head))
+            if base in theirs:
+                return Merge(head, trees[head])
+            if not mine & theirs:
+                return Merge()
+            self._look_through(objects, base, head)
+        code, out = self._run("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
+        if code not in (0, 1):
+            raise CheckoutFailed("Git cannot merge the head into the base.")
+        tree, *paths = out.splitlines()
+        if code == 1:
+            return Merge(conflicts=tuple(dict.fromkeys(paths)))
+        message = f"{head} merged into {base}"
+        commit = self._git("commit-tree", tree, "-p", base, "-p", head, "-m", message).strip()
+        return Merge(commit, tree)
+
+    @contextmanager
+    def files(self, commit: str, name: str) -> Iterator[Path]:
+        """The files of a commit in a folder of their own, which is gone afterwards."""
+        trees = self.folder / "trees"
+        if trees.is_symlink():
+            trees.unlink()
+        place = trees / re.sub(r"[^A-Za-z0-9_-]", "_", name)
+        removed(place)
+        place.mkdir(parents=True)
+        try:
+            with self._reading() as objects:
+                for path, entry in objects.walk(self._commit(objects, commit).tree):
+                    _write(place, path, entry, objects)
+            yield place
+        finally:
+            removed(place)
+
+    # --- commits ---
+
+    def _known(self, objects: Objects, commit: str) -> Commit | None:
+        if commit not in self._commits and (found := objects.commit(commit)):
+            self._commits[commit] = found
+        return self._commits.get(commit)
+
+    def _commit(self, objects: Objects, commit: str) -> Commit:
+        """A commit, asked of the server by its name where it is not here: a branch may have been rewritten since."""
+        if self._known(objects, _sha(commit)) is None:
+            with self._alone():
+                self._bring([commit])
+        found = self._known(objects, commit)
+        if found is None:
+            raise CheckoutFailed("There is no such commit.")
+        return found
+
+    def _ancestors(self, objects: Objects, commit: str) -> set[str]:
+        """A commit and all before it; nothing for one that is not here."""
+        seen, left = set[str](), [commit] if self._known(objects, commit) else []
+        while left:
+            at = left.pop()
+            if at not in seen:
+                seen.add(at)
+                left += self._commit(objects, at).parents
+        return seen
+
+    def _look_through(self, objects: Objects, base: str, head: str) -> None:
+        """Reads, and so proves, all that a merge of the two looks at."""
+        olds = self._git("merge-base", "--all", base, head).split()
+        for old in olds:
+            for new in (base, head):
+                trees = [self._commit(objects, commit).tree for commit in (old, new)]
+                for _, entry in objects.differing(*trees):
+                    if entry.is_text:
+                        objects.get(entry.oid, "blob")
+
+    # --- the mirror ---
+
+    @property
+    def _objects(self) -> Path:
+        """The folder of objects; what stands in its place is removed."""
+        for path in (self._mirror, self._mirror / "objects"):
+            if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
+                removed(path)
+        found = self._mirror / "objects"
+        found.mkdir(parents=True, exist_ok=True)
+        return found
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While this process writes into the mirror."""
+        if self.folder.is_symlink() or self.folder.parent.is_symlink():
+            raise CheckoutFailed("The repository's folder below MERGEPLAN_HOME is a link; it must be a folder.")
+        try:
+            with self._lock:
+                yield
+        except (Timeout, OSError):
+            raise CheckoutFailed("The mirror cannot be locked or written to.") from None
+
+    @contextmanager
+    def _reading(self) -> Iterator[Objects]:
+        """A reader of the mirror; what is not what its name says is thrown away, and fetched when it is next needed."""
+        try:
+            with reading(self._objects) as objects:
+                yield objects
+        except Tampered as error:
+            log.error("mirror_thrown_away", folder=str(self._mirror), why=str(error))
+            with self._alone():
+                removed(self._mirror)
+            self._heads.clear()
+            raise
+
+    def _checked(self, refs: Iterable[str]) -> None:
+        for ref in refs:
+            if self._run("check-ref-format", ref)[0] != 0:
+                raise CheckoutFailed("That is not the name of a branch.")
+
+    def _listed(self, refs: Sequence[str]) -> dict[str, str]:
+        """What the server says that references are; CheckoutFailed when it lacks one."""
+        lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
+        pairs = [line.partition("\t")[::2] for line in lines]
+        listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}
+        if len(listed) < len(refs):
+            raise CheckoutFailed("The server has no such branch.")
+        return listed
+
+    def _lacking(self, listed: Mapping[str, str]) -> list[str]:
+        """What is new, and what is known but here no longer."""
+        with self._reading() as objects:
+            return [oid for ref, oid in listed.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
+
+    def _bring(self, commits: Sequence[str]) -> None:
+        """Fetches commits by name; where the mirror is in the way, into a new one that takes its place."""
+        if not commits:
+            return
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._url)
+        if self._run(*fetch, *commits, network=True, tips=self._noted())[0] == 0:
+            return
+        fresh = self.folder / "mirror.new"
+        removed(fresh)
+        (fresh / "objects").mkdir(parents=True)
+        every = dict.fromkeys([*commits, *self._heads.values()])
+        try:
+            self._git(*fetch, *every, network=True, objects=fresh / "objects")
+            removed(self._mirror)
+            fresh.rename(self._mirror)
+        finally:
+            removed(fresh)
+
+    def _noted(self) -> tuple[str, ...]:
+        """The commits that an earlier fetch brought. They spare a download and prove nothing: each is read first."""
+        noted: object = {}
+        with suppress(OSError, ValueError):
+            noted = json.loads((self._mirror / "tips.json").read_text())
+        found = noted.values() if isinstance(noted, Mapping) else ()
+        tips = [each for each in found if isinstance(each, str) and SHA.fullmatch(each)]
+        with self._reading() as objects:
+            return tuple(each for each in tips if self._known(objects, each) and objects.commit(each))
+
+    def _note(self) -> None:
+        note = self._mirror / "tips.json"
+        removed(note)
+        with suppress(OSError), note.open("x") as file:
+            json.dump(self._heads, file)
+
+    # --- git ---
+
+    def _git(self, *arguments: str, network: bool = False, objects: Path | None = None) -> str:
+        code, out = self._run(*arguments, network=network, objects=objects)
+        if code:
+            raise CheckoutFailed(f"git {arguments[0]} failed ({code}).")
+        return out
+
+    def _run(
+        self, *arguments: str, network: bool = False, tips: Iterable[str] = (), objects: Path | None = None
+    ) -> tuple[int, str]:
+        token = self._token() if network else ""
+        with prepared(objects or self._objects, tips, self._url, token) as call:
+            return run(call, *arguments)
+
+
+def _write(place: Path, path: str, entry: Entry, objects: Objects) -> None:
+    """One file of a tree, byte for byte."""
+    if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
+        raise CheckoutFailed("The commit holds a path that no file may have.")
+    file = place / path
+    try:
+        if entry.mode == SUBMODULE:
+            file.mkdir(parents=True, exist_ok=True)
+            return
+        file.parent.mkdir(parents=True, exist_ok=True)
+        mode = 0o755 if entry.mode == PROGRAM else 0o644
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(file, flags, mode), "wb") as opened:
+            opened.write(objects.get(entry.oid, "blob"))
+    except (OSError, ValueError) as error:
+        raise CheckoutFailed(f"A file of the commit cannot be written ({type(error).__name__}).") from None
+
+
+def changes_no_model(paths: Sequence[str], root: str) -> bool:
+    """True when a change of these paths cannot change a model; in doubt it can.
+
+    >>> changes_no_model(["README.md"], "."), changes_no_model(["models/a.sql"], ".")
+    (True, False)
+    """
+    prefix = "" if root in ("", ".") else root.strip("/") + "/"
+    return all(PLAIN_FILES.fullmatch(path.removeprefix(prefix)) is not None for path in paths)
+
+
+def _sha(commit: str) -> str:
+    if not SHA.fullmatch(commit):
+        raise CheckoutFailed("That is not a commit.")
+    return commit

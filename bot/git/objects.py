@@ -1,0 +1,158 @@
+"""Git's objects as they are read here: believed only when their content hashes to their name.
+
+GitHub gives a commit's name; it names its tree, that names files and folders. So a text is the reviewed one, or it
+is none: no filter, no attribute and no file of the mirror comes between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared
+
+FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
+PATHS_MOST = 500_000
+
+
+class Tampered(CheckoutFailed):
+    """What lies under an object's name is not that object."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    tree: str
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a tree: a file, a link, a folder, or a submodule's commit."""
+
+    mode: str
+    oid: str
+
+    @property
+    def is_folder(self) -> bool:
+        return self.mode == FOLDER
+
+    @property
+    def is_text(self) -> bool:
+        """True for what has a text of its own; a link's is where it points."""
+        return self.mode not in (FOLDER, SUBMODULE)
+
+
+class Objects:
+    """A reader of one folder of objects: one `git cat-file --batch`."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+
+    def find(self, oid: str, kind: str) -> bytes | None:
+        """An object's content; None when there is none; Tampered when it is another object."""
+        request, answer = self._child.stdin, self._child.stdout
+        assert request is not None and answer is not None
+        try:
+            request.write(f"{oid}\n".encode())
+            request.flush()
+        except BrokenPipeError:
+            raise Tampered(f"The mirror's object {oid[:12]} cannot be read.") from None
+        header = answer.readline().decode("ascii", "replace").split()
+        if header == [oid, "missing"]:
+            return None
+        if len(header) != 3 or not header[2].isdigit():
+            raise Tampered(f"The mirror's object {oid[:12]} cannot be read.")
+        content = answer.read(int(header[2]))
+        answer.read(1)
+        if header[1] != kind or name_of(header[1], content, len(oid)) != oid:
+            raise Tampered(f"The mirror's object {oid[:12]} is another one.")
+        return content
+
+    def get(self, oid: str, kind: str) -> bytes:
+        """An object that must be there."""
+        content = self.find(oid, kind)
+        if content is None:
+            raise Tampered(f"The mirror's object {oid[:12]} is missing.")
+        return content
+
+    def commit(self, oid: str) -> Commit | None:
+        content = self.find(oid, "commit")
+        return None if content is None else read_commit(content)
+
+    def tree(self, oid: str) -> dict[str, Entry]:
+        return read_tree(self.get(oid, "tree"), len(oid) // 2)
+
+    def walk(self, oid: str) -> Iterator[tuple[str, Entry]]:
+        """Every path below a tree, folders left out; CheckoutFailed when there are too many."""
+        yield from self.differing(None, oid)
+
+    def differing(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry]]:
+        """The paths that differ between two trees, as each side has them; what is alike is not read."""
+        left, count = [("", old, new)], 0
+        while left:
+            under, one, other = left.pop()
+            before, after = (self.tree(oid) if oid else {} for oid in (one, other))
+            for name in sorted(before.keys() | after.keys()):
+                sides = (before.get(name), after.get(name))
+                if sides[0] == sides[1]:
+                    continue
+                folders = [each.oid if each and each.is_folder else None for each in sides]
+                if any(folders):
+                    left.append((f"{under}{name}/", folders[0], folders[1]))
+                yield from ((f"{under}{name}", each) for each in sides if each and not each.is_folder)
+                count += 1
+                if count > PATHS_MOST:
+                    raise CheckoutFailed(f"The commit holds more than {PATHS_MOST:,} paths.")
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[Objects]:
+    """A reader of the objects in a folder, while it lasts."""
+    with prepared(folder) as call:
+        child = subprocess.Popen(
+            [*call.argv, "cat-file", "--batch"], env=dict(call.environment), cwd=call.folder,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        late = threading.Timer(GIT_SECONDS, child.kill)  # a pipe in a pack's place would be waited for
+        late.daemon = True
+        late.start()
+        try:
+            yield Objects(child)
+        finally:
+            late.cancel()
+            child.kill()
+            child.communicate()
+
+
+def name_of(kind: str, content: bytes, length: int = 40) -> str:
+    """The name that git gives to an object of that content.
+
+    >>> name_of("blob", b"")
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    digest = hashlib.sha1 if length == 40 else hashlib.sha256
+    return digest(b"%s %d\0" % (kind.encode(), len(content)) + content, usedforsecurity=False).hexdigest()
+
+
+def read_commit(content: bytes) -> Commit:
+    head = content.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+    pairs = [line.partition(" ")[::2] for line in head]
+    tree = next(oid for key, oid in pairs if key == "tree")
+    return Commit(tree, tuple(oid for key, oid in pairs if key == "parent"))
+
+
+def read_tree(content: bytes, length: int = 20) -> dict[str, Entry]:
+    """A tree's entries by name: `mode SP name NUL oid`, one after the other."""
+    entries, at = {}, 0
+    while at < len(content):
+        space, end = content.index(b" ", at), content.index(b"\0", at)
+        mode, name = content[at:space].decode(), os.fsdecode(content[space + 1 : end])
+        at = end + 1 + length
+        entries[name] = Entry(mode.lstrip("0"), content[end + 1 : at].hex())
+    return entries

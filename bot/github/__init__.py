@@ -1,0 +1,1 @@
+"""GitHub: webhooks in, the calls that the bot makes, one connection an owner."""

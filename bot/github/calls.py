@@ -1,0 +1,99 @@
+"""Calls of GitHub for one repository: patient on reads, never twice on writes."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from github.Repository import Repository
+
+from bot.github.owners import Connection, Owners, OwnerUnavailable
+from bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
+from bot.github.polling import MOST_PAGES, Polls
+
+T = TypeVar("T")
+WRITE_TRIES = 3
+
+
+class Calls:
+    """What every verb of one repository's gateway is made with."""
+
+    def __init__(self, name: str, owners: Owners, polls: Polls, secrets: Sequence[str]) -> None:
+        self.name = name
+        self._owners = owners
+        self._polls = polls
+        self._secrets = secrets
+        self._open: tuple[Connection, Repository] | None = None
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the repository's owner, as it is now."""
+        return self._owners.of(self.name)
+
+    @property
+    def repo(self) -> Repository:
+        """Called within `read`: opened anew when its installation is another one by now."""
+        connection = self.connection
+        if self._open is None or self._open[0] is not connection:
+            self._open = connection, connection.client.get_repo(self.name)
+        return self._open[1]
+
+    def read(self, call: Callable[[], T], tries: int = READ_TRIES) -> T:
+        """Does a call; once more when the installation that it was made by is gone and there is a new one."""
+        connection = self.connection
+        try:
+            return patiently(connection.pause, call, tries)
+        except OwnerUnavailable:
+            raise
+        except GitHubFailed as error:
+            if error.status == 404 or not self._owners.was_shut(connection, error):
+                raise
+        return patiently(self.connection.pause, call, tries)
+
+    def poll(self, path: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
+        """What stands at an address below the repository's; free while it has not changed."""
+
+        def read() -> tuple[T, ...]:
+            connection = self.connection
+            url, key = f"/repos/{self.name}/{path}", str(connection.installation)
+            return self._polls.read(connection.ask, url, keep, key=key, pages=pages)
+
+        return self.read(read)
+
+    def write_once(self, look: Callable[[], T | None], post: Callable[[], T], *, look_first: bool = True) -> T:
+        """A POST whose answer may be lost: before it is sent again, look whether it was done."""
+        found = self.read(look) if look_first else None
+        for attempt in range(WRITE_TRIES):
+            if found is not None:
+                return found
+            try:
+                return self.read(post, tries=1)
+            except GitHubFailed as error:
+                if not is_passing(error.status) or attempt == WRITE_TRIES - 1:
+                    raise
+                threading.Event().wait(0.2 * 2**attempt)
+            found = self.read(look)
+        raise AssertionError("unreachable")
+
+    def clean(self, text: str) -> str:
+        """The text without any secret of ours."""
+        return redacted(text, (*self._secrets, *self._live_tokens()))
+
+    def _live_tokens(self) -> tuple[str, ...]:
+        try:
+            return (self.connection.token(),)
+        except (GitHubFailed, GitHubPaused):
+            return ()
+
+
+def redacted(text: str, secrets: Sequence[str]) -> str:
+    """The text without any of the secrets, and without anything that looks like a GitHub token."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, "***")
+    return TOKEN.sub("***", text)
+
+
+TOKEN = re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9_-]{16,}|github_pat_[A-Za-z0-9_]{20,})")

@@ -1,0 +1,79 @@
+"""The checks that the bot writes on commits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from github.CheckRun import CheckRun
+
+from bot.github.calls import WRITE_TRIES, Calls
+from bot.github.patience import GitHubFailed
+from bot.report.checks import CheckView
+
+ANNOTATIONS_A_CALL = 50
+
+
+class CheckRuns:
+    """The check runs of one repository."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def find(self, sha: str, key: str) -> int:
+        """The id of our check with that key on a commit, 0 when there is none."""
+        found = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
+        return next((each.id for each in found if each.external_id == key), 0)
+
+    def write(self, sha: str, view: CheckView, key: str, known: int = 0) -> tuple[int, str]:
+        """Makes a check on a commit say this, and returns its id and page; `known` is its id when it stands already."""
+        output, rest = self._output(view)
+        state: dict[str, Any] = {"status": view.status, "external_id": key}
+        if view.done:
+            state["conclusion"] = view.conclusion
+        if known:
+            try:
+                run = self._calls.read(lambda: self._edited(known, state, output), tries=WRITE_TRIES)
+                return self._more(run, rest, output)
+            except GitHubFailed as error:
+                if error.status not in (403, 404, 422):
+                    raise
+
+        def look() -> CheckRun | None:
+            found = self._calls.repo.get_commit(sha).get_check_runs(check_name=view.name)
+            return next((each for each in found if each.external_id == key), None)
+
+        def post() -> CheckRun:
+            return self._calls.repo.create_check_run(name=view.name, head_sha=sha, output=output, **state)
+
+        run = self._calls.write_once(look, post, look_first=False)
+        return self._more(run, rest, output)
+
+    def _edited(self, check_id: int, state: dict[str, Any], output: dict[str, Any]) -> CheckRun:
+        run = self._calls.repo.get_check_run(check_id)
+        run.edit(**state, output=output)
+        return run
+
+    def _more(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> tuple[int, str]:
+        """GitHub takes 50 annotations a call: the others follow."""
+        for start in range(0, len(rest), ANNOTATIONS_A_CALL):
+            part = {**output, "annotations": rest[start : start + ANNOTATIONS_A_CALL]}
+            self._calls.read(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]
+        return run.id, run.html_url or ""
+
+    def _output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        marks = []
+        for each in view.annotations:
+            mark: dict[str, Any] = {
+                "path": each.path,
+                "start_line": max(each.line, 1),
+                "end_line": max(each.line, 1),
+                "annotation_level": each.level,
+                "message": self._calls.clean(each.message)[:60_000],
+            }
+            if each.column:
+                mark |= {"start_column": each.column, "end_column": each.column}
+            marks.append(mark)
+        output: dict[str, Any] = {"title": self._calls.clean(view.title), "summary": self._calls.clean(view.summary)}
+        if marks:
+            output["annotations"] = marks[:ANNOTATIONS_A_CALL]
+        return output, marks[ANNOTATIONS_A_CALL:]

@@ -1,0 +1,240 @@
+"""A webhook's headers and bytes -> what happened, or why it is none of our business, or a refusal. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
+REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+OWNER = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+COMES = frozenset({"created", "added", "unsuspend", "new_permissions_accepted"})  # there is something to do again
+INSTALLATION_ACTIONS = COMES | {"deleted", "suspend", "removed"}
+GUID = re.compile(r"[A-Za-z0-9:._-]{1,120}")
+SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)")
+MOST_NUMBER, MOST_ID = 2**31 - 1, 2**63 - 1  # what the database's columns hold
+SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+PULL_ACTIONS = frozenset(
+    {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A new comment, as its webhook tells it."""
+
+    comment_id: int
+    author: str
+    body: str
+    at: str  # ISO 8601, GitHub's clock
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened in a repository: to pull request `number`, or (0) to the branch `branch`."""
+
+    guid: str
+    kind: str  # "pull_request.opened", "push", "issue_comment.created", "check_run.rerequested", ...
+    repository: str
+    number: int = 0
+    branch: str = ""
+    head: str = ""
+    said: Said | None = None
+    again: bool = False  # somebody pressed Re-run
+    owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
+    repositories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A genuine delivery that asks nothing of us."""
+
+    guid: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A request that is not GitHub's, or not well formed; `status` is the HTTP answer."""
+
+    status: int
+    why: str
+
+
+TOO_LARGE = Refused(413, "the body is larger than GitHub sends")
+WRONG_SIGNATURE = Refused(401, "the signature is missing or wrong")
+FORM = Refused(415, "the webhook sends a form: set its content type to application/json, in the settings on GitHub")
+
+
+def signature(secret: str, body: bytes) -> str:
+    """The value of X-Hub-Signature-256 that GitHub would send."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def refused_unread(headers: Mapping[str, str]) -> Refused | None:
+    """Why a delivery is refused by its headers alone; None when its body has to be read."""
+    low = {key.lower(): value for key, value in headers.items()}
+    if not SIGNATURE.fullmatch(low.get("x-hub-signature-256", "")):
+        return WRONG_SIGNATURE
+    length = low.get("content-length", "")
+    return TOO_LARGE if length.isdigit() and int(length[:20]) > MAX_BYTES else None
+
+
+def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | Refused:
+    """What a delivery says; nothing of its body is looked at before its signature was found right."""
+    low = {key.lower(): value for key, value in headers.items()}
+    if not secret:
+        raise ValueError("a webhook secret is required")
+    if len(body) > MAX_BYTES:
+        return TOO_LARGE
+    given = low.get("x-hub-signature-256", "")
+    if not hmac.compare_digest(given.encode("utf-8", "replace"), signature(secret, body).encode()):
+        return WRONG_SIGNATURE
+    guid, name = low.get("x-github-delivery", ""), low.get("x-github-event", "")
+    if not GUID.fullmatch(guid) or not name:
+        return Refused(400, "the delivery has no id or no event name")
+    if low.get("content-type", "").partition(";")[0].strip().lower() in FORMS:
+        return FORM
+    try:
+        payload = json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return Refused(400, "the body is not JSON")
+    if not isinstance(payload, dict):
+        return Refused(400, "the body is not a JSON object")
+    return read_event(guid, name, payload)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | Refused:
+    """What an event's payload says, when its sender is known to be GitHub."""
+    reader = READERS.get(name)
+    if reader is None:
+        return Ignored(guid, f"nothing to do for {name[:40]}")
+    try:
+        return reader(guid, payload)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
+        return Refused(400, f"the {name} payload lacks what GitHub documents")
+
+
+def _repository(payload: Mapping[str, Any]) -> str:
+    name = payload["repository"]["full_name"]
+    if not REPOSITORY.fullmatch(name) or ".." in name:
+        raise ValueError("not a repository's name")
+    return str(name)
+
+
+def _sha(value: object) -> str:
+    if not isinstance(value, str) or not SHA.fullmatch(value):
+        raise ValueError("not a commit")
+    return value
+
+
+def _whole(value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= most:
+        raise ValueError("not a number that GitHub gives")
+    return value
+
+
+def _text(value: object) -> str:
+    """A text that every database takes: no half of a surrogate pair, no NUL."""
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError("not a text")
+    value.encode()  # UnicodeEncodeError is a ValueError
+    return value
+
+
+def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action = payload["action"]
+    if action not in PULL_ACTIONS:
+        return Ignored(guid, f"pull_request.{str(action)[:40]} changes nothing here")
+    pull = payload["pull_request"]
+    return Event(
+        guid,
+        f"pull_request.{action}",
+        _repository(payload),
+        _whole(pull["number"], MOST_NUMBER),
+        _text(pull["base"]["ref"]),
+        _sha(pull["head"]["sha"]),
+    )
+
+
+def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    action, issue, comment = payload["action"], payload["issue"], payload["comment"]
+    if action != "created":
+        return Ignored(guid, "edited and deleted comments run nothing")
+    if not issue.get("pull_request"):
+        return Ignored(guid, "a comment on a plain issue")
+    author = comment["user"]
+    if author is None:
+        return Ignored(guid, "who wrote it has no account any more")
+    if author.get("type") == "Bot":
+        return Ignored(guid, "bots give no commands")
+    at = comment["created_at"]
+    if not isinstance(at, str) or not MOMENT.fullmatch(at):
+        raise ValueError("not a time")
+    datetime.fromisoformat(at.replace("Z", "+00:00"))
+    if comment.get("updated_at", at) != at:
+        return Ignored(guid, "it was edited before it was delivered")
+    said = Said(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
+    number = _whole(issue["number"], MOST_NUMBER)
+    return Event(guid, "issue_comment.created", _repository(payload), number, said=said)
+
+
+def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    ref = _text(payload["ref"])
+    if payload.get("deleted") or not ref.startswith("refs/heads/"):
+        return Ignored(guid, "not a push to a branch")
+    return Event(
+        guid, "push", _repository(payload), branch=ref.removeprefix("refs/heads/"), head=_sha(payload["after"])
+    )
+
+
+def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
+    if payload["action"] != "rerequested":
+        return Ignored(guid, f"{noun}.{str(payload['action'])[:40]} asks nothing")
+    check = payload[noun]
+    head = _sha(check["head_sha"])
+    pulls = check.get("pull_requests") or []
+    number = _whole(pulls[0]["number"], MOST_NUMBER) if pulls else 0
+    return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True)
+
+
+def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    """The App was installed, removed, suspended or let in again, or covers other repositories than before."""
+    action = payload["action"]
+    if action not in INSTALLATION_ACTIONS:
+        return Ignored(guid, f"installation.{str(action)[:40]} changes nothing here")
+    account = payload["installation"]["account"] or {}
+    owner = account.get("login") or account.get("slug")
+    if not isinstance(owner, str) or not OWNER.fullmatch(owner):
+        raise ValueError("not an account's name")
+    added = payload.get("repositories_added") or payload.get("repositories") or []
+    names = tuple(_repository({"repository": each}) for each in added) if action in COMES else ()
+    return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
+
+
+def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
+    return Ignored(guid, "pong")
+
+
+READERS = {
+    "ping": _ping,
+    "pull_request": _pull_request,
+    "issue_comment": _issue_comment,
+    "push": _push,
+    "check_run": lambda guid, payload: _check(guid, payload, "check_run"),
+    "check_suite": lambda guid, payload: _check(guid, payload, "check_suite"),
+    "installation": _installation,
+    "installation_repositories": _installation,
+}

@@ -1,0 +1,273 @@
+"""The gateway to GitHub: the few verbs that the bot uses, patient on reads, never twice on writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from github import Consts
+from github.IssueComment import IssueComment
+
+from bot.github.calls import WRITE_TRIES, Calls
+from bot.github.check_runs import CheckRuns
+from bot.github.events import Said
+from bot.github.owners import Owners, OwnerUnavailable
+from bot.github.patience import GitHubFailed, GitHubPaused, patiently
+from bot.github.polling import Polls
+from bot.records import Posted, Pull
+from bot.settings import ROLES, Role, Settings
+
+log = structlog.get_logger(__name__)
+GHOST = "ghost"  # who GitHub shows where an account is gone
+WITHOUT_GRAPHQL = (404, 405, 410, 501)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What became of a comment after it was written; `by` is '' when nobody edited it, or nobody knows who."""
+
+    by: str = ""
+    edited: bool = False
+    known: bool = True
+
+
+class GitHub:
+    """Every repository that the bot may see, through an App or a token."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._options: dict[str, Any] = {
+            "base_url": settings.github_api_url.rstrip("/") or Consts.DEFAULT_BASE_URL,
+            "timeout": settings.api_timeout_seconds,
+            "retry": None,  # retried here, where it is known what may be repeated
+            "seconds_between_requests": 0,
+            "seconds_between_writes": settings.write_spacing_seconds,
+            "per_page": 100,
+            "lazy": True,  # an object known by its number costs no call until something of it is read
+        }
+        self._lock = threading.Lock()
+        self._known: dict[str, RepositoryGateway] = {}
+        self._polls = Polls()
+        self._secrets = settings.secrets()
+        self._login = settings.bot_login
+        self.owners = Owners(settings, self._options, self._polls)
+
+    def repository(self, name: str) -> RepositoryGateway:
+        """The verbs for one repository; OwnerUnavailable or GitHubFailed when it cannot be opened."""
+        self.owners.of(name)
+        login = self.login()
+        with self._lock:
+            if name not in self._known:
+                self._known[name] = RepositoryGateway(name, self.owners, self._polls, login, self._secrets)
+            return self._known[name]
+
+    def login(self) -> str:
+        """Who the bot's own comments are by: `slug[bot]`, or the token's user."""
+        if not self._login:
+            app = self.owners.app
+            if app:
+                slug = patiently(self.owners.app_pause, lambda: app.get_app().slug)
+                self._login = f"{slug}[bot]"
+            else:
+                connection = self.owners.of("")
+                self._login = patiently(connection.pause, lambda: connection.client.get_user().login)
+        return self._login
+
+    def repositories(self, owner: str = "") -> tuple[str, ...]:
+        """The repositories to look after: those of an owner where the App is installed, or those the settings name."""
+        named = tuple(each.strip() for each in self._settings.repositories.split(",") if each.strip())
+        if not self.owners.app:
+            return named
+        return self.owners.repositories(owner)
+
+    def budget(self) -> Mapping[str, int]:
+        """How many calls each installation has left, by its last answer."""
+        return {str(each.installation): each.client.rate_limiting[0] for each in self.owners.connections()}
+
+
+class RepositoryGateway:
+    """What the bot does in one repository."""
+
+    def __init__(self, name: str, owners: Owners, polls: Polls, login: str, secrets: Sequence[str]) -> None:
+        self.name = name
+        self.login = login
+        self._calls = Calls(name, owners, polls, secrets)
+        self.checks = CheckRuns(self._calls)
+
+    # --- reading ---
+
+    @property
+    def clone_url(self) -> str:
+        return self._calls.read(lambda: self._calls.repo.clone_url)
+
+    @property
+    def default_branch(self) -> str:
+        return self._calls.read(lambda: self._calls.repo.default_branch)
+
+    def default_branch_now(self) -> str:
+        """The default branch, asked anew: it may have been renamed."""
+
+        def read() -> str:
+            self._calls.repo.update()  # by its ETag: free while nothing has changed
+            return self._calls.repo.default_branch
+
+        return self._calls.read(read)
+
+    def git_token(self) -> str:
+        """A token that git may fetch with, for now."""
+        return self._calls.connection.token()
+
+    def pull(self, number: int) -> Pull:
+        """The pull request as it is now."""
+        return self._calls.poll(f"pulls/{int(number)}", lambda value: (_pull(value),))[0]
+
+    def open_pulls(self) -> tuple[Pull, ...]:
+        """Every open pull request."""
+        return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
+
+    def closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
+        """The pull requests that were closed or merged last."""
+        return self._calls.poll(
+            f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _pulls, pages=1
+        )
+
+    def branch_head(self, branch: str) -> str:
+        """The commit that a branch is at."""
+        return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
+
+    def role(self, login: str) -> Role | None:
+        """The live permission of a person; None when it could not be read."""
+        try:
+            name = self._calls.read(lambda: self._calls.repo.get_collaborator_role_name(login))
+        except GitHubFailed as error:
+            return "none" if error.status == 404 else None
+        if name in ROLES:
+            return next(role for role in ROLES if role == name)
+        # A custom role: its base permission is what counts.
+        try:
+            base = self._calls.read(lambda: self._calls.repo.get_collaborator_permission(login))
+        except GitHubFailed:
+            return None
+        return next((role for role in ROLES if role == base), None)
+
+    def comments(self, number: int, since: datetime | None = None) -> tuple[Posted, ...]:
+        """The comments of a pull request, oldest first; only those touched since then, if a time is given."""
+
+        def read() -> tuple[Posted, ...]:
+            issue = self._calls.repo.get_issue(number)
+            return tuple(_posted(each) for each in (issue.get_comments(since=since) if since else issue.get_comments()))
+
+        return self._calls.read(read)
+
+    def editor(self, comment: Posted) -> Edited:
+        """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
+
+        `known` is False on a GitHub that has no GraphQL.
+        """
+        try:
+            found = self._calls.read(
+                lambda: self._calls.connection.client.requester.graphql_node(
+                    comment.node_id, "lastEditedAt editor { login }", "IssueComment"
+                )[1]
+            )
+        except GitHubFailed as error:
+            if error.status in WITHOUT_GRAPHQL:
+                return Edited(known=False)
+            raise
+        node = found["data"]["node"]
+        return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
+
+    # --- writing ---
+
+    def write_comment(self, number: int, body: str, marker: str) -> Posted:
+        """Posts a comment that begins with that hidden marker; edits it when one of ours does so already."""
+        body = self._calls.clean(body)
+
+        def look() -> Posted | None:
+            ours = (
+                each for each in self.comments(number) if each.author == self.login and each.body.startswith(marker)
+            )
+            return next(ours, None)
+
+        def post() -> Posted:
+            return _posted(self._calls.repo.get_issue(number).create_comment(body))
+
+        posted = self._calls.write_once(look, post)
+        return posted if posted.body == body else self.edit_comment(number, posted.id, body)
+
+    def edit_comment(self, number: int, comment_id: int, body: str) -> Posted:
+        """Makes a comment say this."""
+        clean = self._calls.clean(body)
+
+        def edit() -> Posted:
+            comment = self._calls.repo.get_issue(number).get_comment(comment_id)
+            comment.edit(clean)
+            return _posted(comment)
+
+        return self._calls.read(edit, tries=WRITE_TRIES)
+
+    def react(self, number: int, comment_id: int, content: str) -> None:
+        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated."""
+        self._calls.read(
+            lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content),
+            tries=WRITE_TRIES,
+        )
+
+
+def _pulls(value: Any) -> tuple[Pull, ...]:
+    return tuple(_pull(each) for each in value)
+
+
+def _pull(value: Mapping[str, Any]) -> Pull:
+    """A pull request from GitHub's JSON; its author may have no account any more, its head no repository."""
+    head, merged = value["head"], value["merged_at"] is not None
+    updated = value.get("updated_at") or ""
+    return Pull(
+        number=value["number"],
+        title=value["title"] or "",
+        author=(value["user"] or {}).get("login", GHOST),
+        is_open=value["state"] == "open",
+        merged=merged,
+        merge_sha=(value["merge_commit_sha"] or "") if merged else "",
+        head=head["sha"],
+        head_repository=(head["repo"] or {}).get("full_name", ""),
+        base_ref=value["base"]["ref"],
+        head_ref=head["ref"] or "",
+        updated_at=datetime.fromisoformat(updated.replace("Z", "+00:00")).astimezone(UTC).isoformat()
+        if updated
+        else "",
+    )
+
+
+def _posted(comment: IssueComment) -> Posted:
+    author = comment.user
+    return Posted(
+        id=comment.id,
+        author=author.login if author else "",
+        body=comment.body or "",
+        at=comment.created_at.astimezone(UTC).isoformat(),
+        updated_at=comment.updated_at.astimezone(UTC).isoformat(),
+        by_bot=bool(author and author.type == "Bot"),
+        edited=comment.updated_at - comment.created_at > timedelta(0),
+        node_id=comment.node_id or "",
+    )
+
+
+def said(posted: Posted) -> Said:
+    """A comment as its webhook would have brought it."""
+    return Said(posted.id, posted.author, posted.body, posted.at)
+
+
+__all__ = [
+    "GitHub",
+    "GitHubFailed",
+    "GitHubPaused",
+    "OwnerUnavailable",
+    "RepositoryGateway",
+    "said",
+]

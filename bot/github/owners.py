@@ -1,0 +1,323 @@
+"""The App's installations, one an owner: how each is reached, and what is the matter with it.
+
+One owner's trouble is that owner's alone: each has a token and a pause of its own. An installation that was suspended
+or removed is found out when a call is refused, and again when it works.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import structlog
+from github import Auth, Github, GithubIntegration
+from github.Requester import Requester
+
+from bot.github.patience import GitHubFailed, Pause, patiently
+from bot.github.polling import Polls
+from bot.settings import Settings
+
+log = structlog.get_logger(__name__)
+LOOK_AGAIN_SECONDS = 60.0  # an owner that is not there is asked for no more often
+State = Literal["working", "paused", "suspended", "not_installed", "failing"]
+
+
+class OwnerUnavailable(GitHubFailed):
+    """Nothing can be done for an owner for now: the App is suspended there, or not installed."""
+
+    def __init__(self, owner: str, state: State, message: str, status: int) -> None:
+        super().__init__(message, status)
+        self.owner = owner
+        self.state = state
+
+
+@dataclass(frozen=True)
+class OwnerState:
+    """How an owner's installation stands; `seconds` is what is left of a pause."""
+
+    owner: str
+    installation: int
+    state: State = "working"
+    since: str = ""
+    why: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One installation (0: a token instead of an App) with its own token and its own pause."""
+
+    owner: str
+    installation: int
+    client: Github
+    auth: Auth.Auth
+    pause: Pause = field(default_factory=Pause)
+
+    def token(self) -> str:
+        """A token for now; asked for anew when it is about to end."""
+        return patiently(self.pause, lambda: str(self.auth.token))
+
+    def ask(self, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
+        """One GET by address; an answer of 304 is none to complain about."""
+        return asked(self.client.requester, url, headers)
+
+
+def asked(requester: Requester, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
+    """One GET by address: its status, headers and body; GithubException for a refusal."""
+    status, given, body = requester.requestJson("GET", url, headers=dict(headers))
+    if status >= 400:
+        raise requester.createException(status, given, _object(body))
+    return status, given, body
+
+
+def _object(body: str) -> dict[str, Any]:
+    try:
+        read = json.loads(body)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+class Owners:
+    """Every installation of the App, or one token for all; safe to use from many threads."""
+
+    def __init__(self, settings: Settings, options: Mapping[str, Any], polls: Polls) -> None:
+        self._settings = settings
+        self._options = dict(options)
+        self._polls = polls
+        self._lock = threading.RLock()
+        self._connections: dict[int, Connection] = {}
+        self._at: dict[str, int] = {}  # repository: its installation
+        self._states: dict[str, OwnerState] = {}
+        self._looked: dict[str, float] = {}  # owner in trouble: when it was looked at last
+        self.app_pause = Pause()
+        self.refused = ""  # why GitHub refuses the App itself; '' while it does not
+        self.app: GithubIntegration | None = None
+        if settings.is_app:
+            self._app_auth = Auth.AppAuth(settings.github_app_id, settings.github_private_key.get_secret_value())
+            self.app = GithubIntegration(auth=self._app_auth, **self._options)
+
+    # --- reaching one ---
+
+    def of(self, repository: str) -> Connection:
+        """The connection that opens a repository; OwnerUnavailable when its owner's installation does not work."""
+        if self.app is None:
+            return self._connection("", 0)
+        for _ in range(2):
+            connection = self._connection(owner_of(repository), self._installation(repository))
+            try:
+                connection.token()
+            except GitHubFailed as error:
+                if not self.was_shut(connection, error):
+                    raise
+            else:
+                return connection
+        raise self._trouble(owner_of(repository), 0, "failing", "GitHub gives no token for this installation.", 401)
+
+    def was_shut(self, connection: Connection, error: GitHubFailed) -> bool:
+        """True when a call was refused because its installation or token is no more: look it up anew, and try again.
+
+        OwnerUnavailable when the installation is suspended; False when the refusal is about something else.
+        """
+        if self.app is None or error.status not in (401, 403, 404):
+            return False
+        app, number = self.app, connection.installation
+        try:
+            found = patiently(self.app_pause, lambda: app.get_app_installation(number))
+        except GitHubFailed as gone:
+            if gone.status != 404:
+                raise
+            self.forget(connection.owner)
+            return True
+        if found.suspended_at:
+            raise self._suspended(connection.owner, number)
+        if error.status == 401:
+            self._drop(connection)
+        return error.status == 401
+
+    def _installation(self, repository: str) -> int:
+        """The id of the installation that covers a repository; asked from GitHub where it is not known."""
+        owner, _, name = repository.partition("/")
+        with self._lock:
+            known, state = self._at.get(repository, 0), self._states.get(owner)
+            lately = time.monotonic() - self._looked.get(owner, 0.0) < LOOK_AGAIN_SECONDS
+        if state and state.state == "suspended" and owner in self._looked and lately:
+            raise OwnerUnavailable(owner, state.state, state.why, 403)
+        return known or self._look_up(repository, owner, name)
+
+    def _look_up(self, repository: str, owner: str, name: str) -> int:
+        app = self.app
+        assert app is not None
+        try:
+            found = patiently(self.app_pause, lambda: app.get_repo_installation(owner, name))
+        except GitHubFailed as error:
+            if error.status != 404:
+                raise
+            raise not_installed(repository) from error
+        if found.suspended_at:
+            raise self._suspended(owner, found.id)
+        with self._lock:
+            self._at[repository] = found.id
+        self._works(owner, found.id)
+        return found.id
+
+    def _connection(self, owner: str, installation: int) -> Connection:
+        with self._lock:
+            if installation not in self._connections:
+                auth: Auth.Auth
+                if installation:
+                    auth = self._app_auth.get_installation_auth(installation)
+                else:
+                    auth = Auth.Token(self._settings.github_token.get_secret_value())
+                client = Github(auth=auth, **self._options)
+                self._connections[installation] = Connection(owner, installation, client, auth)
+            return self._connections[installation]
+
+    def connections(self) -> tuple[Connection, ...]:
+        with self._lock:
+            return tuple(self._connections.values())
+
+    # --- all of them ---
+
+    def listed(self) -> tuple[str, ...]:
+        """The owners where the App is installed and works; '' stands for all that a token opens."""
+        if self.app is None:
+            return ("",)
+        requester = self.app.requester
+        try:
+            found = patiently(
+                self.app_pause,
+                lambda: self._polls.read(
+                    lambda url, headers: asked(requester, url, headers),
+                    "/app/installations?per_page=100",
+                    _installations,
+                ),
+            )
+        except GitHubFailed as error:
+            self.refused = str(error) if error.status in (401, 403, 404) else ""
+            raise
+        self.refused = ""
+        self._note_absent(found)
+        for each in found:
+            if each.state == "suspended":
+                self._suspended(each.owner, each.installation)
+            else:
+                self._works(each.owner, each.installation)
+        return tuple(each.owner for each in found if each.state != "suspended")
+
+    def repositories(self, owner: str) -> tuple[str, ...]:
+        """What an owner's installation covers now."""
+        with self._lock:
+            state = self._states.get(owner)
+        if self.app is None or state is None:
+            return ()
+        connection = self._connection(owner, state.installation)
+        for last in (False, True):
+            try:
+                names = self._covered(connection)
+                break
+            except GitHubFailed as error:
+                if last or not self.was_shut(connection, error):
+                    raise self._trouble(owner, connection.installation, "failing", str(error), error.status) from error
+                connection = self._connection(owner, state.installation)
+        with self._lock:
+            for name in names:
+                self._at[name] = connection.installation
+        self._works(owner, connection.installation)
+        return names
+
+    def _covered(self, connection: Connection) -> tuple[str, ...]:
+        url, key = "/installation/repositories?per_page=100", str(connection.installation)
+        connection.token()
+        return patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _names, key=key))
+
+    def states(self) -> tuple[OwnerState, ...]:
+        """How every owner stands, by name."""
+        with self._lock:
+            states, connections = dict(self._states), dict(self._connections)
+        found = []
+        for state in states.values():
+            connection = connections.get(state.installation)
+            left = connection.pause.left if connection else 0.0
+            if left and state.state == "working":
+                state = replace(state, state="paused", why="GitHub asked to wait.", seconds=round(left, 1))
+            found.append(state)
+        return tuple(sorted(found, key=lambda state: state.owner))
+
+    # --- what becomes of them ---
+
+    def forget(self, owner: str) -> None:
+        """Forgets how an owner was reached: something about its installation has changed."""
+        with self._lock:
+            self._looked.pop(owner, None)
+            for name in [name for name in self._at if owner_of(name) == owner]:
+                self._at.pop(name)
+            for connection in [each for each in self._connections.values() if each.owner == owner]:
+                self._connections.pop(connection.installation)
+            state = self._states.pop(owner, None)
+        if state:
+            log.info("owner_forgotten", owner=owner, installation=state.installation)
+
+    def _drop(self, connection: Connection) -> None:
+        with self._lock:
+            self._connections.pop(connection.installation, None)
+
+    def _works(self, owner: str, installation: int) -> None:
+        with self._lock:
+            known = self._states.get(owner)
+            self._looked.pop(owner, None)
+            if known and known.installation != installation:
+                self.forget(owner)
+            if not known or (known.installation, known.state) != (installation, "working"):
+                self._states[owner] = OwnerState(owner, installation, since=_now())
+                log.info("owner_works", owner=owner, installation=installation)
+
+    def _suspended(self, owner: str, installation: int) -> OwnerUnavailable:
+        return self._trouble(owner, installation, "suspended", "The App's installation there is suspended.", 403)
+
+    def _trouble(self, owner: str, installation: int, state: State, why: str, status: int) -> OwnerUnavailable:
+        with self._lock:
+            known = self._states.get(owner)
+            self._looked[owner] = time.monotonic()
+            if not known or (known.installation, known.state, known.why) != (installation, state, why):
+                self._states[owner] = OwnerState(owner, installation, state, _now(), why)
+                log.warning("owner_in_trouble", owner=owner, installation=installation, state=state, why=why)
+        return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
+
+    def _note_absent(self, found: Iterable[OwnerState]) -> None:
+        """Owners that have no installation any more are forgotten."""
+        there = {each.owner for each in found}
+        with self._lock:
+            gone = [owner for owner in self._states if owner not in there]
+        for owner in gone:
+            self.forget(owner)
+
+
+def owner_of(repository: str) -> str:
+    """`ann` of `ann/shop`."""
+    return repository.partition("/")[0]
+
+
+def not_installed(repository: str) -> GitHubFailed:
+    return GitHubFailed(f"The App is not installed on {repository}.", 404)
+
+
+def _installations(value: Any) -> tuple[OwnerState, ...]:
+    return tuple(
+        OwnerState(each["account"]["login"], each["id"], "suspended" if each.get("suspended_at") else "working")
+        for each in value
+        if each.get("account")
+    )
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(each["full_name"] for each in value["repositories"])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

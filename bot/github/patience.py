@@ -1,0 +1,125 @@
+"""Patience with GitHub: a pause that it asked for is kept by all, what fails in passing is tried again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import requests
+import structlog
+import tenacity
+from github import GithubException, RateLimitExceededException
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+READ_TRIES = 4
+LONGEST_WAIT = 5.0  # a pause longer than this is left to the job: it comes back when the pause is over
+SECONDARY_WAIT = 60.0
+LONGEST_PAUSE = 3700.0  # GitHub counts by the hour; what asks for more is a clock that goes wrong
+
+
+class GitHubPaused(Exception):
+    """GitHub asked for silence until `until` (seconds of the epoch); the caller comes back then."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"GitHub asked to wait for {seconds:.0f} s")
+        self.seconds = seconds
+
+
+class GitHubFailed(Exception):
+    """GitHub did not do it: refused, or out of reach after several tries."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Pause:
+    """One installation's silence: while it lasts, every call of that installation waits."""
+
+    def __init__(self, longest: float = LONGEST_WAIT) -> None:
+        self._until = 0.0
+        self._longest = longest
+        self._lock = threading.Lock()
+
+    def ask(self, seconds: float) -> None:
+        """GitHub asked for silence."""
+        with self._lock:
+            self._until = max(self._until, time.time() + seconds)
+        log.warning("github_paused", seconds=round(seconds, 1))
+
+    @property
+    def left(self) -> float:
+        with self._lock:
+            return max(0.0, self._until - time.time())
+
+    def wait(self) -> None:
+        """Waits out a short pause; GitHubPaused for a long one."""
+        left = self.left
+        if left > self._longest:
+            raise GitHubPaused(left)
+        if left:
+            threading.Event().wait(left)
+
+
+def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
+    """Does a call, again after a pause that GitHub asked for, and again a few times when it is out of reach."""
+
+    def once() -> T:
+        pause.wait()
+        try:
+            return call()
+        except GithubException as error:
+            wait = asked_wait(error)
+            if wait is not None:
+                pause.ask(wait)
+                raise _Limited from error
+            raise GitHubFailed(_said(error), error.status) from error
+        except (requests.RequestException, ConnectionError, TimeoutError) as error:
+            raise GitHubFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
+
+    def again(error: BaseException) -> bool:
+        if isinstance(error, _Limited):
+            return True
+        return tries > 1 and isinstance(error, GitHubFailed) and is_passing(error.status)
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        return 0.0 if isinstance(error, _Limited) else tenacity.wait_random_exponential(multiplier=0.3, max=5)(state)
+
+    stop = tenacity.stop_after_attempt(max(tries, READ_TRIES))
+    retrying = tenacity.Retrying(retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, reraise=True)
+    try:
+        return retrying(once)
+    except _Limited as error:
+        raise GitHubPaused(max(pause.left, 1.0)) from error
+
+
+class _Limited(Exception):
+    """A rate limit was met; the pause is set."""
+
+
+def is_passing(status: int) -> bool:
+    """True for an answer that may be another one next time: none at all, or the server's own fault."""
+    return status == 0 or status >= 500
+
+
+def asked_wait(error: GithubException) -> float | None:
+    """How long GitHub asks to be left alone, None when this is no rate limit."""
+    if error.status not in (403, 429):
+        return None
+    headers = {key.lower(): value for key, value in (error.headers or {}).items()}
+    after, reset = str(headers.get("retry-after", "")), str(headers.get("x-ratelimit-reset", ""))
+    if after.isdecimal():
+        return min(float(after), LONGEST_PAUSE)
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        return min(max(1.0, float(reset) - time.time() + 1), LONGEST_PAUSE)
+    return SECONDARY_WAIT if error.status == 429 or isinstance(error, RateLimitExceededException) else None
+
+
+def _said(error: GithubException) -> str:
+    data = error.data
+    message = data.get("message") if isinstance(data, dict) else None
+    return f"GitHub answered {error.status}: {str(message or 'no reason given')[:300]}"

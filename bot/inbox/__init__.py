@@ -1,0 +1,1 @@
+"""What the bot remembers, in the state database."""

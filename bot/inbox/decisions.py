@@ -1,0 +1,28 @@
+"""Who decided what, on record for good."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from bot.inbox.database import Database, now
+from bot.inbox.tables import DECISIONS
+
+
+class Decisions:
+    """The decisions about every pull request."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, repository: str, number: int, who: str, what: str, plan_id: str = "") -> None:
+        """Puts a decision on record: who, what, on which plan."""
+        with self._database.writing() as connection:
+            row = {"at": now(connection), "repository": repository, "number": number, "who": who, "what": what}
+            connection.execute(DECISIONS.insert().values({**row, "plan_id": plan_id}))
+
+    def of(self, repository: str, number: int) -> tuple[tuple[str, str, str], ...]:
+        """Who decided what on which plan, oldest first."""
+        where = (DECISIONS.c.repository == repository, DECISIONS.c.number == number)
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(DECISIONS).where(*where).order_by(DECISIONS.c.id))
+            return tuple((row.who, row.what, row.plan_id) for row in rows)

@@ -1,0 +1,39 @@
+"""What must not be lost: deliveries by GUID, the queue of work, commands, and what we know of each pull request.
+
+One transaction takes a delivery in: its GUID (unique), the queue key that it makes due, and the command in it. A worker
+claims a due key for a while and renews its claim from time to time; when it dies, the claim ends and another worker
+takes the key. The newest state is read when the key is worked on, so ten deliveries to one key are one job.
+"""
+
+from __future__ import annotations
+
+from bot.inbox.commands import Commands
+from bot.inbox.database import Database
+from bot.inbox.decisions import Decisions
+from bot.inbox.deliveries import Deliveries
+from bot.inbox.prods import Prods
+from bot.inbox.pulls import Pulls
+from bot.inbox.queue import LEASE_SECONDS, Queue
+from bot.inbox.runs import Runs
+
+
+class Inbox:
+    """Everything the bot remembers, one small store a noun; every method of a store is one transaction."""
+
+    def __init__(self, url: str, *, settle_seconds: float = 2.0, lease_seconds: float = LEASE_SECONDS) -> None:
+        self.database = Database(url)
+        self.queue = Queue(self.database, settle_seconds=settle_seconds, lease_seconds=lease_seconds)
+        self.deliveries = Deliveries(self.database, self.queue)
+        self.commands = Commands(self.database)
+        self.pulls = Pulls(self.database)
+        self.prods = Prods(self.database)
+        self.runs = Runs(self.database)
+        self.decisions = Decisions(self.database)
+
+    def close(self) -> None:
+        """Lets go of the connections."""
+        self.database.close()
+
+    def ping(self) -> None:
+        """Raises RequestError when the database does not answer."""
+        self.database.ping()

@@ -1,0 +1,46 @@
+"""What we know of each repository's prod."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+
+from bot.inbox.database import Database
+from bot.inbox.tables import PRODS
+from bot.records import ProdRecord
+from planner.state.database import put
+
+_PROD = TypeAdapter(ProdRecord)
+
+
+class Prods:
+    """The records of every prod."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, repository: str) -> ProdRecord:
+        """What we know of a repository's prod; an empty record when nothing."""
+        with self._database.reading() as connection:
+            return read_prod(connection, repository)
+
+    def change(self, repository: str, **changes: Any) -> ProdRecord:
+        """Changes fields of prod's record and returns it as it is then."""
+        with self._database.writing() as connection:
+            record = replace(read_prod(connection, repository), **changes)
+            put_prod(connection, record)
+            return record
+
+
+def read_prod(connection: sa.Connection, repository: str) -> ProdRecord:
+    """What we know of a repository's prod, in the caller's transaction."""
+    row = connection.execute(sa.select(PRODS.c.data).where(PRODS.c.repository == repository)).first()
+    return _PROD.validate_json(row.data) if row else ProdRecord(repository)
+
+
+def put_prod(connection: sa.Connection, record: ProdRecord) -> None:
+    """Stores prod's record, in the caller's transaction."""
+    put(connection, PRODS, [{"repository": record.repository, "data": _PROD.dump_json(record).decode()}])

@@ -1,0 +1,63 @@
+"""What we know of each pull request."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+
+from bot.inbox.database import Database
+from bot.inbox.tables import PULLS
+from bot.records import PullRecord
+from planner.state.database import put
+
+_PULL = TypeAdapter(PullRecord)
+
+
+class Pulls:
+    """The records of every pull request."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._alone: defaultdict[tuple[str, int], threading.RLock] = defaultdict(threading.RLock)
+
+    def alone(self, repository: str, number: int) -> AbstractContextManager[object]:
+        """Held while a pull request is written to GitHub: one thread of this process at a time."""
+        return self._alone[repository, number]
+
+    def get(self, repository: str, number: int) -> PullRecord:
+        """What we know of a pull request; an empty record when nothing."""
+        with self._database.reading() as connection:
+            return read_pull(connection, repository, number) or PullRecord(repository, number)
+
+    def all(self, repository: str) -> tuple[PullRecord, ...]:
+        """Every pull request of the repository that we know."""
+        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
+        with self._database.reading() as connection:
+            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+
+    def change(self, repository: str, number: int, **changes: Any) -> PullRecord:
+        """Changes fields of a pull request's record and returns it as it is then."""
+        with self._database.writing() as connection:
+            record = read_pull(connection, repository, number, lock=True) or PullRecord(repository, number)
+            record = replace(record, **changes)
+            put_pull(connection, record)
+            return record
+
+
+def read_pull(connection: sa.Connection, repository: str, number: int, *, lock: bool = False) -> PullRecord | None:
+    """What we know of a pull request, in the caller's transaction; None when nothing."""
+    query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, PULLS.c.number == number)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    return _PULL.validate_json(row.data) if row else None
+
+
+def put_pull(connection: sa.Connection, record: PullRecord) -> None:
+    """Stores a pull request's record, in the caller's transaction."""
+    values = {"repository": record.repository, "number": record.number, "state": record.state.value}
+    put(connection, PULLS, [{**values, "head": record.head, "data": _PULL.dump_json(record).decode()}])

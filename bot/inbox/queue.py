@@ -1,0 +1,182 @@
+"""The queue of work: one key for each pull request and each prod, due from some time on, claimed by one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from bot.inbox.database import Database, now
+from bot.inbox.tables import DELIVERIES, LANES, PRODS
+from planner.state.database import put
+
+LEASE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A claimed key: pull request `number` of the repository, or (0) its prod; `seen` is the last news it covers."""
+
+    key: str
+    repository: str
+    number: int
+    wanted: int
+    seen: int
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How much waits: keys that are due, and for how long the oldest has been."""
+
+    due: int
+    oldest_seconds: float
+    claimed: int
+
+
+def lane_key(repository: str, number: int) -> str:
+    """`owner/name#7`, or `owner/name@prod`."""
+    return f"{repository}#{number}" if number else f"{repository}@prod"
+
+
+class Queue:
+    """The keys of every repository, and who works on which."""
+
+    def __init__(self, database: Database, *, settle_seconds: float, lease_seconds: float) -> None:
+        self._database = database
+        self._settle = settle_seconds
+        self._lease = lease_seconds
+        self._listeners: list[Callable[[], None]] = []
+
+    def on_work(self, listener: Callable[[], None]) -> None:
+        """Calls the listener when this process took something in."""
+        self._listeners.append(listener)
+
+    def notify(self) -> None:
+        """Calls the listeners: something became due."""
+        for listener in self._listeners:
+            listener()
+
+    def wake(self, repository: str, number: int, *, in_seconds: float = 0.0) -> None:
+        """Makes a key due, as a delivery would."""
+        with self._database.writing() as connection:
+            self.make_due(connection, repository, number, in_seconds=in_seconds)
+        self.notify()
+
+    def make_due(
+        self, connection: sa.Connection, repository: str, number: int, *, pushed: bool = False, in_seconds: float = 0.0
+    ) -> None:
+        """Makes a key due, in the caller's transaction; a push settles first."""
+        at, key = now(connection), lane_key(repository, number)
+        fresh = {"key": key, "repository": repository, "number": number, "wanted": 0, "attempts": 0, "error": ""}
+        put(connection, LANES, [fresh], update=False)
+        row = connection.execute(sa.select(LANES).where(LANES.c.key == key).with_for_update()).one()
+        due = at + in_seconds
+        if row.settle_until is not None and row.due_at is not None:
+            # A burst of pushes: each moves the next plan off a little, but not for ever.
+            due = min(at + self._settle, row.settle_until) if pushed else max(row.due_at, due)
+        elif row.due_at is not None:
+            due = min(row.due_at, due)
+        connection.execute(LANES.update().where(LANES.c.key == key).values(wanted=row.wanted + 1, due_at=due))
+
+    def claim(self, worker: str, only: str = "", but: Sequence[str] = ()) -> Lane | None:
+        """The key that has been due longest and that no living worker holds, now held by this one.
+
+        `only` names one repository; `but` names owners whose keys have to wait.
+        """
+        with self._database.reading() as connection:
+            if not connection.execute(_claimable(connection, only, but)).first():
+                return None
+        with self._database.writing() as connection:
+            row = connection.execute(_claimable(connection, only, but).with_for_update(skip_locked=True)).first()
+            if row is None:
+                return None
+            until = now(connection) + self._lease
+            held = {"owner": worker, "owned_until": until, "settle_until": None}
+            connection.execute(LANES.update().where(LANES.c.key == row.key).values(held))
+            last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.lane == row.key)
+            seen = connection.execute(last).scalar() or 0
+        return Lane(row.key, row.repository, row.number, row.wanted, seen, row.attempts)
+
+    def renew(self, worker: str, keys: Sequence[str]) -> None:
+        """Notes that the worker lives and still works on these keys: its claims on them last on.
+
+        A key that it could not give back, the database being out of reach, is free when its claim ends.
+        """
+        with self._database.writing() as connection:
+            until = now(connection) + self._lease
+            held = sa.and_(LANES.c.owner == worker, LANES.c.key.in_(keys))
+            connection.execute(LANES.update().where(held).values(owned_until=until))
+
+    def release(self, lane: Lane, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
+        """Gives a key back: done, or due again when news came meanwhile, after a settling time, or after a failure."""
+        with self._database.writing() as connection:
+            row = connection.execute(sa.select(LANES).where(LANES.c.key == lane.key).with_for_update()).one()
+            at = now(connection)
+            due: float | None = at if row.wanted != lane.wanted else None
+            if again_in is not None:
+                due = min(due, at + again_in) if due is not None and not error else at + again_in
+            values: dict[str, Any] = {"settle_until": None}
+            if settle:
+                due, values["settle_until"] = at + self._settle, at + 10 * self._settle
+            attempts = row.attempts + 1 if error else 0
+            values |= {"due_at": due, "owner": None, "owned_until": None, "attempts": attempts, "error": error[:2000]}
+            connection.execute(LANES.update().where(LANES.c.key == lane.key).values(values))
+        if due is not None:
+            self.notify()
+
+    def release_of(self, worker: str) -> None:
+        """Frees all keys of a worker that is no more; each is due at once."""
+        with self._database.writing() as connection:
+            freed = {"owner": None, "owned_until": None, "due_at": now(connection)}
+            connection.execute(LANES.update().where(LANES.c.owner == worker).values(freed))
+
+    def owners(self) -> tuple[str, ...]:
+        """The workers that hold a key."""
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(LANES.c.owner).where(LANES.c.owner.is_not(None)).distinct())
+            return tuple(row.owner for row in rows)
+
+    def has_plans(self, repository: str) -> bool:
+        """True while a key of the repository is due or put off."""
+        query = sa.select(LANES.c.key).where(LANES.c.repository == repository, LANES.c.due_at.is_not(None))
+        with self._database.reading() as connection:
+            return connection.execute(query).first() is not None
+
+    def has_others(self, owners: Sequence[str]) -> bool:
+        """True when an owner beside these is known."""
+        return any(name.partition("/")[0] not in owners for name in self.repositories())
+
+    def is_idle(self) -> bool:
+        """True when no key is due, held or put off."""
+        busy = sa.select(LANES.c.key).where(sa.or_(LANES.c.due_at.is_not(None), LANES.c.owner.is_not(None)))
+        with self._database.reading() as connection:
+            return connection.execute(busy).first() is None
+
+    def depth(self) -> Depth:
+        """How much waits."""
+        with self._database.reading() as connection:
+            at = now(connection)
+            waits = sa.select(sa.func.count(), sa.func.min(LANES.c.due_at))
+            due = connection.execute(waits.where(LANES.c.due_at <= at, LANES.c.owner.is_(None))).one()
+            claimed = connection.execute(sa.select(sa.func.count()).where(LANES.c.owner.is_not(None))).scalar_one()
+            return Depth(due[0], max(0.0, at - due[1]) if due[1] is not None else 0.0, claimed)
+
+    def repositories(self) -> tuple[str, ...]:
+        """The repositories of which anything is known."""
+        query = sa.union(sa.select(LANES.c.repository), sa.select(PRODS.c.repository))
+        with self._database.reading() as connection:
+            return tuple(sorted(row[0] for row in connection.execute(query)))
+
+
+def _claimable(connection: sa.Connection, only: str, but: Sequence[str]) -> sa.Select[Any]:
+    at = now(connection)
+    free = sa.or_(LANES.c.owner.is_(None), LANES.c.owned_until < at)
+    query = sa.select(LANES).where(LANES.c.due_at <= at, free)
+    if only:
+        query = query.where(LANES.c.repository == only)
+    for owner in but:
+        query = query.where(sa.not_(LANES.c.repository.startswith(f"{owner}/", autoescape=True)))
+    return query.order_by(LANES.c.due_at).limit(1)

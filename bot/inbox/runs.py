@@ -1,0 +1,53 @@
+"""Child processes, on record from start to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from bot.inbox.database import Database, now
+from bot.inbox.tables import RUNS
+
+
+@dataclass(frozen=True)
+class Run:
+    """A child process that was started and not yet seen to end."""
+
+    run_id: str
+    lane: str
+    worker: str
+    pid: int
+    birth: str
+
+
+class Runs:
+    """The child processes of every worker."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, run_id: str, lane: str, purpose: str, worker: str, pid: int, birth: str) -> None:
+        """Notes a child process, so that the next worker can find it should this one die."""
+        row = {"run_id": run_id, "lane": lane, "purpose": purpose, "worker": worker, "pid": pid, "birth": birth}
+        with self._database.writing() as connection:
+            connection.execute(RUNS.insert().values({**row, "started_at": now(connection)}))
+
+    def end(self, run_id: str, exit_code: int) -> None:
+        """Notes that a child process is no more."""
+        with self._database.writing() as connection:
+            ended = {"ended_at": now(connection), "exit_code": exit_code}
+            connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(ended))
+
+    def open(self) -> tuple[Run, ...]:
+        """The runs that nobody saw end."""
+        query = sa.select(RUNS).where(RUNS.c.ended_at.is_(None))
+        with self._database.reading() as connection:
+            rows = connection.execute(query)
+            return tuple(Run(row.run_id, row.lane, row.worker, row.pid, row.birth) for row in rows)
+
+    def of(self, lane: str) -> tuple[str, ...]:
+        """The purposes of all runs of a queue key, in order of their start."""
+        query = sa.select(RUNS.c.purpose).where(RUNS.c.lane == lane).order_by(RUNS.c.started_at)
+        with self._database.reading() as connection:
+            return tuple(row.purpose for row in connection.execute(query))

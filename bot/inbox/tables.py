@@ -1,0 +1,75 @@
+"""The bot's tables in the state database; `bot/inbox/migrations` makes them and brings them up to date."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+META = sa.MetaData()
+DELIVERIES = sa.Table(
+    "bot_deliveries",
+    META,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("guid", sa.String(120), nullable=False, unique=True),
+    sa.Column("kind", sa.String(80)),
+    sa.Column("lane", sa.Text),
+    sa.Column("head", sa.String(64)),
+    sa.Column("received_at", sa.Float),
+)
+LANES = sa.Table(
+    "bot_lanes",
+    META,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("repository", sa.Text),
+    sa.Column("number", sa.Integer),
+    sa.Column("wanted", sa.Integer),
+    sa.Column("due_at", sa.Float),
+    sa.Column("settle_until", sa.Float),
+    sa.Column("owner", sa.Text),
+    sa.Column("owned_until", sa.Float),
+    sa.Column("attempts", sa.Integer),
+    sa.Column("error", sa.Text),
+)
+COMMANDS = sa.Table(
+    "bot_commands",
+    META,
+    sa.Column("repository", sa.Text, primary_key=True),
+    sa.Column("comment_id", sa.BigInteger, primary_key=True),
+    sa.Column("number", sa.Integer),
+    sa.Column("state", sa.String(20)),
+    sa.Column("seen", sa.Boolean),
+    sa.Column("data", sa.Text),
+)
+PULLS = sa.Table(
+    "bot_pulls",
+    META,
+    sa.Column("repository", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("state", sa.String(20)),
+    sa.Column("head", sa.String(64)),
+    sa.Column("data", sa.Text),
+)
+PRODS = sa.Table("bot_prods", META, sa.Column("repository", sa.Text, primary_key=True), sa.Column("data", sa.Text))
+RUNS = sa.Table(
+    "bot_runs",
+    META,
+    sa.Column("run_id", sa.String(40), primary_key=True),
+    sa.Column("lane", sa.Text),
+    sa.Column("purpose", sa.Text),
+    sa.Column("worker", sa.Text),
+    sa.Column("pid", sa.Integer),
+    sa.Column("birth", sa.Text),
+    sa.Column("started_at", sa.Float),
+    sa.Column("ended_at", sa.Float),
+    sa.Column("exit_code", sa.Integer),
+)
+DECISIONS = sa.Table(
+    "bot_decisions",
+    META,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("at", sa.Float),
+    sa.Column("repository", sa.Text),
+    sa.Column("number", sa.Integer),
+    sa.Column("who", sa.Text),
+    sa.Column("what", sa.Text),
+    sa.Column("plan_id", sa.Text),
+)

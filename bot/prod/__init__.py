@@ -1,0 +1,1 @@
+"""A repository's prod: what is done next, and doing it."""

@@ -1,0 +1,244 @@
+"""What is so about a repository's prod -> what is done next. Pure: no clock, no network, no database.
+
+Prod follows its branch: each merge of a pull request is a step of its own, and a push that belongs to none is one too.
+A commit that prod already shows is never promoted again: prod does not go back by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.results import Outcome
+from planner.contract.result import EnvironmentRow
+
+DEFECT_TRIES = 3
+LONGEST_BACKOFF = 300.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One promotion to come: the tree of `commit`; of pull request `number`, or (0) of a push."""
+
+    commit: str
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is so at one moment of a pass over prod, and what this pass has done."""
+
+    prod: ProdRecord
+    branch: str  # that prod should follow
+    head: str  # of the branch
+    now: float = 0.0
+    pulls: tuple[PullRecord, ...] = ()
+    steps: tuple[Step, ...] = ()  # what the branch holds that prod was not yet brought to
+    is_untouched: bool = False  # the first step changes no model
+    shown: frozenset[int] = frozenset()  # the pull requests whose merge prod shows
+    behind: frozenset[int] = frozenset()  # those whose merge was taken on once and is not in prod
+    again: bool = False  # somebody asked, before this pass, for what failed to be tried again
+    looked: bool = False  # this pass has asked the planner for prod
+    found: EnvironmentRow | None = None  # prod as the planner had it
+    built: bool = False  # this pass has tried to build prod
+    taken: int = 0  # steps of this pass
+
+
+@dataclass(frozen=True)
+class Rest:
+    """All is as it should be."""
+
+
+@dataclass(frozen=True)
+class FollowBranch:
+    """The rules name another prod branch."""
+
+
+@dataclass(frozen=True)
+class LookForProd:
+    """Ask the planner whether prod exists."""
+
+
+@dataclass(frozen=True)
+class AdoptProd:
+    """Prod exists, and we did not know."""
+
+    row: EnvironmentRow
+
+
+@dataclass(frozen=True)
+class BuildProd:
+    """Plan and apply the branch for the first time."""
+
+
+@dataclass(frozen=True)
+class RefuseRollback:
+    """A rollback that was asked for and is not possible any more."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class RollBack:
+    """Point prod back at the revision before a pull request's own."""
+
+    number: int
+    who: str
+    revision: int
+
+
+@dataclass(frozen=True)
+class StopPlan:
+    """A plan of a merged pull request still runs: it ends first."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class SkipStep:
+    """Nothing to promote: the step changes no model."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
+class PromoteMerge:
+    """Promote the merge of a pull request, with the tree of `commit`."""
+
+    number: int
+    commit: str
+
+
+@dataclass(frozen=True)
+class PromotePush:
+    """Plan and apply a push that no pull request brought."""
+
+    commit: str
+
+
+@dataclass(frozen=True)
+class SettleMerge:
+    """Prod shows the merge already, with a later commit."""
+
+    number: int
+
+
+Action = (
+    Rest
+    | FollowBranch
+    | LookForProd
+    | AdoptProd
+    | BuildProd
+    | RefuseRollback
+    | RollBack
+    | StopPlan
+    | SkipStep
+    | PromoteMerge
+    | PromotePush
+    | SettleMerge
+)
+
+
+def decide_prod(facts: Facts) -> Action:
+    """The next action, asked again after each until it is Rest.
+
+    First what people asked to undo, then what the branch holds that prod does not, then what failed and is asked again.
+    """
+    if facts.prod.branch and facts.prod.branch != facts.branch:
+        return FollowBranch()
+    return _build(facts) or _roll_back(facts) or _step(facts) or _again(facts) or _settle(facts) or Rest()
+
+
+def _build(facts: Facts) -> Action | None:
+    """The first build, decided once in a pass and before its first step."""
+    if facts.built or facts.taken or not is_to_build(facts):
+        return None
+    if not facts.looked:
+        return LookForProd()
+    if facts.found is not None:
+        return AdoptProd(facts.found)
+    if any(step.number for step in facts.steps):
+        return None  # the merge that came brings the first project: it is promoted as a step
+    return BuildProd()
+
+
+def is_to_build(facts: Facts) -> bool:
+    """True before the first build, and when one that failed is due again: a new commit, a request, or its time."""
+    prod = facts.prod
+    if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
+        return True
+    is_due = prod.commit != facts.head or facts.again or 0 < prod.again_at <= facts.now
+    return prod.state is Prod.FAILED and not prod.revision and is_due
+
+
+def _roll_back(facts: Facts) -> Action | None:
+    for record in facts.pulls:
+        if not record.rollback_by:
+            continue
+        before = record.promoted_revision - 1
+        if facts.prod.revision != record.promoted_revision or before < 1:
+            return RefuseRollback(record.number, f"Prod has moved on to revision {facts.prod.revision}.")
+        return RollBack(record.number, record.rollback_by, before)
+    return None
+
+
+def _step(facts: Facts) -> Action | None:
+    if not facts.steps:
+        return None
+    step = facts.steps[0]
+    if any(record.number == step.number and record.state is State.PLANNING for record in facts.pulls):
+        return StopPlan(step.number)
+    if facts.prod.state is Prod.READY and facts.is_untouched:
+        return SkipStep(step)
+    return PromoteMerge(step.number, step.commit) if step.number else PromotePush(step.commit)
+
+
+def _again(facts: Facts) -> Action | None:
+    """What did not reach prod, and is tried with the branch as it is now."""
+    prod = facts.prod
+    if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
+        return PromotePush(facts.head)
+    for record in facts.pulls:
+        asked = record.state in (State.UNPROMOTED, State.ROLLED_BACK) and record.again
+        if asked or (record.state is State.MERGED and record.number in facts.behind):
+            return PromoteMerge(record.number, facts.head)
+    return None
+
+
+def _settle(facts: Facts) -> Action | None:
+    waiting = (record for record in facts.pulls if record.state in (State.MERGED, State.UNPROMOTED))
+    return next((SettleMerge(record.number) for record in waiting if record.number in facts.shown), None)
+
+
+def prod_steps(commits: Sequence[str], merges: Mapping[str, int]) -> tuple[Step, ...]:
+    """The promotions that a branch's new commits ask for, oldest first.
+
+    Each merge of a pull request is one step, so that its own plan is compared with what it promised; pushes after the
+    last merge are one step together, and pushes between two merges go with the later one.
+    """
+    steps = [Step(commit, merges[commit]) for commit in commits if commit in merges]
+    if commits and commits[-1] not in merges:
+        steps.append(Step(commits[-1]))
+    return tuple(steps)
+
+
+def build_wait(outcome: Outcome, attempts: int) -> float:
+    """Seconds until a first build that failed for the nth time is tried again; 0.0 when that is no use."""
+    return backoff(attempts) if outcome.may_pass_later or outcome.is_defect else 0.0
+
+
+def may_retry(outcome: Outcome, attempts: int) -> bool:
+    """True while trying a promotion again at once may help: somebody holds prod, or the fault was ours."""
+    passing = outcome.may_pass_later and attempts < 10 * DEFECT_TRIES
+    return passing or (outcome.is_defect and attempts < DEFECT_TRIES)
+
+
+def backoff(attempts: int) -> float:
+    """Seconds until what failed for the nth time is tried again.
+
+    >>> [backoff(number) for number in (1, 2, 5, 20)]
+    [2.0, 4.0, 32.0, 300.0]
+    """
+    return min(LONGEST_BACKOFF, 2.0 ** min(attempts, 10))

@@ -1,0 +1,68 @@
+"""Calls of the planner for prod, each on the tree of one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.child.planner_process import Finished, new_run_id
+from bot.desk import Desk, PlannerCall
+from bot.git.checkout import Checkout
+from bot.inbox.queue import Lane
+from bot.results import Outcome
+from planner.contract.result import EnvironmentRow
+from planner.contract.wire import Line
+from planner.snapshot.environment import PROD
+
+Hear = Callable[[Line], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a call ended."""
+
+    finished: Finished
+    outcome: Outcome
+    row: EnvironmentRow | None  # prod as the planner has it afterwards
+
+
+@dataclass(frozen=True)
+class ProdPlanner:
+    """The planner, for one repository's prod."""
+
+    desk: Desk
+    lane: Lane
+    checkout: Checkout
+
+    def look(self, commit: str) -> EnvironmentRow | None:
+        """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
+        run_id = new_run_id()
+        with self.desk.project(self.checkout, commit, run_id) as folder:
+            listed = self.desk.plan(PlannerCall(self.lane, folder, ("environments",), run_id))
+        outcome = listed.outcome
+        whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
+        return next((each for each in whole if each.name == PROD and each.revision > 0), None)
+
+    def apply(self, commit: str, number: int, more: tuple[str, ...] = (), hear: Hear = lambda line: None) -> Ended:
+        """Plans and applies a commit's tree, for a pull request or (0) a push."""
+        note = ("--note", f"#{number}" if number else commit[:12])
+        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear)
+
+    def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
+        """Points prod back at a revision."""
+        note = f"/rollback in #{number}"
+        return self._call(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
+
+    def _call(self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None) -> Ended:
+        """One call of the planner on a commit's tree, and then what prod is."""
+        if not self.desk.has_project(self.checkout, commit):
+            refused = self.desk.no_project("This commit")
+            return Ended(refused, refused.outcome, None)
+        run_id, row = new_run_id(), None
+        with self.desk.project(self.checkout, commit, run_id) as folder:
+            finished = self.desk.plan(PlannerCall(self.lane, folder, arguments, run_id), on_event=hear)
+            if finished.outcome.ok:
+                listed = self.desk.plan(PlannerCall(self.lane, folder, ("environments",), run_id))
+                rows = listed.outcome.environments or ()
+                row = next((each for each in rows if each.name == PROD), None)
+        return Ended(finished, finished.outcome, row)

@@ -1,0 +1,382 @@
+"""Prod's own work: its first build, the promotion of each merge in order, pushes without a pull request, rollbacks.
+
+Like a pull request's it starts from what is so: the prod branch as it is, and the commits on it since the last one that
+was taken on. `decide_prod` says what is done next; here it is done, and written down before it is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import structlog
+
+from bot.child.planner_process import new_run_id
+from bot.desk import Desk, Later
+from bot.git.checkout import Checkout, changes_no_model
+from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from bot.inbox.queue import Lane
+from bot.prod.decide import (
+    DEFECT_TRIES,
+    Action,
+    AdoptProd,
+    BuildProd,
+    Facts,
+    FollowBranch,
+    LookForProd,
+    PromoteMerge,
+    PromotePush,
+    RefuseRollback,
+    Rest,
+    RollBack,
+    SettleMerge,
+    SkipStep,
+    Step,
+    StopPlan,
+    build_wait,
+    decide_prod,
+    may_retry,
+    prod_steps,
+)
+from bot.prod.planner_calls import Ended, Hear, ProdPlanner
+from bot.pulls.publish import publish
+from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.report.checks import CheckView, prod_check
+from bot.report.words import moved_sentence, view_words
+from bot.results import Outcome, packed
+from planner.contract.lines import BatchLine
+from planner.contract.result import EnvironmentRow
+from planner.contract.wire import Line
+from planner.errors import ProjectError
+
+log = structlog.get_logger(__name__)
+STEPS_MOST = 50
+ACTIONS_MOST = 500
+
+
+def reconcile_prod(desk: Desk, lane: Lane) -> None:
+    """Brings prod to where its branch is; raises Later or ShuttingDown when it must come back."""
+    try:
+        gateway = desk.github.repository(lane.repository)
+        branch = _prod_branch(desk, gateway)
+    except GitHubFailed as error:
+        if error.status in (404, 409, 410):
+            log.info("job_left", key=lane.key, why="no such repository or branch, or the App is not installed")
+            return
+        raise
+    if branch is not None:
+        _ProdReconciliation(desk, lane, gateway, branch).run()
+
+
+def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
+    """The prod branch, named by the default branch's rules; None when there is no project, and so no prod to build."""
+    checkout, default = desk.checkout(gateway), gateway.default_branch_now()
+    checkout.fetch(default)
+    try:
+        config = desk.config(checkout, checkout.head(default), default)
+    except ProjectError:
+        return desk.inbox.prods.get(gateway.name).branch or default
+    prod = desk.inbox.prods.get(gateway.name)
+    if config is None and prod.state is Prod.READY:
+        return prod.branch or default  # the project is gone: what is merged now is refused, with a comment
+    if config is None:
+        if prod.state is Prod.UNKNOWN:
+            desk.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
+            _wake_pulls(desk, gateway.name)
+        return None
+    return config.prod_branch
+
+
+def _wake_pulls(desk: Desk, repository: str) -> None:
+    """Every pull request that is not over looks at prod anew."""
+    for record in desk.inbox.pulls.all(repository):
+        if record.state is not State.CLOSED:
+            desk.inbox.queue.wake(repository, record.number)
+
+
+class _ProdReconciliation:
+    """One pass over one repository's prod."""
+
+    def __init__(self, desk: Desk, lane: Lane, gateway: RepositoryGateway, branch: str) -> None:
+        self.desk = desk
+        self.lane = lane
+        self.gateway = gateway
+        self.branch = branch
+        self.inbox = desk.inbox
+        self.checkout: Checkout = desk.checkout(gateway)
+        self.planner = ProdPlanner(desk, lane, self.checkout)
+        self.contains = cache(self.checkout.contains)  # what a commit contains never changes
+        self.merges: dict[str, int] | None = None
+        self.pass_ = Facts(ProdRecord(lane.repository), branch, "")
+        self.log = log.bind(repository=lane.repository, key=lane.key)
+
+    def run(self) -> None:
+        """Looks, decides and acts until nothing is left to do."""
+        self.checkout.fetch(self.branch)
+        self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
+        if self.pass_.again:
+            self._change(again=False)
+        for _ in range(ACTIONS_MOST):
+            facts = self._facts()
+            action = decide_prod(facts)
+            self.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
+            if isinstance(action, Rest):
+                return
+            self._act(action)
+            if facts.steps and isinstance(action, (SkipStep, PromoteMerge, PromotePush)):
+                self.pass_ = replace(self.pass_, taken=facts.taken + 1)
+        raise Later(5.0, "it keeps moving")
+
+    def _act(self, action: Action) -> None:
+        match action:
+            case FollowBranch():
+                self._change(branch=self.branch)
+                _wake_pulls(self.desk, self.lane.repository)
+            case LookForProd():
+                self.pass_ = replace(self.pass_, looked=True, found=self.planner.look(self.pass_.head))
+            case AdoptProd(row):
+                self._adopt(row)
+            case BuildProd():
+                self.pass_ = replace(self.pass_, built=True)
+                self._build(self.pass_.head)
+            case RefuseRollback(number, reason):
+                self._pull(number, rollback_by="", reason=reason)
+            case RollBack(number, who, revision):
+                self._roll_back(number, who, revision)
+            case StopPlan(number):
+                self.inbox.deliveries.notice(self.lane.repository, number, "pull_request.closed")
+                raise Later(1.0, f"the plan of #{number} is being stopped")
+            case SkipStep(step):
+                self._skip(step)
+            case PromoteMerge(number, commit):
+                self._promote_merge(number, commit)
+            case PromotePush(commit):
+                self.pass_ = replace(self.pass_, again=False)  # once a pass
+                self._promote_push(commit)
+            case SettleMerge(number):
+                self._settle(number)
+
+    # --- looking ---
+
+    def _prod(self) -> ProdRecord:
+        return self.inbox.prods.get(self.lane.repository)
+
+    def _facts(self) -> Facts:
+        """What is so now; what this pass has done stays."""
+        prod, pulls = self._prod(), self.inbox.pulls.all(self.lane.repository)
+        steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
+        waiting = [each for each in pulls if each.state in (State.MERGED, State.UNPROMOTED) and each.merge_sha]
+        shown = {each.number for each in waiting if self._holds(prod.promoted_commit, each.merge_sha)}
+        taken_on = {each.number for each in waiting if self._holds(prod.commit, each.merge_sha)}
+        return replace(
+            self.pass_,
+            prod=prod,
+            now=time.time(),
+            pulls=pulls,
+            steps=steps,
+            is_untouched=bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0]),
+            shown=frozenset(shown),
+            behind=frozenset(taken_on - shown),
+        )
+
+    def _holds(self, commit: str, merge: str) -> bool:
+        return bool(commit) and self.checkout.has(merge) and self.contains(commit, merge)
+
+    def _steps(self, prod: ProdRecord) -> tuple[Step, ...]:
+        """What the branch holds since the commit that was taken on last."""
+        head = self.pass_.head
+        if not prod.commit or prod.commit == head:
+            return ()
+        if not self.contains(head, prod.commit):
+            return (Step(head),)  # the branch was rewritten: its tree is what counts
+        if self.merges is None:
+            closed = self.gateway.closed_pulls()
+            merged = (pull for pull in closed if pull.merged and pull.base_ref == self.branch)
+            self.merges = {pull.merge_sha: pull.number for pull in merged}
+        return prod_steps(self.checkout.first_parents(prod.commit, head), self.merges)
+
+    def _is_untouched(self, prod: ProdRecord, step: Step) -> bool:
+        paths = self.checkout.changed(prod.promoted_commit or prod.commit, step.commit)
+        return changes_no_model(paths, self.desk.settings.project_path)
+
+    # --- writing down ---
+
+    def _change(self, **changes: Any) -> ProdRecord:
+        return self.inbox.prods.change(self.lane.repository, **changes)
+
+    def _pull(self, number: int, **changes: Any) -> PullRecord:
+        return self.inbox.pulls.change(self.lane.repository, number, **changes)
+
+    def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
+        """Prod shows a commit, and nothing of it waits."""
+        at = {"commit": commit, "promoted_commit": commit, "revision": revision, "plan_id": plan_id}
+        return self._change(state=Prod.READY, branch=self.branch, **at, attempts=0, again_at=0.0, said="")
+
+    def _promoted(self, commit: str, ended: Ended) -> ProdRecord:
+        revision = ended.row.revision if ended.row else self._prod().revision + 1
+        return self._is_at(commit, revision, ended.row.plan_id if ended.row else "")
+
+    # --- the first build ---
+
+    def _adopt(self, found: EnvironmentRow) -> None:
+        self._is_at(self.pass_.head, found.revision, found.plan_id)
+        self.log.info("prod_adopted", revision=found.revision)
+        _wake_pulls(self.desk, self.lane.repository)
+
+    def _build(self, head: str) -> None:
+        self._change(state=Prod.BUILDING, branch=self.branch)
+        self._check(head, prod_check("Building prod for the first time", "From the branch as it is.", None, True))
+        ended = self.planner.apply(head, 0)
+        if ended.outcome.ok:
+            self._promoted(head, ended)
+            done = ended.outcome.promotion
+            summary = f"Prod was built for the first time. {view_words(done) if done else ''}"
+            self._check(head, prod_check("Prod was built for the first time", summary, ended.outcome, False))
+        else:
+            self._not_built(ended, head)
+        _wake_pulls(self.desk, self.lane.repository)
+
+    def _not_built(self, ended: Ended, head: str) -> None:
+        """Notes why; Later while trying again at once may help, and what may pass later is tried again after that."""
+        outcome, attempts = ended.outcome, self._prod().attempts + 1
+        wait = build_wait(outcome, attempts)
+        self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
+        said = packed(ended.finished.lines, ended.finished.exit_code)
+        if wait and attempts < DEFECT_TRIES:
+            self._change(attempts=attempts, said=said)
+            raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
+        again_at = time.time() + wait if wait else 0.0
+        self._change(state=Prod.FAILED, commit=head, said=said, attempts=attempts if wait else 0, again_at=again_at)
+        then = "It is tried again by itself." if wait else "It is tried again with the next commit, or by Re-run."
+        summary = f"Prod could not be built from this commit. {then}"
+        self._check(head, prod_check("Prod could not be built", summary, outcome, False))
+
+    # --- what the branch holds ---
+
+    def _skip(self, step: Step) -> None:
+        """Nothing to promote: the commit is noted, and a merge is done."""
+        self._change(commit=step.commit, promoted_commit=step.commit)
+        if step.number:
+            done = {"state": State.PROMOTED, "merge_sha": step.commit, "reason": "", "progress": ""}
+            self._show(self._pull(step.number, **done))
+            self.inbox.queue.wake(self.lane.repository, step.number)
+
+    def _promote_merge(self, number: int, commit: str) -> None:
+        """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
+        self.log.info("prod_step", commit=commit, pull_request=number)
+        record = self.inbox.pulls.get(self.lane.repository, number)
+        planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
+        words = ("--words-from", record.environment) if record.environment and record.environment_exists else ()
+        expected = ("--expect-digest", planned) if planned and words else ()
+        forward = ("--forward-only",) if record.forward_only else ()
+        changes = {"state": State.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
+        self._show(self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id()))
+        ended = self.planner.apply(commit, number, (*words, *expected, *forward), self._progress(number))
+        if not ended.outcome.ok:
+            self._retry_or_go_on(ended, commit, number)
+            self._change(commit=commit)
+        said = packed(ended.finished.lines, ended.finished.exit_code)
+        if ended.outcome.ok:
+            prod = self._promoted(commit, ended)
+            revision = prod.revision if ended.outcome.promotion else 0
+            done = {"state": State.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
+            record = self._pull(number, **done, reason=moved_sentence(planned, ended.outcome), progress="")
+            plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
+            self.inbox.decisions.record(self.lane.repository, number, "merge", f"promoted {commit}", plan_id)
+        else:
+            record = self._pull(number, state=State.UNPROMOTED, promotion=said, progress="", reason="")
+        self._show(record)
+        _wake_pulls(self.desk, self.lane.repository)
+
+    def _promote_push(self, commit: str) -> None:
+        """A push to the prod branch that no pull request brought: planned and applied as it is."""
+        self.log.info("prod_step", commit=commit, pull_request=0)
+        self._check(commit, prod_check("Promoting this push to prod", "", None, True))
+        ended = self.planner.apply(commit, 0)
+        if ended.outcome.ok:
+            self._promoted(commit, ended)
+            done = ended.outcome.promotion
+            views = view_words(done) if done else "No view had to change."
+            self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
+        else:
+            self._retry_or_go_on(ended, commit)
+            self._change(commit=commit)
+            self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
+        _wake_pulls(self.desk, self.lane.repository)
+
+    def _settle(self, number: int) -> None:
+        """A merge that prod already shows, by a later push: shown so, and done."""
+        reason = f"Prod shows it already, with {self._prod().promoted_commit[:7]}."
+        self._show(self._pull(number, state=State.PROMOTED, reason=reason, progress=""))
+        self.inbox.queue.wake(self.lane.repository, number)
+
+    def _retry_or_go_on(self, ended: Ended, commit: str, number: int = 0) -> None:
+        """Later, while trying again may help; the comment says who holds prod."""
+        attempts = self._prod().attempts + 1
+        if may_retry(ended.outcome, attempts):
+            self._change(attempts=attempts)
+            self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=reasons(ended.outcome))
+            if number and ended.outcome.may_pass_later:
+                self._show(self._pull(number, progress=f"Waiting: {ended.outcome.problems[0].message}"))
+            raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
+        self._change(attempts=0)
+
+    # --- undoing ---
+
+    def _roll_back(self, number: int, who: str, revision: int) -> None:
+        """Points prod back, when somebody who may asked for it."""
+        prod = self._prod()
+        ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
+        if ended.outcome.ok:
+            row = ended.row
+            self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
+            reason = f"{who} pointed prod back at the tables of revision {revision}."
+            self._show(self._pull(number, rollback_by="", state=State.ROLLED_BACK, reason=reason))
+            what = f"rolled prod back to revision {revision}"
+            self.inbox.decisions.record(self.lane.repository, number, who, what)
+        else:
+            problems = ended.outcome.problems
+            self._pull(number, rollback_by="", reason=problems[0].message if problems else "The rollback failed.")
+        _wake_pulls(self.desk, self.lane.repository)
+
+    # --- showing ---
+
+    def _progress(self, number: int) -> Hear:
+        """Shows on the pull request, now and then, which batch is computed."""
+        shown_at = time.monotonic()
+
+        def hear(line: Line) -> None:
+            nonlocal shown_at
+            if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.desk.settings.progress_seconds:
+                shown_at = time.monotonic()
+                text = f"Computing what moved: `{line.model}`, batch {line.index} of {line.of}."
+                self._show(self._pull(number, progress=text), softly=True)
+
+        return hear
+
+    def _show(self, record: PullRecord, *, softly: bool = False) -> PullRecord:
+        try:
+            return publish(self.inbox, self.gateway, record)
+        except (GitHubFailed, GitHubPaused) as error:
+            # The record has it; the pull request's own job shows it when GitHub answers again.
+            self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
+            if not softly:
+                self.inbox.queue.wake(self.lane.repository, record.number, in_seconds=5.0)
+            return record
+
+    def _check(self, commit: str, view: CheckView) -> None:
+        """The promotion check on a commit of the branch."""
+        try:
+            self.gateway.checks.write(commit, view, f"mergeplan:prod:{commit[:12]}", self._known_check(commit))
+        except (GitHubFailed, GitHubPaused) as error:
+            self.log.warning("check_not_written", commit=commit, why=str(error))
+
+    def _known_check(self, commit: str) -> int:
+        return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
+
+
+def reasons(outcome: Outcome) -> list[str]:
+    """What went wrong in a child, for the log."""
+    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

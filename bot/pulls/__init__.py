@@ -1,0 +1,1 @@
+"""A pull request: what is done next, and doing it; its commands."""

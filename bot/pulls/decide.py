@@ -1,0 +1,111 @@
+"""A live pull request and what we know of it -> what should be done next. Pure: no clock, no network, no database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, State
+
+
+@dataclass(frozen=True)
+class Rest:
+    """All is as it should be."""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """It is none of our business."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A fork's head that nobody has allowed: no code of it runs."""
+
+
+@dataclass(frozen=True)
+class WaitForProd:
+    """There is nothing to compare with yet."""
+
+
+@dataclass(frozen=True)
+class MakePlan:
+    """Plan this head and build its environment; `reason` is shown to the reader."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class DropEnvironment:
+    """Drop the environment and what only it used."""
+
+
+@dataclass(frozen=True)
+class HandToProd:
+    """It is merged: prod's job promotes it."""
+
+
+Action = Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd
+
+
+def decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
+    """The next step towards what should be; asked again after each step until it says Rest or Leave."""
+    if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
+        return _merged(record)
+    if not pull.is_open or pull.base_ref != prod_branch:
+        return _gone(record)
+    if pull.is_fork_of(repository) and record.allowed_head != pull.head:
+        held = record.state is State.HELD and record.head == pull.head
+        return Rest() if held else Hold()
+    if record.state is State.CANCELLED and record.head == pull.head and not record.again:
+        return Rest()
+    if prod.is_to_come:
+        waits = record.state is State.WAITING and record.head == pull.head
+        return Rest() if waits else WaitForProd()
+    return _open(pull, record, prod)
+
+
+def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
+    if record.head != pull.head or record.state in (State.NEW, State.PLANNING, State.WAITING, State.HELD):
+        return MakePlan(record.reason if record.head == pull.head else "")
+    if record.state is State.CLOSED:
+        return MakePlan("It merges into this branch again." if record.reason else "Reopened.")
+    if record.state in AFTER_MERGE:
+        return Rest()
+    if record.words:
+        return MakePlan(f"{record.words[0].who} said what a change is.")
+    if record.again:
+        return MakePlan("Asked for again.")
+    if record.is_unreadable:
+        return MakePlan("Another version of mergeplan made the plan.")
+    if record.state in (State.PLANNED, State.FAILED) and prod.revision != record.prod_revision:
+        return MakePlan(f"Prod has moved on to revision {prod.revision} since the plan was made.")
+    return Rest()
+
+
+def _merged(record: PullRecord) -> Action:
+    if record.state is State.PROMOTED and record.environment_exists:
+        return DropEnvironment()
+    if record.state in (State.UNPROMOTED, State.ROLLED_BACK) and record.again:
+        return HandToProd()
+    return (
+        Rest() if record.state in (State.MERGED, State.PROMOTED, State.UNPROMOTED, State.ROLLED_BACK) else HandToProd()
+    )
+
+
+def _gone(record: PullRecord) -> Action:
+    if record.state is State.NEW and not record.environment_exists and not record.comment_id and not record.checks:
+        return Leave()
+    if record.state is State.CLOSED and not record.environment_exists:
+        return Rest()
+    return DropEnvironment()
+
+
+def interrupts(news: Sequence[News], head: str) -> str:
+    """Why news that came during a run of that head ends it; '' when it does not."""
+    for each in news:
+        if each.kind == "pull_request.closed":
+            return "closed"
+        if each.kind.startswith("pull_request.") and each.head and each.head != head:
+            return f"superseded:{each.head}"
+    return ""

@@ -1,0 +1,397 @@
+"""The one routine: a live pull request and what we know of it -> what should be -> done, and shown.
+
+Webhooks, the timer, start-up, Re-run buttons and the Action all come here, so that a lost, doubled or late webhook ends
+in the same state. Each step writes what it knows before it acts on it; a process that dies is followed by one that
+reads that.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+
+from bot.child.isolated import brings_code
+from bot.child.planner_process import Finished, new_run_id
+from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, PlannerCall, Superseded, failed, now_text
+from bot.git.call import CheckoutFailed
+from bot.git.checkout import Merge, changes_no_model
+from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from bot.inbox.queue import Lane
+from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
+from bot.pulls.publish import end_checks, publish
+from bot.pulls.talk import answer_all, carry_out, pick_up
+from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, State
+from bot.results import packed
+from bot.settings import BotConfig
+from planner.contract.lines import BatchLine, PlanLine
+from planner.contract.wire import Line
+from planner.errors import ProjectError
+
+log = structlog.get_logger(__name__)
+STEPS_MOST = 12
+NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
+
+
+def reconcile_pull(desk: Desk, lane: Lane) -> None:
+    """Brings one pull request to where it should be; Superseded, Later or ShuttingDown when it must come back."""
+    try:
+        gateway = desk.github.repository(lane.repository)
+        pull = gateway.pull(lane.number)
+    except GitHubFailed as error:
+        if error.status in (404, 410):
+            log.info("job_left", key=lane.key, why="no such pull request, or the App is not installed")
+            return
+        raise
+    _Reconciliation(desk, lane, gateway, pull).run()
+
+
+class _Reconciliation:
+    """One pass over one pull request."""
+
+    def __init__(self, desk: Desk, lane: Lane, gateway: RepositoryGateway, pull: Pull) -> None:
+        self.desk = desk
+        self.lane = lane
+        self.gateway = gateway
+        self.pull = pull
+        self.inbox = desk.inbox
+        self.checkout = desk.checkout(gateway)
+        self.config = BotConfig(prod_branch=gateway.default_branch)
+        self.config_error: ProjectError | None = None
+        self.seen = lane.seen
+        self.given: tuple[tuple[str, str], ...] = ()  # the overrides that the running plan was given
+        self.looked_at = time.monotonic()
+        self.log = log.bind(repository=lane.repository, pull_request=lane.number, head=pull.head[:12])
+
+    def run(self) -> None:
+        """Decides and acts until nothing is left to do, then answers."""
+        if not self._is_ours():
+            return
+        self._read_rules()
+        pick_up(self.desk, self.gateway, self.pull.number, self.gateway.comments(self.pull.number))
+        for _ in range(STEPS_MOST):
+            carry_out(self.desk, self.gateway, self.pull, self.config)
+            record, prod = self._record(), self.inbox.prods.get(self.lane.repository)
+            action = decide(self.pull, record, prod, self.config.prod_branch, self.lane.repository)
+            self.log.info("decided", action=type(action).__name__, state=record.state.value)
+            match action:
+                case Leave():
+                    break
+                case Rest():
+                    if record.head:
+                        publish(self.inbox, self.gateway, record)
+                    break
+                case Hold():
+                    kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
+                    self._change(state=State.HELD, **kept, said="", reason="", allowed_head="")
+                case WaitForProd():
+                    self._change(
+                        state=State.WAITING,
+                        head=self.pull.head,
+                        base_ref=self.pull.base_ref,
+                        environment=self._environment,
+                    )
+                    self.inbox.queue.wake(self.lane.repository, 0)
+                case MakePlan(reason):
+                    self._make_plan(reason)
+                case DropEnvironment():
+                    self._drop()
+                case HandToProd():
+                    again = {"again": False, "progress": "Waiting for prod's turn."}
+                    self._change(state=State.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
+                    self.inbox.queue.wake(self.lane.repository, 0)
+            self._refresh()
+        else:
+            raise Later(5.0, "it keeps moving")
+        answer_all(self.desk, self.gateway, self.pull.number, self.config)
+
+    # --- looking ---
+
+    @property
+    def _environment(self) -> str:
+        return self.config.environment(self.pull.number)
+
+    def _record(self) -> PullRecord:
+        return self.inbox.pulls.get(self.lane.repository, self.pull.number)
+
+    def _change(self, **changes: Any) -> PullRecord:
+        return self.inbox.pulls.change(self.lane.repository, self.pull.number, **changes)
+
+    def _refresh(self) -> None:
+        self.pull = self.gateway.pull(self.lane.number)
+        self.looked_at = time.monotonic()
+
+    def _is_ours(self) -> bool:
+        """A pull request into a branch that is not prod's, and of which we know nothing, costs one call and no more."""
+        known = self.inbox.prods.get(self.lane.repository).branch
+        if not known or self.pull.base_ref == known or self._record().head:
+            return True
+        return bool(self.inbox.commands.open(self.lane.repository, self.pull.number))
+
+    def _read_rules(self) -> None:
+        """The rules as the base branch has them; a pull request cannot change its own."""
+        prod = self.inbox.prods.get(self.lane.repository)
+        branch = prod.branch or self.gateway.default_branch
+        try:
+            self.checkout.fetch(branch)
+        except CheckoutFailed:
+            renamed = self.gateway.default_branch_now()
+            if renamed == branch:
+                raise
+            branch = renamed
+            self.checkout.fetch(branch)
+            self.inbox.queue.wake(self.lane.repository, 0)
+        head = self.checkout.head(branch)
+        try:
+            found = self.desk.config(self.checkout, head, branch)
+            self.config = found or BotConfig(prod_branch=branch)
+        except ProjectError as error:
+            self.config, self.config_error = BotConfig(prod_branch=branch), error
+
+    # --- planning ---
+
+    def _make_plan(self, reason: str) -> None:
+        record = self._begin(reason)
+        try:
+            self.checkout.fetch(self.config.prod_branch, self.pull.number)
+            if not self.checkout.has(self.pull.head):
+                raise Superseded("the head is gone: a newer one was pushed")
+            prod = self.inbox.prods.get(self.lane.repository)
+            base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+            merge = self.checkout.merge(base, self.pull.head)
+            record = self._change(
+                base_sha=base, tree=merge.tree, prod_revision=prod.revision, edits_rules=self._edits_rules(base, merge)
+            )
+            finished = self._finished_early(record, base, merge)
+            if finished is None:
+                finished = self._run(record, merge.commit)
+        except Superseded:
+            self._give_way("", "")
+            raise
+        if finished.stopped:
+            self._stopped(finished.stopped)
+            return
+        self._conclude(record, finished)
+
+    def _begin(self, reason: str) -> PullRecord:
+        """From here on this head is being planned, and GitHub says so."""
+        record = self._record()
+        if record.state in AFTER_MERGE:
+            raise Later(0.5, "it was merged this moment")
+        same = record.head == self.pull.head
+        words = tuple(word for word in record.words if word.head == self.pull.head)
+        record = self._change(
+            state=State.PLANNING,
+            head=self.pull.head,
+            base_ref=self.pull.base_ref,
+            forward_only=self.config.is_forward_only(self.pull.head_ref),
+            environment=record.environment or self._environment,
+            run_id=new_run_id(),
+            reason=reason,
+            progress="",
+            fresh=False,
+            again=False,
+            words=words,
+            attempts=record.attempts if same else 0,
+        )
+        self.log = self.log.bind(run=record.run_id, head=self.pull.head[:12])
+        return publish(self.inbox, self.gateway, record)
+
+    def _finished_early(self, record: PullRecord, base: str, merge: Merge) -> Finished | None:
+        """The end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
+        if self.config_error:
+            error, place = self.config_error, self.config_error.place
+            where = (place.path, place.line) if place else ("", 0)
+            message = f"On the base branch: {error.message}"
+            return failed(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+        if not merge.commit and not merge.conflicts:
+            hint = f"Start the branch from `{self.config.prod_branch}` and bring the change over."
+            return failed("It has no commit in common with the base branch.", "Conflict", hint=hint)
+        if merge.conflicts:
+            shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
+            hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
+            return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
+        untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.desk.settings.project_path)
+        known = record.environment_exists or self.inbox.prods.get(self.lane.repository).state is not Prod.READY
+        if self.desk.has_project(self.checkout, merge.commit):
+            return NOTHING if untouched and not known else None
+        gone = self.desk.has_project(self.checkout, base)
+        return self.desk.no_project("A merge") if gone else NOTHING
+
+    def _edits_rules(self, base: str, merge: Merge) -> bool:
+        changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
+        return any(path.rpartition("/")[2] in CONFIG_FILES for path in changed)
+
+    def _run(self, record: PullRecord, commit: str) -> Finished:
+        self._change(environment_exists=True)  # from here on there may be something to drop
+        with (
+            self.desk.project(self.checkout, commit, record.run_id) as folder,
+            self.desk.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
+        ):
+            own_code = brings_code(self.checkout.changed(record.base_sha, commit))
+            arguments = plan_arguments(record, self.config)
+            call = PlannerCall(self.lane, folder, arguments, record.run_id, gateways, own_code)
+            return self.desk.plan(call, on_event=_Progress(self).hear, should_stop=self._should_stop)
+
+    def _should_stop(self) -> str:
+        """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
+        news = self.inbox.deliveries.news(self.lane.key, self.seen)
+        reason = interrupts(news, self.pull.head)
+        if not reason and news and any(each.kind == "issue_comment.created" for each in news):
+            self._listen(news)
+        if news:
+            self.seen = news[-1].id
+        if not reason and time.monotonic() - self.looked_at > self.desk.settings.sweep_seconds:
+            reason = self._look_again()
+        return reason or self._said_to_stop()
+
+    def _listen(self, news: tuple[News, ...]) -> None:
+        """Commands that come during a run are judged at once, by the head as it is at that moment."""
+        try:
+            self._refresh()
+            carry_out(self.desk, self.gateway, self.pull, self.config)
+            answer_all(self.desk, self.gateway, self.pull.number, self.config)
+        except (GitHubFailed, GitHubPaused) as error:
+            self.log.warning("commands_put_off", why=str(error), news=len(news))
+
+    def _look_again(self) -> str:
+        """A webhook may have been lost: look at the pull request itself now and then."""
+        before = self.pull.head
+        try:
+            self._refresh()
+        except (GitHubFailed, GitHubPaused):
+            self.looked_at = time.monotonic()
+            return ""
+        if not self.pull.is_open:
+            return "closed"
+        return f"superseded:{self.pull.head}" if self.pull.head != before else ""
+
+    def _said_to_stop(self) -> str:
+        record = self._record()
+        if record.state is State.CANCELLED:
+            return "cancelled"
+        if record.state in AFTER_MERGE:
+            return "closed"
+        return "categorized" if {(word.model, word.category) for word in words_now(record)} - set(self.given) else ""
+
+    def _stopped(self, reason: str) -> None:
+        """What follows a run that was ended: the next loop decides anew, or the job settles first."""
+        self.log.info("run_stopped", reason=reason)
+        kind, _, newer = reason.partition(":")
+        if kind == "cancelled":
+            publish(self.inbox, self.gateway, self._record())
+        elif kind == "superseded":
+            self._give_way(newer, "")
+            raise Superseded(f"by {newer[:12]}")
+        elif kind == "closed":
+            self._refresh()
+        elif kind != "categorized":
+            self._conclude(self._record(), failed(reason, "RequestError", hint="Type `/plan` to try again."))
+
+    def _give_way(self, newer: str, reason: str) -> None:
+        record = self._change(state=State.NEW, progress="", fresh=False, reason=reason)
+        end_checks(self.inbox, self.gateway, record, newer)
+
+    def _conclude(self, record: PullRecord, finished: Finished) -> None:
+        """Keeps what the run printed before anybody is shown it."""
+        outcome = finished.outcome
+        current = self._record()
+        if current.run_id != record.run_id or current.state is not State.PLANNING:
+            return  # cancelled, merged or taken over meanwhile: nothing later may claim success
+        nothing = finished is NOTHING
+        if outcome.is_defect and not nothing and record.attempts + 1 < DEFECT_TRIES:
+            self._change(
+                attempts=record.attempts + 1, progress="It failed by a defect of mergeplan and is tried again."
+            )
+            raise Later(2.0 * 2**record.attempts, "the planner ended with a defect")
+        if outcome.may_pass_later and record.attempts + 1 < 10 * DEFECT_TRIES:
+            why = outcome.problems[0].message
+            publish(self.inbox, self.gateway, self._change(attempts=record.attempts + 1, progress=f"Waiting: {why}"))
+            raise Later(min(60.0, 3.0 + 2.0 * record.attempts), why)
+        ok = nothing or outcome.ok
+        blocked = outcome.is_blocked
+        self._change(
+            state=State.PLANNED if ok or blocked else State.FAILED,
+            said="" if nothing else packed(finished.lines, finished.exit_code),
+            planned_at=now_text(),
+            progress="",
+            fresh=False,
+            reason="",
+            again=False,
+            words=tuple(word for word in current.words if (word.model, word.category) not in self.given),
+            attempts=0,
+        )
+        publish(self.inbox, self.gateway, self._record())
+        self.log.info("plan_made", ok=ok, plan=outcome.plan.id if outcome.plan else "")
+
+    # --- leaving ---
+
+    def _drop(self) -> None:
+        """Drops the environment, once; a pull request that was promoted keeps its state."""
+        record = self._record()
+        if record.state is State.PROMOTED and not self.config.drop_after_merge:
+            self._change(environment_exists=False)
+            return
+        if record.state not in AFTER_MERGE:
+            elsewhere = f"It merges into `{self.pull.base_ref}` now, not into `{self.config.prod_branch}`."
+            changes = {"reason": elsewhere if self.pull.is_open else "", "base_ref": self.pull.base_ref}
+            record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
+        if record.environment_exists:
+            run_id = new_run_id()
+            prod = self.inbox.prods.get(self.lane.repository)
+            self.checkout.fetch(prod.branch or self.config.prod_branch)
+            commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
+            with self.desk.project(self.checkout, commit, run_id) as folder:
+                arguments = ("invalidate", record.environment)
+                finished = self.desk.plan(PlannerCall(self.lane, folder, arguments, run_id))
+            gone = any(each.kind == "RequestError" for each in finished.outcome.problems)  # it was never built
+            if not (finished.outcome.ok or gone) and record.attempts + 1 < DEFECT_TRIES:
+                self._change(attempts=record.attempts + 1)
+                raise Later(5.0, "the environment could not be dropped")
+            self.log.info("environment_dropped", environment=record.environment, ok=finished.outcome.ok)
+        state = record.state if record.state in AFTER_MERGE else State.CLOSED
+        publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
+
+
+class _Progress:
+    """Reads a run's events: shows the plan as soon as it stands, then progress now and then."""
+
+    def __init__(self, run: _Reconciliation) -> None:
+        self.run = run
+        record = run._record()
+        run.given = tuple((word.model, word.category) for word in words_now(record))
+        self.told_at = time.monotonic()
+
+    def hear(self, line: Line) -> None:
+        if isinstance(line, PlanLine):
+            record = self.run._change(said=packed([line], 0), fresh=True, planned_at=now_text())
+            self._tell(record)
+        elif isinstance(line, BatchLine) and time.monotonic() - self.told_at > self.run.desk.settings.progress_seconds:
+            text = f"`{line.model}`: batch {line.index} of {line.of}."
+            self._tell(self.run._change(progress=text))
+
+    def _tell(self, record: PullRecord) -> None:
+        self.told_at = time.monotonic()
+        if record.state is not State.PLANNING:
+            return
+        try:
+            publish(self.run.inbox, self.run.gateway, record)
+        except (GitHubFailed, GitHubPaused) as error:
+            self.run.log.warning("progress_not_shown", why=str(error))  # the end of the run will be
+
+
+def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
+    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
+    return tuple(word for word in record.words if word.who == record.words[0].who)
+
+
+def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
+    """The planner's arguments for a pull request's plan."""
+    words = words_now(record)
+    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
+    by = ["--who", words[0].who] if words else []
+    skip = ["--skip-backfill"] if config.skip_pr_backfill else []
+    start = [f"--start={config.pr_start}"] if config.pr_start else []
+    forward = ["--forward-only"] if record.forward_only else []
+    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward)

@@ -1,0 +1,247 @@
+"""The four checks of a pull request: what each says in each state, with annotations at file and line. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, State
+from bot.report.comment import Shown, blockers, model_table, plan_comment
+from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
+from bot.report.words import (
+    change_words,
+    cost_words,
+    failure_title,
+    open_words,
+    problem_line,
+    promise_sentence,
+    promotion_status,
+    skipped_words,
+    view_words,
+    waiting_words,
+    work_words,
+)
+from bot.results import Outcome, Problem, is_free, problems_of, subject, touches
+
+ANNOTATIONS_MOST = 200
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A remark at a line of the project."""
+
+    path: str
+    line: int
+    message: str
+    level: str = "failure"
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """What one check says; `conclusion` is '' until it is completed."""
+
+    name: str
+    title: str
+    summary: str
+    status: str = "completed"
+    conclusion: str = "success"
+    annotations: tuple[Annotation, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return self.status == "completed"
+
+    @property
+    def digest(self) -> str:
+        """Equal for two views that say the same."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def checks(shown: Shown) -> tuple[CheckView, ...]:
+    """The four checks as they should stand on the record's head now."""
+    record = shown.record
+    match record.state:
+        case State.NEW | State.PLANNING:
+            doing = record.progress or "The plan is being made."
+            return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in CHECKS)
+        case State.WAITING:
+            said = waiting_words(shown.prod)
+            return tuple(_running(name, "Waiting for prod's first build.", "queued", said) for name in CHECKS)
+        case State.HELD:
+            return tuple(_held(name, record) for name in CHECKS)
+        case State.CLOSED if record.reason:
+            return tuple(CheckView(name, "Nothing to do", record.reason) for name in CHECKS)
+        case State.CANCELLED | State.CLOSED:
+            why = (
+                "Closed: the environment was dropped." if record.state is State.CLOSED else record.reason or "Stopped."
+            )
+            return tuple(CheckView(name, why, why, conclusion="cancelled") for name in CHECKS)
+        case _:
+            return (_tests(record), _plan(shown), _environment(record), _promotion(record))
+
+
+def superseded(name: str, newer: str) -> CheckView:
+    """The last word of a check whose head is no longer the newest."""
+    text = f"Superseded by `{newer[:7]}`." if newer else "Stopped."
+    return CheckView(name, text.replace("`", ""), text, conclusion="cancelled")
+
+
+def _running(name: str, text: str, status: str = "in_progress", summary: str = "") -> CheckView:
+    return CheckView(name, text[:140], clipped(summary or text), status, "")
+
+
+def _held(name: str, record: PullRecord) -> CheckView:
+    text = f"A maintainer types `/ok-to-plan {record.head}` to let this commit of a fork be planned."
+    return CheckView(name, "A maintainer must let this commit be planned", text, conclusion="action_required")
+
+
+def _tests(record: PullRecord) -> CheckView:
+    outcome = record.outcome
+    if outcome is None:
+        return CheckView(TESTS, "Nothing to do", "This pull request touches no models.")
+    if outcome.failed:
+        failed = [test for test in outcome.tests if not test.ok]
+        marks = tuple(
+            Annotation(test.path, test.line, f"{test.name}: {test.message or 'failed'}") for test in failed if test.path
+        )
+        lines = "\n".join(
+            problem_line(Problem(test.message or "failed", test.path, test.line), test.name) for test in failed
+        )
+        return CheckView(
+            TESTS, f"{counted(outcome.failed, 'test')} failed", _fit(lines), conclusion="failure", annotations=marks
+        )
+    if outcome.plan is None and not outcome.ok:
+        return CheckView(TESTS, "Not run", f"{failure_title(outcome)}.", conclusion="skipped")
+    if not outcome.passed:
+        return CheckView(TESTS, "Nothing to do", "The project has no unit tests.")
+    return CheckView(TESTS, f"{counted(outcome.passed, 'test')} passed", "Every unit test of the project passed.")
+
+
+def _plan(shown: Shown) -> CheckView:
+    outcome = shown.record.outcome
+    if outcome is None or (outcome.ok and not touches(outcome.plan)):
+        return CheckView(PLAN, "Nothing to do", "No model changes.")
+    if outcome.plan is None:
+        lines = [problem_line(each) for each in outcome.problems] or [f"{failure_title(outcome)}."]
+        return CheckView(
+            PLAN,
+            failure_title(outcome),
+            _fit("\n".join(lines)),
+            conclusion="failure",
+            annotations=remarks(outcome.problems) + remarks(outcome.warnings, "warning"),
+        )
+    plan, warned = outcome.plan, remarks(outcome.warnings, "warning")
+    cut = "".join(f"\n\n{said}" for said in (skipped_words(plan), open_words(plan)) if said)
+    rows = model_table(plan.models, CHECK_LIMIT - 9_000)
+    text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
+    if plan.blockers:
+        marks = remarks(problems_of(plan.blockers)) + warned
+        return CheckView(PLAN, plan.blockers[0].message[:140], text, conclusion="failure", annotations=marks)
+    return CheckView(PLAN, f"{change_words(plan)}; to compute: {work_words(plan)}"[:140], text, annotations=warned)
+
+
+def _environment(record: PullRecord) -> CheckView:
+    outcome, plan = record.outcome, record.outcome.plan if record.outcome else None
+    if outcome is None or (outcome.ok and not touches(plan)):
+        return CheckView(ENVIRONMENT, "Nothing to do", "No environment is needed: no model changes.")
+    if plan is None:
+        return CheckView(ENVIRONMENT, "Not built", f"{failure_title(outcome)}.", conclusion="skipped")
+    if outcome.ok:
+        built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
+        title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
+        text = f"{title} {skipped_words(plan)}".rstrip()
+        return CheckView(ENVIRONMENT, title.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
+    if outcome.failed or outcome.is_blocked:
+        why = "Unit tests failed." if outcome.failed else "The plan is blocked."
+        return CheckView(ENVIRONMENT, "Not built", why, conclusion="skipped")
+    lines = [problem_line(each) for each in outcome.problems] or [f"{failure_title(outcome)}."]
+    return CheckView(
+        ENVIRONMENT,
+        failure_title(outcome).replace("`", ""),
+        _fit("\n".join(lines)),
+        conclusion="failure",
+        annotations=remarks(outcome.problems) + _audit_marks(outcome, "failure"),
+    )
+
+
+def _promotion(record: PullRecord) -> CheckView:
+    outcome, plan = record.outcome, record.outcome.plan if record.outcome else None
+    if record.state in AFTER_MERGE:
+        return promotion_check(record)
+    if record.state is State.FAILED or (plan and plan.blockers):
+        lines = "\n".join(problem_line(each) for each in blockers(record))
+        return CheckView(PROMOTION, "Blocked: merging would not change prod", _fit(lines), conclusion="failure")
+    if plan is None or not touches(plan):
+        return CheckView(PROMOTION, "Nothing to do", "A merge changes nothing in prod.")
+    text = promise_sentence(plan, outcome)
+    return CheckView(PROMOTION, f"Ready. {text}"[:140], text)
+
+
+def promotion_check(record: PullRecord) -> CheckView:
+    """What the promotion check says after the merge, on the head and on the merge commit."""
+    match record.state:
+        case State.MERGED:
+            return _running(PROMOTION, record.progress or "Promoting to prod.")
+        case State.UNPROMOTED:
+            told = record.promoted
+            problems = told.problems if told else ()
+            lines = "\n".join(problem_line(each) for each in problems) or "mergeplan ended with a defect of its own."
+            return CheckView(
+                PROMOTION, "Prod was not changed", _fit(lines), conclusion="failure", annotations=remarks(problems)
+            )
+        case State.ROLLED_BACK:
+            return CheckView(PROMOTION, "Rolled back", _quoted(promotion_status(record)), conclusion="neutral")
+        case _:
+            done = record.promoted.promotion if record.promoted else None
+            jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
+            title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
+            return CheckView(PROMOTION, title[:140], _quoted(promotion_status(record)))
+
+
+def prod_check(title: str, summary: str, outcome: Outcome | None, running: bool) -> CheckView:
+    """The promotion check on a commit of the prod branch that belongs to no pull request."""
+    if running:
+        return _running(PROMOTION, title)
+    problems = outcome.problems if outcome else ()
+    said = "\n".join([summary, *(problem_line(each) for each in problems)])
+    ok = bool(outcome and outcome.ok)
+    return CheckView(
+        PROMOTION, title[:140], _fit(said), conclusion="success" if ok else "failure", annotations=remarks(problems)
+    )
+
+
+def remarks(problems: tuple[Problem, ...], level: str = "failure") -> tuple[Annotation, ...]:
+    """The problems that have a place, as remarks at that place."""
+    placed = [each for each in problems if each.path]
+    return tuple(
+        Annotation(each.path, max(each.line, 1), f"{each.message} {each.hint}".strip(), level, each.column)
+        for each in placed[:ANNOTATIONS_MOST]
+    )
+
+
+def _audit_marks(outcome: Outcome, level: str) -> tuple[Annotation, ...]:
+    found = [audit for audit in outcome.audits if not audit.ok and audit.path]
+    return tuple(
+        Annotation(
+            audit.path,
+            max(audit.line, 1),
+            f"Audit {audit.name} of {subject(audit)} found {counted(audit.count, 'row')}.",
+            level,
+        )
+        for audit in found[:ANNOTATIONS_MOST]
+    )
+
+
+def _quoted(text: str) -> str:
+    """A status paragraph without its alert box, which check pages do not draw."""
+    return "\n".join(line.removeprefix("> ") for line in text.splitlines() if not line.startswith("> [!"))
+
+
+def _fit(text: str) -> str:
+    """Whole lines within what a check may hold."""
+    return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to tell."
+
+
+__all__ = ["Annotation", "CheckView", "checks", "plan_comment", "prod_check", "promotion_check", "superseded"]

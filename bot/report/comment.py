@@ -1,0 +1,424 @@
+"""The plan comment: everything that a pull request is shown about its plan, from what we know of it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.commands import MARKER
+from bot.records import PLAN, ProdRecord, PullRecord, State
+from bot.report.markdown import (
+    COMMENT_LIMIT,
+    NAMES,
+    SIGNS,
+    category_of,
+    code,
+    counted,
+    days,
+    fence,
+    fitting,
+    folded,
+    graph,
+    inert,
+    table,
+    tag_text,
+    within,
+)
+from bot.report.words import (
+    WHOLE_KINDS,
+    audit_details,
+    audit_line,
+    change_words,
+    cost_of,
+    cost_words,
+    failure_title,
+    open_words,
+    problem_line,
+    promise_sentence,
+    promotion_status,
+    skipped_words,
+    waiting_words,
+    work_words,
+)
+from bot.results import Outcome, Problem, direct, is_free, problems_of, touches
+from planner.contract.plan import ModelChange, PlanView
+
+PLAN_MARKER = f"{MARKER}:plan -->"
+GRAPH_OPEN = 25  # more models than this: the graph is folded
+GRAPH_MOST = 120  # more than this: no graph, it could not be read
+ROWS_ROOM = 24_000  # characters, as the next ones: what is longer is cut at a line's end
+PROBLEMS_MOST = 12_000
+AUDITS_MOST = 5  # whose query and rows are shown
+FOOT_MOST = 12_000
+DIFF_MOST = 12_000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that the comment is made of."""
+
+    record: PullRecord
+    prod: ProdRecord
+    categories: tuple[str, ...] = ("breaking", "non-breaking", "forward-only")
+
+
+def plan_comment(shown: Shown) -> str | None:
+    """The plan comment's text; None when the pull request needs none (it touches no models and never did)."""
+    record, outcome = shown.record, shown.record.outcome
+    if needs_no_comment(record):
+        return None
+    plan = outcome.plan if outcome else None
+    blocks = [
+        "\n".join([PLAN_MARKER, headline(shown), "", facts_line(shown), *_counts(outcome)]),
+        status(shown),
+        *_problem_blocks(record, outcome),
+        *_warning_blocks(record, outcome),
+        *(_plan_blocks(plan) if plan and record.state not in (State.HELD, State.WAITING) else ()),
+        *_checks_block(outcome),
+        *_notes(shown),
+        foot(shown),
+    ]
+    link = next((ref.url for ref in record.checks if ref.name == PLAN and ref.sha == record.head and ref.url), "")
+    where = f"[the plan check]({link})" if link else "the `mergeplan / plan` check"
+    return within(
+        [block for block in blocks if block], COMMENT_LIMIT - 500, f"*Too large to show whole: the rest is in {where}.*"
+    )
+
+
+def needs_no_comment(record: PullRecord) -> bool:
+    """True while there is nothing to tell, and for a pull request that touches no models."""
+    if record.comment_id:
+        return False
+    outcome = record.outcome
+    changes = bool(outcome and touches(outcome.plan))
+    match record.state:
+        case State.NEW | State.WAITING:
+            return True
+        case State.PLANNING:
+            return not (record.fresh and changes)
+        case State.PLANNED | State.CLOSED | State.MERGED | State.PROMOTED:
+            return outcome is None or (outcome.ok and not changes)
+        case _:
+            return False
+
+
+def headline(shown: Shown) -> str:
+    """The first line: the state, then what matters most."""
+    record, outcome = shown.record, shown.record.outcome
+    plan = outcome.plan if outcome else None
+    match record.state:
+        case State.HELD:
+            return "### ✋ A maintainer must let this commit be planned"
+        case State.WAITING:
+            return "### ⏳ Waiting for prod's first build"
+        case State.NEW | State.PLANNING:
+            return f"### ⏳ Planning `{record.head[:7]}`"
+        case State.CANCELLED:
+            return f"### ⏹️ The plan of `{record.head[:7]}` was stopped"
+        case State.MERGED:
+            return "### 🚚 Merged: promoting to prod"
+        case State.PROMOTED:
+            return f"### ✅ In prod: {_promoted_title(record)}"
+        case State.UNPROMOTED:
+            return "### ❌ Merged, but prod was not changed"
+        case State.ROLLED_BACK:
+            return "### ↩️ Rolled back: prod shows what it showed before this pull request"
+        case State.CLOSED:
+            return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed: nothing of it is left"
+        case State.FAILED:
+            return f"### ❌ {failure_title(outcome)}"
+        case State.PLANNED:
+            if plan is None or not touches(plan):
+                return "### ✅ No models change"
+            return f"### {'⛔' if plan.blockers else '✅'} {change_words(plan)}"
+
+
+def facts_line(shown: Shown) -> str:
+    """Environment, head, base, plan id and time: what the rest of the comment is about."""
+    record, prod = shown.record, shown.prod
+    plan = record.outcome.plan if record.outcome else None
+    revision = f" revision {record.prod_revision}" if record.prod_revision else ""
+    base = f"base `prod`{revision}" + (f" at `{record.base_sha[:7]}`" if record.base_sha else "")
+    parts = [f"**{code(record.environment)}**" if record.environment else "", f"head `{record.head[:7]}`", base]
+    parts.append(f"plan `{plan.id}`" if plan and plan.id else "")
+    parts.append(f"{record.planned_at[:16].replace('T', ' ')} UTC" if record.planned_at else "")
+    del prod
+    return " · ".join(part for part in parts if part)
+
+
+def _counts(outcome: Outcome | None) -> list[str]:
+    plan = outcome.plan if outcome else None
+    if outcome is None or plan is None or not touches(plan):
+        return []
+    counts = Counter(category_of(model) for model in plan.models)
+    indirect = counts["indirect_breaking"] + counts["indirect_non_breaking"]
+    shared = sum(1 for model in plan.models if model.shares)
+    cost = cost_of([model for model in plan.models if not model.skipped])
+    head = [
+        "Breaking",
+        "Non-breaking",
+        *(["Forward-only"] if counts["forward_only"] else []),
+        "Indirect",
+        "Added",
+        "Removed",
+        "Computed here" if outcome.applied else "To compute",
+        "Tables shared",
+        *(["Cost"] if cost else []),
+    ]
+    row = [
+        str(counts["breaking"] + counts["undecided"]),
+        str(counts["non_breaking"]),
+        *([str(counts["forward_only"])] if counts["forward_only"] else []),
+        str(indirect),
+        str(counts["added"]),
+        str(counts["removed"]),
+        work_words(plan),
+        str(shared),
+        *([cost] if cost else []),
+    ]
+    return ["", table(head, [row])]
+
+
+def status(shown: Shown) -> str:
+    """One paragraph: what is happening or has happened, and what it means for prod."""
+    record, outcome = shown.record, shown.record.outcome
+    plan = outcome.plan if outcome else None
+    match record.state:
+        case State.HELD:
+            return (
+                "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
+                f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new word."
+            )
+        case State.WAITING:
+            return waiting_words(shown.prod)
+        case State.NEW | State.PLANNING:
+            stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.fresh else ""
+            doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."
+            return (
+                "> [!NOTE]\n> "
+                + " ".join(each for each in (inert(record.reason), doing, inert(record.progress)) if each)
+                + stale
+            )
+        case State.PLANNED if plan and plan.blockers:
+            number = counted(len(plan.blockers), "thing blocks", "things block")
+            return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
+        case State.PLANNED if plan and touches(plan):
+            return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
+        case State.PLANNED:
+            return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
+        case State.CANCELLED:
+            return f"{inert(record.reason)} The environment keeps what was already computed."
+        case State.PROMOTED | State.ROLLED_BACK | State.UNPROMOTED:
+            return promotion_status(record)
+        case State.MERGED:
+            return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
+        case State.CLOSED:
+            why = inert(record.reason) or "Closed without merging."
+            return f"{why} The environment and what only it used are dropped; prod is untouched."
+        case State.FAILED:
+            return "Prod is untouched. A push that mends it is planned by itself."
+
+
+def _promoted_title(record: PullRecord) -> str:
+    done = record.promoted.promotion if record.promoted else None
+    if done is None:
+        return "no view had to change"
+    moved = done.views.swapped + done.views.added + done.views.dropped
+    cost = "nothing was computed" if is_free(done) else cost_words(done)
+    return f"{counted(moved, 'view')} promoted, {cost}"
+
+
+def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
+    told = record.promoted if record.state is State.UNPROMOTED else outcome
+    if told is None or record.state not in (State.FAILED, State.UNPROMOTED, State.PLANNED):
+        return []
+    if record.state is State.PLANNED and told.plan and told.plan.blockers:
+        return []  # they stand at the end
+    if told.is_defect:
+        return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
+    failed = [
+        problem_line(Problem(test.message or "failed", test.path, test.line), test.name)
+        for test in told.tests
+        if not test.ok
+    ]
+    lines = [problem_line(each) for each in told.problems] + failed
+    told_already = {(each.model, each.audit) for each in told.problems if each.audit}
+    lines += [audit_line(each) for each in told.audits if not each.ok and (each.model, each.name) not in told_already]
+    details = [audit_details(each) for each in told.audits if not each.ok and each.query][:AUDITS_MOST]
+    return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
+
+
+def _warning_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
+    """What the linter only tells, while there is still something to do about it."""
+    if outcome is None or not outcome.warnings or record.state not in (State.FAILED, State.PLANNED):
+        return []
+    lines = fitting([problem_line(each) for each in outcome.warnings], PROBLEMS_MOST)
+    return [folded(f"⚠️ {counted(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
+
+
+def _plan_blocks(plan: PlanView) -> list[str]:
+    if not plan.models:
+        return []
+    shown = [model for model in plan.models if model.change != "unchanged"]
+    blocks = [f"✂️ {said}" for said in (skipped_words(plan), open_words(plan)) if said]
+    if 1 < len(shown) <= GRAPH_MOST:
+        drawn = graph(shown)
+        blocks.append(drawn if len(shown) <= GRAPH_OPEN else folded(f"Graph of {len(shown)} models", drawn))
+    blocks.append(model_table(shown, ROWS_ROOM))
+    blocks += [_diff_block(model) for model in shown if model.diff]
+    return blocks
+
+
+# The rules whose reason says itself that the rows change, or which columns do.
+ROWS_TOLD = frozenset({"rows-changed", "reads-changed-rows", "settings-changed", "kind-changed", "undecidable"})
+COLUMNS_TOLD = frozenset({"column-added", "column-altered", "column-removed", "settings-changed", "kind-changed"})
+PREVIEW = " (preview: made of some days only, and never promoted)"
+
+
+def model_table(models: Sequence[ModelChange], limit: int) -> str:
+    """A line for each model, as many as fit."""
+    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), map(model_row, models)).split("\n")
+    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | | | |")])
+
+
+def model_row(model: ModelChange) -> tuple[str, str, str, str, str]:
+    """One model's line: what it is, why, what is computed of it, and whose table it has."""
+    category = category_of(model)
+    said = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
+    rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
+    return (
+        code(model.name),
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{said}",
+        f"{inert(model.reason)}{_column_words(model)}{rule}",
+        computed_words(model),
+        table_words(model),
+    )
+
+
+def computed_words(model: ModelChange) -> str:
+    """Which days of the table are computed, or that none is."""
+    if model.skipped:
+        return "nothing: inputs unchanged"
+    if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
+        return "nothing"
+    preview = PREVIEW if model.preview else ""
+    if model.kind.upper() in WHOLE_KINDS:
+        return ("the whole table" if model.intervals else "built already") + preview
+    if not model.intervals:
+        return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
+    copied = f"; of these copied, unchanged: {days(model.copies)}" if model.copies else ""
+    return days(model.intervals) + copied + preview
+
+
+def table_words(model: ModelChange) -> str:
+    """Whose table the model's view shows."""
+    if model.change == "removed":
+        return "dropped from view"
+    if model.keeps and not model.preview:
+        return f"its own, over the rows of {code(model.shares or 'prod')}"
+    if model.shares:
+        return f"shared with {code(model.shares)}"
+    return ("its own" if model.table else "none") + (", a preview" if model.preview and model.table else "")
+
+
+def _column_words(model: ModelChange) -> str:
+    columns = model.columns
+    groups = (("added", columns.added), ("altered", columns.altered), ("removed", columns.removed))
+    if columns.every:
+        return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
+    if model.rule in COLUMNS_TOLD:
+        return ""
+    said = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _diff_block(model: ModelChange) -> str:
+    changed = [
+        line for line in model.diff.split("\n") if line.startswith(("+", "-")) and line[:3] not in ("+++", "---")
+    ]
+    plus, minus = sum(line[0] == "+" for line in changed), sum(line[0] == "-" for line in changed)
+    title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
+    return folded(title, fence(model.diff, "diff", DIFF_MOST))
+
+
+def _checks_block(outcome: Outcome | None) -> list[str]:
+    if outcome is None or not (outcome.passed or outcome.audits):
+        return []
+    passed = sum(audit.ok for audit in outcome.audits)
+    said = [f"{counted(outcome.passed, 'unit test')} passed"] if outcome.passed else []
+    said += [f"{counted(passed, 'audit')} passed"] if passed else []
+    return [" · ".join(said)] if said else []
+
+
+def _notes(shown: Shown) -> list[str]:
+    record, outcome = shown.record, shown.record.outcome
+    notes = []
+    if record.edits_rules:
+        notes.append(
+            "This pull request edits `config.yaml`. Who may do what, which branch is prod and every `cicd_bot` key are "
+            "read from the base branch: the edit counts after the merge."
+        )
+    for each in problems_of(outcome.plan.warnings) if outcome and outcome.plan else ():
+        notes.append(f"Warning: {problem_line(each).removeprefix('- ')}")
+    for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
+        name = NAMES.get(unused.category, unused.category)
+        notes.append(
+            f"{code(unused.who)} set {code(unused.model)} to {name}: no longer in force, that model was edited since."
+        )
+    return ["\n".join(f"> {note}" for note in notes)] if notes else []
+
+
+def foot(shown: Shown) -> str:
+    """The end: what blocks promotion, and the exact commands that would be accepted now."""
+    blocked = blockers(shown.record)
+    lines = ["---"]
+    if blocked:
+        lines += ["**What blocks promotion**", "", *fitting([problem_line(each) for each in blocked], FOOT_MOST), ""]
+    commands = accepted_commands(shown)
+    if commands:
+        lines += ["**Commands accepted now**, each on a line of its own in a comment:", ""]
+        lines += fitting([f"- {code(typed)}: {does}" for typed, does in commands], FOOT_MOST)
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def blockers(record: PullRecord) -> tuple[Problem, ...]:
+    """What keeps a merge from reaching prod, in the order in which a person would mend it."""
+    outcome = record.outcome
+    if record.state is State.FAILED:
+        return (Problem(f"{failure_title(outcome)}."),)
+    if record.state in (State.NEW, State.PLANNING, State.WAITING):
+        return (Problem("The plan is not finished."),)
+    if record.state is State.HELD:
+        return (Problem("Nobody has let this commit be planned."),)
+    if record.state is State.CANCELLED:
+        return (Problem("The plan was stopped."),)
+    return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is State.PLANNED else ()
+
+
+def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
+    """The commands that make sense in this state, as they would be typed, with what each does."""
+    record, outcome = shown.record, shown.record.outcome
+    edited = direct(outcome.plan) if outcome else ()
+    again = ("/plan", "plans again, against prod as it is now")
+    match record.state:
+        case State.PLANNED:
+            return (*(_categorize_line(model) for model in edited[:6]), again)
+        case State.FAILED | State.CANCELLED:
+            return (again,)
+        case State.NEW | State.PLANNING | State.WAITING:
+            return (("/cancel", "stops this plan"),)
+        case State.HELD:
+            return ((f"/ok-to-plan {record.head}", "lets this commit be planned"),)
+        case State.PROMOTED if record.promoted_revision > 1:
+            return (("/rollback", "points prod back at the tables it had before"),)
+        case State.UNPROMOTED | State.ROLLED_BACK:
+            return (("/plan", "plans the merged branch again and promotes it"),)
+        case _:
+            return ()
+
+
+def _categorize_line(model: ModelChange) -> tuple[str, str]:
+    if model.category == "non_breaking":
+        return f"/categorize {model.name} breaking", "models downstream are recomputed too"
+    return f"/categorize {model.name} non-breaking", "models downstream keep their tables"

@@ -1,0 +1,121 @@
+"""What the bot answers to commands: each command with its own result, and the state that it left. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.commands import FORMS, MARKER, Command, Mistake, Verb
+from bot.records import Answer, PullRecord, State
+from bot.report.comment import Shown, accepted_commands, blockers
+from bot.report.markdown import NAMES, category_of, clipped, code, inert, within
+from bot.report.words import change_words, promise_sentence, view_words, work_words
+from bot.results import touches
+from bot.settings import Role
+
+REPLY_LIMIT = 60_000
+
+
+def reply_marker(comment_id: int) -> str:
+    """The hidden key of the reply to one comment: there is never a second one."""
+    return f"{MARKER}:reply:{comment_id} -->"
+
+
+def reply(comment_id: int, author: str, answers: Sequence[Answer], state: str) -> str:
+    """The one reply to a comment: who asked, each command with its result, the resulting state."""
+    results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
+    blocks = [f"{reply_marker(comment_id)}\n{code(author)} asked:", *results, f"**Now:** {state}"]
+    return within(blocks, REPLY_LIMIT, "*More is not shown.*")
+
+
+def mistake_sentence(mistake: Mistake) -> str:
+    """Why a line is no command, and what to type instead."""
+    return f"{mistake.cause} {mistake.instead} Nothing was changed."
+
+
+def help_text(needs: Mapping[str, Role]) -> str:
+    """The commands that are enabled here: what each does, who may use it, an example."""
+    lines = ["A command stands at the start of a line in a comment; several run in order.", ""]
+    for verb, form in FORMS.items():
+        who = "anybody" if verb is Verb.HELP else f"needs `{needs.get(verb.value, 'admin')}`"
+        lines.append(f"- `{form.usage}`: {form.does}. *{who[0].upper() + who[1:]}.* Example: `{form.example}`")
+    return "\n".join(lines)
+
+
+def accepted(command: Command, model: str = "") -> str:
+    """The answer to a command that has begun to work, should its end never be known."""
+    match command.verb:
+        case Verb.CATEGORIZE:
+            return f"{code(model)} is taken as {NAMES[command.category]}."
+        case Verb.PLAN:
+            return "A new plan was asked for."
+        case Verb.CANCEL:
+            return "The running plan was stopped."
+        case Verb.OK_TO_PLAN:
+            return f"Commit {code(command.sha)} may be planned."
+        case _:
+            return "Done."
+
+
+def state_sentence(shown: Shown) -> str:
+    """Where the pull request stands, in one or two sentences."""
+    record, outcome = shown.record, shown.record.outcome
+    plan = outcome.plan if outcome else None
+    match record.state:
+        case State.PLANNED if plan and touches(plan):
+            which = f"plan `{plan.id}` of `{record.head[:7]}`"
+            if plan.blockers:
+                return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
+            work = f"{change_words(plan)}; computed: {work_words(plan)}"
+            return f"{which}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
+        case State.PLANNED:
+            return f"`{record.head[:7]}` changes no models."
+        case State.PROMOTED:
+            done = record.promoted.promotion if record.promoted else None
+            return f"in prod since revision {record.promoted_revision}. {view_words(done) if done else ''}".rstrip()
+        case State.ROLLED_BACK:
+            return "prod shows what it showed before this pull request; the branch still holds the change."
+        case State.CLOSED:
+            return "closed; its environment is dropped."
+        case State.MERGED:
+            return "merged; the promotion is running."
+        case State.UNPROMOTED:
+            return "merged, but prod was not changed; see the plan comment."
+        case _:
+            typed = ", ".join(f"`{command}`" for command, _ in accepted_commands(shown))
+            why = " ".join(inert(each.message) for each in blockers(record))
+            return f"{why}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
+
+
+def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, str]:
+    """Whether a person's word is in force in the plan that was made after it, and what it did."""
+    plan = record.outcome.plan if record.outcome else None
+    change = next((each for each in plan.models if each.name == model), None) if plan else None
+    if plan is None or change is None:
+        return False, "The plan could not be made again, see the plan comment."
+    if (stays := category_of(change)) != category:
+        return (
+            False,
+            f"{code(model)} stays {NAMES.get(stays, stays)}: {inert(change.reason)}",
+        )
+    indirect = [each for each in plan.models if each.change == "indirect"]
+    below = [each.name for each in indirect if each.recomputed]
+    same = [each.name for each in indirect if each.skipped]
+    kept = [each.name for each in indirect if not each.recomputed and not each.skipped]
+    effect = (
+        f" Downstream recomputed: {_names(below)}."
+        if below
+        else f" Downstream keeps its tables: {_names(kept)}."
+        if kept
+        else ""
+    )
+    effect += f" Skipped, as their inputs hold the same rows: {_names(same)}." if same else ""
+    return True, f"{code(model)} is now {NAMES[category]}.{effect}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(code(name) for name in names[:6]) + more
+
+
+def _link(record: PullRecord) -> str:
+    return f" ([the plan](#issuecomment-{record.comment_id}))" if record.comment_id else ""

@@ -1,0 +1,260 @@
+"""A plan, a promotion and what went wrong, in words: the sentences that comment, checks and replies share. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from bot.records import ProdRecord, PullRecord, State
+from bot.report.markdown import (
+    NAMES,
+    SIGNS,
+    category_of,
+    cell,
+    clipped,
+    code,
+    counted,
+    fence,
+    folded,
+    inert,
+    table,
+    tag_text,
+    whole_days,
+)
+from bot.results import Outcome, Problem, is_free, moving, skipped, subject, was_interrupted
+from planner.contract.lines import Audit
+from planner.contract.plan import ModelChange, PlanView
+from planner.contract.result import Promotion
+
+WHOLE_KINDS = frozenset({"FULL", "SEED"})
+WHY_MOST = 4  # reasons, names: what is longer is counted
+COLUMNS_MOST = 8
+QUERY_MOST = 4_000  # characters
+
+
+def failure_title(outcome: Outcome | None) -> str:
+    """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
+    if outcome is None or outcome.is_defect:
+        return "The plan could not be made: the fault is mergeplan's"
+    kinds = {each.kind for each in outcome.problems}
+    if outcome.failed:
+        return f"{counted(outcome.failed, 'unit test')} failed"
+    if "AuditFailed" in kinds or any(not audit.ok and audit.blocking for audit in outcome.audits):
+        return "A blocking audit found rows"
+    if "Conflict" in kinds:
+        return "It conflicts with the base branch"
+    if outcome.plan is not None:
+        return f"The environment {code(outcome.plan.environment)} could not be built"
+    if "ProjectError" in kinds or any(each.path for each in outcome.problems):
+        return "The project does not load"
+    return "The plan could not be made"
+
+
+def change_words(plan: PlanView) -> str:
+    """`1 non-breaking, 2 indirect non-breaking · 7 days to compute`."""
+    counts = Counter(category_of(model) for model in plan.models)
+    said = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
+    return ", ".join(said) or "Only views change"
+
+
+def work_words(plan: PlanView) -> str:
+    """What must be computed: tables and days, or that nothing is."""
+    todo = [model for model in plan.models if model.intervals]
+    if not todo:
+        return "nothing"
+    total = sum(day_count(model) for model in todo)
+    in_days = f", {counted(total, 'day')}" if total else ""
+    return f"{counted(len(todo), 'table')}{in_days}"
+
+
+def day_count(model: ModelChange) -> int:
+    """How many days of an incremental model a plan computes; 0 for a table that is computed whole."""
+    return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
+
+
+def skipped_words(plan: PlanView) -> str:
+    """What was skipped as its inputs hold the same rows, why, and what that saved; '' for nothing.
+
+    `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GB.`
+    """
+    models = skipped(plan)
+    if not models:
+        return ""
+    head = f"**{counted(len(models), 'model was', 'models were')} not computed.**"
+    why = list(dict.fromkeys(inert(model.reason) for model in models if model.rule == "same-data"))
+    more = f" And {len(why) - WHY_MOST} more like that." if len(why) > WHY_MOST else ""
+    cost = cost_of(models)
+    return " ".join([head, *why[:WHY_MOST]]) + more + (f" That saved {cost}." if cost else "")
+
+
+def open_words(plan: PlanView) -> str:
+    """What may still be skipped, told by the table that decides it; '' when nothing is open.
+
+    What reads a model that may be skipped is not named: it is skipped with it.
+    """
+    waiting = {each.reader for each in plan.comparisons}
+    readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for each in plan.comparisons:
+        if each.model not in waiting:
+            readers.setdefault((each.model, each.columns), []).append(code(each.reader))
+    said = []
+    for (model, columns), names in readers.items():
+        where = f" in {_some([code(each) for each in columns], COLUMNS_MOST)}" if columns else ""
+        said.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
+    more = f"; and {len(said) - WHY_MOST} more like that" if len(said) > WHY_MOST else ""
+    return f"**May still be skipped**, with what reads it: {'; '.join(said[:WHY_MOST])}{more}." if said else ""
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def cost_of(models: Sequence[ModelChange]) -> str:
+    """`about 2 min, 1.2 GB`, as far as it is known."""
+    seconds, size = sum(model.estimate.seconds for model in models), sum(model.estimate.bytes for model in models)
+    parts = (f"about {duration_words(max(1, seconds))}" if seconds else "", size_words(size) if size else "")
+    return ", ".join(part for part in parts if part)
+
+
+def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
+    """What a merge will do, counted."""
+    views, dropped = len(moving(plan)), sum(model.change == "removed" for model in plan.models)
+    gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
+    if not views and not gone:
+        return "Merging changes no table and no view of prod: only what is known of the models."
+    if outcome and outcome.applied and any(model.category == "forward_only" for model in plan.models):
+        return _forward_sentence(plan, views) + (f" It drops {counted(dropped, 'view')}." if dropped else "")
+    if outcome and outcome.applied:
+        moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
+        return f"{moves} Nothing is computed again."
+    work = work_words(plan) + (", less what comes out the same" if plan.comparisons else "")
+    return f"Merging computes {work}, then points {counted(views, 'view')} of prod at the result{gone}."
+
+
+def _forward_sentence(plan: PlanView, views: int) -> str:
+    """What a merge does where changes are forward-only."""
+    previews = [model for model in plan.models if model.preview and model.kind.upper() not in ("VIEW", "EMBEDDED")]
+    kept = sum(model.category == "forward_only" for model in previews)
+    later = [code(model.name) for model in previews if model.category != "forward_only"]
+    shown = (
+        f" What is shown here of {counted(kept, 'model')} is a preview: in prod the rows that are there stay."
+        if kept
+        else ""
+    )
+    work = f" It computes {', '.join(later)}, built of previews here." if later else " Nothing is computed again."
+    return f"Merging points {counted(views, 'view')} of prod at its forward-only and newly built tables.{shown}{work}"
+
+
+def waiting_words(prod: ProdRecord) -> str:
+    """Why a pull request waits for prod's first build, and what became of the last try."""
+    problems = prod.outcome.problems if prod.outcome else ()
+    if not problems:
+        return "Prod is being built for the first time; this pull request is planned as soon as it stands."
+    why = inert(clipped(problems[0].message))
+    then = "It is tried again by itself; this pull request is planned as soon as it stands."
+    return f"Prod could not be built yet: {why} {then}"
+
+
+def promotion_status(record: PullRecord) -> str:
+    """What the merge did to prod, in numbers that were counted and not assumed."""
+    outcome = record.promoted
+    done = outcome.promotion if outcome else None
+    if record.state is State.ROLLED_BACK:
+        return (
+            f"> [!IMPORTANT]\n> {inert(record.reason)} The branch still holds this change: "
+            "revert the merge, or the next promotion brings it back."
+        )
+    if record.state is State.UNPROMOTED:
+        mend = "Mend it with another pull request, or type `/plan` to try again."
+        return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
+    at = f"`{record.merge_sha[:7]}`"
+    if done is None:
+        return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
+    work = "**Nothing was computed: 0 Spark jobs.**" if is_free(done) else f"{cost_words(done)} first."
+    if was_interrupted(done):
+        work = "The run that did it was interrupted, and its end was found by the next one."
+    moved = f" {inert(record.reason)}" if record.reason else ""
+    revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
+    return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
+
+
+def view_words(done: Promotion) -> str:
+    """`2 views re-pointed, 1 added, 5 untouched.`"""
+    named = (
+        (done.views.swapped, "re-pointed"),
+        (done.views.added, "added"),
+        (done.views.dropped, "dropped"),
+        (done.views.unchanged, "untouched"),
+    )
+    counts = [(number, verb) for number, verb in named if number]
+    if not counts:
+        return "No view had to change."
+    first, *rest = counts
+    said = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
+    return f"{said}."
+
+
+def cost_words(done: Promotion) -> str:
+    """What a promotion had to compute: `3 batches computed`."""
+    if done.spark_jobs is None:
+        return "by a run that was interrupted"
+    if done.backfill and done.backfill.batches:
+        return f"{counted(done.backfill.batches, 'batch', 'batches')} computed"
+    return f"{counted(done.spark_jobs, 'Spark job')} run"
+
+
+def problem_line(problem: Problem, name: str = "") -> str:
+    """`models/orders.sql:7`: what is wrong and what to do."""
+    where = f"{code(problem.where)}: " if problem.where else ""
+    return f"- {where}{code(name) + ': ' if name else ''}{inert(clipped(problem.message))}" + (
+        f" {inert(clipped(problem.hint))}" if problem.hint else ""
+    )
+
+
+def audit_line(audit: Audit) -> str:
+    """An audit's finding: the number of rows, and whether it blocks."""
+    weight = "" if audit.blocking else " (a warning: it does not block)"
+    return (
+        f"- {code(subject(audit) or audit.name)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
+    )
+
+
+def audit_details(audit: Audit) -> str:
+    """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
+    title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(subject(audit))}</code> found"
+    rows = table(
+        [cell(code(each)) for each in audit.sample.columns],
+        [[code("NULL" if each is None else str(each) or " ") for each in row] for row in audit.sample.rows],
+    )
+    return folded(title, "\n\n".join([*([rows] if audit.sample.rows else []), fence(audit.query, "sql", QUERY_MOST)]))
+
+
+def size_words(size: int) -> str:
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def duration_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def moved_sentence(planned: str, outcome: Outcome) -> str:
+    """What was computed at the merge because something had moved since the plan of that digest; '' when nothing had."""
+    plan = outcome.plan
+    if plan is None or not planned or planned in (plan.digest, plan.planned_digest):
+        return ""
+    todo = [model.name for model in plan.models if model.intervals]
+    if not todo:
+        return "Prod had moved since the plan; the merge was planned again, and nothing had to be computed."
+    names = ", ".join(f"`{name}`" for name in todo[:6]) + (
+        f" and {counted(len(todo) - 6, 'more table')}" if len(todo) > 6 else ""
+    )
+    return f"Prod had moved since the plan, so {names} ({work_words(plan)}) was computed before any view moved."

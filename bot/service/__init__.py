@@ -1,0 +1,1 @@
+"""The processes: the service and the GitHub Action."""

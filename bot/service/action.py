@@ -1,0 +1,107 @@
+"""The GitHub Action: the service's own routine, once, for the event that started the workflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from bot.child.isolated import isolation_words
+from bot.child.processes import hide_environment
+from bot.desk import Desk
+from bot.github.events import Event, Ignored, Refused, read_event
+from bot.records import PullRecord, State
+from bot.report.comment import Shown, plan_comment
+from bot.report.markdown import inert
+from bot.service.logs import start_logging
+from bot.service.serve import open_desk
+from bot.service.worker import Worker
+from bot.settings import Settings, checked_for_github, load_settings
+from planner.errors import RequestError
+
+log = structlog.get_logger(__name__)
+SUMMARY_LIMIT = 1_000_000
+ACTIONS_LOGIN = "github-actions[bot]"
+DRAIN_SECONDS = 6 * 3600.0
+
+
+def run_action(environ: Mapping[str, str]) -> int:
+    """Handles the workflow's event and returns the exit code: 0 done, 1 the plan or the promotion failed, 2 misused."""
+    settings = checked_for_github(action_settings(environ))
+    hide_environment()
+    start_logging(settings)
+    event = _event(environ)
+    if not isinstance(event, Event):
+        log.info("event_ignored", why=event.why)
+        return 2 if isinstance(event, Refused) else 0
+    log.info("isolation", code_of_projects=isolation_words(settings))
+    desk = open_desk(settings)
+    try:
+        worker = Worker(desk)
+        worker.recover()
+        worker.retry(passing=True)
+        desk.inbox.deliveries.receive(event)
+        undone = worker.drain(event.repository, DRAIN_SECONDS)
+        return _conclude(desk, event, environ, undone)
+    finally:
+        desk.inbox.close()
+
+
+def action_settings(environ: Mapping[str, str]) -> Settings:
+    """The settings of a workflow run: its token and API unless MERGEPLAN_* say otherwise."""
+    given: dict[str, Any] = {"warm": False, "sweep_seconds": 20.0}
+    if "MERGEPLAN_GITHUB_TOKEN" not in environ and environ.get("GITHUB_TOKEN"):
+        given["github_token"] = environ["GITHUB_TOKEN"]
+    if "MERGEPLAN_GITHUB_API_URL" not in environ and environ.get("GITHUB_API_URL"):
+        given["github_api_url"] = environ["GITHUB_API_URL"]
+    if "MERGEPLAN_BOT_LOGIN" not in environ and "MERGEPLAN_GITHUB_APP_ID" not in environ:
+        given["bot_login"] = ACTIONS_LOGIN
+    return load_settings(given)
+
+
+def _event(environ: Mapping[str, str]) -> Event | Ignored | Refused:
+    name, path = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_EVENT_PATH", "")
+    if not name or not path:
+        raise RequestError(
+            "GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set.", hint="Run `mergeplan action` in a workflow."
+        )
+    try:
+        payload = json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        raise RequestError(
+            "The event's file cannot be read.", hint="GITHUB_EVENT_PATH must name a JSON file."
+        ) from None
+    parts = (environ.get(f"GITHUB_{part}", "0") for part in ("RUN_ID", "RUN_ATTEMPT", "JOB"))
+    guid = ":".join(("action", *parts))
+    if name in ("workflow_dispatch", "schedule"):
+        return Event(guid, "push", environ.get("GITHUB_REPOSITORY", ""))
+    name = "pull_request" if name == "pull_request_target" else name
+    return read_event(guid[:120], name, payload)
+
+
+def _conclude(desk: Desk, event: Event, environ: Mapping[str, str], undone: str) -> int:
+    record = desk.inbox.pulls.get(event.repository, event.number) if event.number else None
+    prod = desk.inbox.prods.get(event.repository)
+    comment = plan_comment(Shown(record, prod)) if record and record.head else None
+    text = "\n".join(part for part in (_undone(undone), comment or _summary(record)) if part)
+    if environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
+            summary.write(text[:SUMMARY_LIMIT])
+    if undone:
+        log.error("not_done", why=undone)
+        return 1
+    failed = {State.FAILED, State.UNPROMOTED}
+    if record is not None:
+        return 1 if record.state in failed else 0
+    return 1 if prod.promoted_commit != prod.commit else 0
+
+
+def _undone(why: str) -> str:
+    return f"### mergeplan could not finish\n\n{inert(why)}\n" if why else ""
+
+
+def _summary(record: PullRecord | None) -> str:
+    return "### mergeplan\n\nNo models change.\n" if record else "### mergeplan\n\nProd is where its branch is.\n"

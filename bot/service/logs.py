@@ -1,0 +1,35 @@
+"""Logs are events with keys, one JSON object a line on standard error; no secret gets through."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+from bot.github.calls import redacted
+from bot.settings import Settings
+
+
+def start_logging(settings: Settings) -> None:
+    """Every log line from here on is JSON with its time, and every text in it is free of our secrets."""
+    secrets = settings.secrets()
+
+    def without_secrets(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        return {key: redacted(value, secrets) if isinstance(value, str) else value for key, value in event.items()}
+
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            without_secrets,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )

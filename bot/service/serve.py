@@ -1,0 +1,68 @@
+"""The service: the app, the worker and the warm Sparks in one process, from start to an orderly end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import structlog
+import uvicorn
+
+from bot.child.isolated import isolation_words
+from bot.child.processes import hide_environment, this_process
+from bot.child.warm import Warmth
+from bot.desk import Desk
+from bot.github.gateway import GitHub
+from bot.inbox.inbox import Inbox
+from bot.service.app import create_app
+from bot.service.connections import server_config
+from bot.service.logs import start_logging
+from bot.service.worker import Worker
+from bot.settings import Settings, checked_for_service
+from planner.isolation.mode import REQUIRED
+
+log = structlog.get_logger(__name__)
+
+
+def open_desk(settings: Settings, worker: str | None = None) -> Desk:
+    """The tools of this process: the database is opened and brought up to date, GitHub is not called yet."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds)
+    return Desk(settings, inbox, GitHub(settings), worker or this_process())
+
+
+def _end_in_order(desk: Desk) -> None:
+    """uvicorn raises a signal again once it has closed its door: by then it means that we close too, and no more."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: desk.closing.set())
+
+
+def run_service(settings: Settings) -> None:
+    """Serves until SIGTERM or SIGINT; then jobs are handed back, children ended, and nothing is lost."""
+    checked_for_service(settings)
+    hide_environment()
+    start_logging(settings)
+    desk = open_desk(settings)
+    worker = Worker(desk)
+    worker.recover()
+    warmth = Warmth(settings, desk.inbox, desk.worker) if settings.warm else None
+    if warmth:
+        desk.before_plan = warmth.ensure
+        for repository in desk.inbox.queue.repositories():
+            warmth.ensure(repository)
+    config = server_config(create_app(desk), settings.host, settings.port)
+    _end_in_order(desk)
+    worker.start()
+    isolated = isolation_words(settings)
+    (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
+    log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
+    try:
+        uvicorn.Server(config).run()
+    finally:
+        worker.stop()
+        if warmth:
+            warmth.stop()
+        desk.inbox.close()
+        log.info("service_ended")

@@ -1,0 +1,326 @@
+"""Takes jobs off the queue and does each; notices what no webhook reported; finds what a dead worker left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from bot.child.processes import end_group, is_gone
+from bot.desk import Desk, Later, ShuttingDown, Superseded
+from bot.git.call import CheckoutFailed
+from bot.github.calls import redacted
+from bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
+from bot.github.owners import owner_of
+from bot.github.pace import Apart, Pace
+from bot.inbox.queue import LEASE_SECONDS, Lane
+from bot.metrics import JOBS
+from bot.prod.reconcile import reconcile_prod
+from bot.pulls.reconcile import reconcile_pull
+from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, State
+from planner.errors import MergeplanError
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+IDLE_SECONDS = 0.5
+EYES_TRIES = 5
+EYES_SECONDS = 1.0  # what is not shown by then goes on apart
+DRAIN_TRIES = 5
+KEEP_DAYS = 30.0
+UNAVAILABLE_SECONDS = 60.0  # until a job whose owner is not there is tried again; a webhook may bring it back sooner
+CALLS_A_LOOK = 3  # of the timer, for one repository
+LONGEST_BACKOFF = 300.0
+
+EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
+
+
+class Worker:
+    """The threads of one process: jobs, eyes, the timer and the renewal of claims."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._news = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._looked: dict[tuple[str, int], str] = {}
+        self._eyes: dict[int, int] = {}
+        self._apart = Apart()
+        self._paces: dict[str, Pace] = {}
+        self._given_up: dict[str, str] = {}  # queue key: why; for a run that ends, the Action's
+        self._held: set[str] = set()  # the queue keys that are worked on now
+        self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
+        desk.inbox.queue.on_work(self._news.set)
+
+    def start(self) -> None:
+        """Finds what a dead worker left, then begins to work."""
+        self.recover()
+        self.retry()
+        jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
+        jobs += [(f"job-{index}", self._working) for index in range(self.desk.settings.workers)]
+        for name, job in jobs:
+            thread = threading.Thread(target=job, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Takes no new job, ends children, hands jobs back within the grace time."""
+        self.desk.closing.set()
+        self.desk.look.set()
+        self._news.set()
+        deadline = time.monotonic() + self.desk.settings.grace_seconds + 15
+        for thread in self._threads:
+            thread.join(max(0.1, deadline - time.monotonic()))
+
+    def recover(self) -> None:
+        """Ends the children of workers that died on this machine, and frees their jobs at once."""
+        inbox = self.desk.inbox
+        for run in inbox.runs.open():
+            if is_gone(run.worker):
+                stopped = end_group(run.pid, run.birth, self.desk.settings.grace_seconds)
+                inbox.runs.end(run.run_id, -1)
+                log.info("run_recovered", run=run.run_id, key=run.lane, was_running=stopped)
+        for owner in inbox.queue.owners():
+            if is_gone(owner):
+                inbox.queue.release_of(owner)
+                log.info("jobs_recovered", worker=owner)
+
+    def retry(self, *, passing: bool = False) -> None:
+        """A first build of prod that failed is tried again: its operator may have mended what was wrong.
+
+        `passing` leaves those out that only a new commit mends.
+        """
+        for repository in self.desk.inbox.queue.repositories():
+            prod = self.desk.inbox.prods.get(repository)
+            if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
+                self.desk.inbox.prods.change(repository, again=True)
+                self.desk.inbox.queue.wake(repository, 0)
+
+    def drain(self, repository: str, seconds: float) -> str:
+        """Works on one repository's jobs until none is due or put off; else why not, in a sentence."""
+        deadline = time.monotonic() + seconds
+        threading.Thread(target=self._living, name="life", daemon=True).start()
+        while time.monotonic() < deadline:
+            self._safely(self.show_eyes)
+            lane = self.desk.inbox.queue.claim(self.desk.worker, repository)
+            if lane is not None:
+                self.work(lane)
+                if lane.key in self._given_up:
+                    return self._given_up[lane.key]
+            elif not self.desk.inbox.queue.has_plans(repository):
+                return ""
+            else:
+                self.desk.closing.wait(IDLE_SECONDS)
+        return "The time was up before everything was done."
+
+    def work(self, lane: Lane) -> None:
+        """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
+        self._held.add(lane.key)
+        try:
+            self._work(lane)
+        finally:
+            self._held.discard(lane.key)
+
+    def _work(self, lane: Lane) -> None:
+        inbox, bound = self.desk.inbox, log.bind(key=lane.key)
+        try:
+            (reconcile_pull if lane.number else reconcile_prod)(self.desk, lane)
+            inbox.queue.release(lane)
+            JOBS.labels("done").inc()
+        except Superseded as why:
+            bound.info("job_superseded", why=str(why))
+            inbox.queue.release(lane, settle=True)
+            JOBS.labels("superseded").inc()
+        except Later as why:
+            bound.info("job_put_off", why=str(why), seconds=why.seconds)
+            inbox.queue.release(lane, again_in=why.seconds)
+            JOBS.labels("put_off").inc()
+        except GitHubPaused as why:
+            bound.warning("job_put_off", why=str(why))
+            inbox.queue.release(lane, again_in=why.seconds)
+            JOBS.labels("put_off").inc()
+        except OwnerUnavailable as why:
+            bound.warning("job_put_off", why=str(why))
+            inbox.queue.release(lane, again_in=UNAVAILABLE_SECONDS)
+            JOBS.labels("put_off").inc()
+            self._given_up[lane.key] = str(why)
+        except ShuttingDown:
+            inbox.queue.release(lane, again_in=0.0)
+        except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
+            self._failed(lane, error)
+
+    def _failed(self, lane: Lane, error: Exception) -> None:
+        expected = isinstance(error, EXPECTED)
+        text = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+        wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
+        log.error(
+            "job_failed", key=lane.key, error=text, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
+        )
+        self.desk.inbox.queue.release(lane, again_in=wait, error=text)
+        JOBS.labels("failed").inc()
+        forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
+        if forbidden or lane.attempts + 1 >= DRAIN_TRIES:
+            hint = " May the token write checks, issues and pull requests?" if forbidden else ""
+            self._given_up[lane.key] = redacted(f"{error}{hint}", self.desk.settings.secrets())
+
+    # --- threads ---
+
+    def _working(self) -> None:
+        while not self.desk.closing.is_set():
+            lane = self._safely(self.claim)
+            if lane is None:
+                self._news.wait(IDLE_SECONDS)
+                self._news.clear()
+            else:
+                self._safely(lambda lane=lane: self.work(lane))  # type: ignore[misc]
+
+    def claim(self) -> Lane | None:
+        """The next job; of an owner who holds all threads but one only when nobody else waits.
+
+        The last thread is kept free where there are other owners: one owner's huge repository delays nobody else.
+        """
+        with self._claiming:
+            held = Counter(owner_of(key) for key in tuple(self._held))
+            most = max(1, self.desk.settings.workers - 1)
+            crowded = [owner for owner, lanes in held.items() if lanes >= most]
+            if crowded and not self.desk.inbox.queue.has_others(crowded):
+                crowded = []
+            lane = self.desk.inbox.queue.claim(self.desk.worker, but=crowded)
+            if lane is not None:
+                self._held.add(lane.key)
+            return lane
+
+    def _living(self) -> None:
+        while not self.desk.closing.wait(LEASE_SECONDS / 4):
+            self._safely(lambda: self.desk.inbox.queue.renew(self.desk.worker, tuple(self._held)))
+            self._safely(self.recover)
+
+    def _eyeing(self) -> None:
+        while not self.desk.closing.wait(IDLE_SECONDS / 2):
+            self._safely(self.show_eyes)
+
+    def _sweeping(self) -> None:
+        while not self.desk.closing.is_set():
+            self.desk.look.clear()
+            self._safely(self.sweep)
+            self.desk.look.wait(self.desk.settings.sweep_seconds)
+
+    def _safely(self, job: Callable[[], T]) -> T | None:
+        """A thread outlives one failure of what it does; it pauses, so that a failure that stays is no busy loop."""
+        try:
+            return job()
+        except Exception as error:
+            text = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+            expected = isinstance(error, EXPECTED)
+            log.error("thread_failed", thread=threading.current_thread().name, error=text, exc_info=not expected)
+            self.desk.closing.wait(1.0)
+            return None
+
+    # --- what no webhook reported ---
+
+    def show_eyes(self) -> None:
+        """Puts eyes on every comment with a command in it, at once, whatever else its owner or another is busy with."""
+        rows: dict[str, list[CommandRow]] = {}
+        for row in self.desk.inbox.commands.unseen():
+            rows.setdefault(owner_of(row.repository), []).append(row)
+        jobs = {
+            ("eyes", owner): partial(self._safely, partial(self._show_eyes, found)) for owner, found in rows.items()
+        }
+        self._apart.run(jobs, EYES_SECONDS)
+
+    def _show_eyes(self, rows: Sequence[CommandRow]) -> None:
+        """One owner's comments; a pause, or an owner that is not there, leaves them for later."""
+        for row in rows:
+            try:
+                self.desk.github.repository(row.repository).react(row.number, row.comment_id, "eyes")
+            except (GitHubPaused, OwnerUnavailable):
+                return
+            except GitHubFailed as error:
+                tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
+                if error.status not in (404, 410) and tries < EYES_TRIES:
+                    continue
+            self.desk.inbox.commands.mark_seen(row)
+
+    def sweep(self) -> None:
+        """Looks at every repository: whatever differs from what we know makes its job due.
+
+        Each owner is looked at apart; one that takes long is not waited for, and left out until it is done.
+        """
+        self.desk.inbox.deliveries.forget_old(KEEP_DAYS)
+        jobs = {("sweep", owner): partial(self._safely, partial(self._sweep_owner, owner)) for owner in self._owners()}
+        self._apart.run(jobs, self.desk.settings.sweep_seconds)
+
+    def _owners(self) -> tuple[str, ...]:
+        """The owners where the App is installed; while GitHub does not answer, those that are known already."""
+        try:
+            return self.desk.github.owners.listed()
+        except (GitHubFailed, GitHubPaused) as error:
+            log.warning("sweep_failed", why=str(error))
+        known = map(owner_of, self.desk.inbox.queue.repositories())
+        return tuple(dict.fromkeys(known))
+
+    def _sweep_owner(self, owner: str) -> None:
+        """One owner's repositories, no faster than GitHub likes; what would fail for all of them ends it."""
+        pace = self._paces.setdefault(owner, Pace(self.desk.settings.polls_per_minute))
+        try:
+            names = self._names(owner)
+        except (GitHubFailed, GitHubPaused) as error:
+            log.warning("sweep_failed", owner=owner, why=str(error))
+            return
+        for name in names:
+            if self.desk.closing.wait(pace.take(CALLS_A_LOOK, time.monotonic())):
+                return
+            try:
+                self._sweep_repository(self.desk.github.repository(name))
+            except (GitHubPaused, OwnerUnavailable) as error:
+                log.warning("sweep_failed", owner=owner, repository=name, why=str(error))
+                return
+            except GitHubFailed as error:
+                log.warning("sweep_failed", repository=name, why=str(error))
+                if error.status in (0, 401):
+                    return
+
+    def _names(self, owner: str) -> tuple[str, ...]:
+        """What an owner's installation covers; with a token, whatever is known already and what the settings name."""
+        named = self.desk.github.repositories(owner)
+        return tuple(dict.fromkeys([*self.desk.inbox.queue.repositories(), *named])) if not owner else named
+
+    def _sweep_repository(self, gateway: RepositoryGateway) -> None:
+        inbox, name = self.desk.inbox, gateway.name
+        if _prod_is_behind(gateway, inbox.prods.get(name)):
+            inbox.queue.wake(name, 0)
+        known = {record.number: record for record in inbox.pulls.all(name)}
+        for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
+            record = known.get(pull.number, PullRecord(name, pull.number))
+            if (
+                self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head)
+            ) or is_behind(pull, record):
+                inbox.queue.wake(name, pull.number)
+            self._looked[(name, pull.number)] = pull.updated_at
+
+
+def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
+    """True when prod does not show its branch, or its branch is there no longer."""
+    if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
+        return True
+    try:
+        return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
+    except GitHubFailed as error:
+        if error.status == 404:
+            return True
+        raise
+
+
+def is_behind(pull: Pull, record: PullRecord) -> bool:
+    """True when a record does not say what the live pull request is."""
+    if pull.is_open:
+        return record.head != pull.head or record.state in (State.NEW, State.PLANNING, State.CLOSED)
+    if not record.head:
+        return False
+    return record.state not in AFTER_MERGE if pull.merged else record.state is not State.CLOSED
+
+
+__all__ = ["Worker", "is_behind"]

@@ -1,0 +1,59 @@
+"""Which time each physical table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from planner.intervals import Interval, Timeline, merge, subtract
+from planner.state import tables as t
+from planner.state.contents import drop_contents
+from planner.state.leases import Lease, check_lease
+from planner.state.physical_tables import lock_table
+from planner.state.transaction import Database, Transaction, chunks
+
+Change = Callable[[Timeline], Timeline]
+
+
+class Intervals:
+    """The intervals that one project's tables hold."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def loaded(self, tables: Collection[str]) -> Mapping[str, Timeline]:
+        """Table -> the time it holds, for the given tables; () for one that holds none or is unknown."""
+        found: dict[str, list[Interval]] = {name: [] for name in tables}
+        with self._database.reading() as tx:
+            for chunk in chunks(sorted(found)):
+                for row in tx.execute(tx.select(t.intervals).where(t.intervals.c.table_name.in_(chunk))):
+                    found[row.table_name].append(Interval(row.start_at, row.end_at))
+        return {name: merge(intervals) for name, intervals in found.items()}
+
+    def record(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
+        """Keep that the table holds the interval: merged with what it held, safely when two processes do it at once."""
+        self._change(table, interval, lease, lambda timeline: merge((*timeline, interval)))
+
+    def forget(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
+        """Keep that the table does not hold the interval, so that it is computed again."""
+        self._change(table, interval, lease, lambda timeline: subtract(timeline, (interval,)))
+
+    def _change(self, table: str, interval: Interval, lease: Lease | None, change: Change) -> None:
+        with self._database.writing() as tx:
+            if lease:
+                check_lease(tx, lease)
+            change_timeline(tx, table, change)
+            drop_contents(tx, table, interval)
+
+
+def change_timeline(tx: Transaction, table: str, change: Change) -> None:
+    """Put what `change` makes of the time that a table holds in its place; no other process does so meanwhile."""
+    lock_table(tx, table)
+    mine = tx.select(t.intervals).where(t.intervals.c.table_name == table)
+    before = merge(Interval(row.start_at, row.end_at) for row in tx.execute(mine))
+    after = change(before)
+    gone, new = set(before) - set(after), set(after) - set(before)
+    for interval in gone:
+        where = (t.intervals.c.table_name == table, t.intervals.c.start_at == interval.start)
+        tx.execute(tx.delete(t.intervals).where(*where))
+    rows = [{"table_name": table, "start_at": each.start, "end_at": each.end} for each in sorted(new)]
+    tx.put(t.intervals, rows)

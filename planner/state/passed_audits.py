@@ -1,0 +1,35 @@
+"""Which audits passed on which table, so that an audit is not asked again of rows that did not change."""
+
+from __future__ import annotations
+
+from planner.state import tables as t
+from planner.state.transaction import Database, Transaction
+
+
+class PassedAudits:
+    """The audits that passed on one project's tables, each by a hash of what it asks."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, table: str, audit: str) -> None:
+        """Keep that an audit found nothing to block in the table."""
+        with self._database.writing() as tx:
+            tx.put(t.passed_audits, [{"table_name": table, "audit": audit}])
+
+    def forget(self, table: str, audit: str) -> None:
+        """Drop that an audit passed on the table: it is not known any more."""
+        mine = t.passed_audits.c
+        with self._database.writing() as tx:
+            tx.execute(tx.delete(t.passed_audits).where(mine.table_name == table, mine.audit == audit))
+
+    def of(self, table: str) -> frozenset[str]:
+        """The audits that passed on the table."""
+        with self._database.reading() as tx:
+            rows = tx.execute(tx.select(t.passed_audits).where(t.passed_audits.c.table_name == table))
+            return frozenset(row.audit for row in rows)
+
+
+def drop_passed_audits(tx: Transaction, table: str) -> None:
+    """Drop every audit that passed on the table."""
+    tx.execute(tx.delete(t.passed_audits).where(t.passed_audits.c.table_name == table))

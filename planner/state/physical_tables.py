@@ -1,0 +1,135 @@
+"""Which physical tables there are, and which of them are garbage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from planner.errors import Refused
+from planner.model.model import Column
+from planner.serial import Json, from_json, to_json
+from planner.state import tables as t
+from planner.state.contents import drop_contents
+from planner.state.environments import generation
+from planner.state.leases import Lease, check_lease
+from planner.state.transaction import Database, Transaction, chunks
+
+
+@dataclass(frozen=True)
+class PhysicalTable:
+    """A table that we created: `columns` its visible ones in order, `reads` what a physical view stands on."""
+
+    name: str
+    columns: tuple[Column, ...]
+    reads: tuple[str, ...]
+    garbage: bool
+    touched_at: datetime
+
+
+class PhysicalTables:
+    """The physical tables of one project."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> Mapping[str, PhysicalTable]:
+        """Every table that we know, by name."""
+        with self._database.reading() as tx:
+            return _read(tx, tx.select(t.physical_tables))
+
+    def get(self, name: str) -> PhysicalTable | None:
+        """What we know of one table; None when we do not know it."""
+        with self._database.reading() as tx:
+            return _read(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)
+
+    def types_of(self, table: str, column: str) -> tuple[str, ...]:
+        """The types that a column has in the files of a table and of the tables that it stands on, latest first."""
+        known, found, frontier = self.all(), list[str](), [table]
+        while frontier:
+            each = known.get(frontier.pop())
+            if each is not None:
+                found += [c.type for c in each.columns if c.name == column]
+                frontier += each.reads
+        return tuple(dict.fromkeys(found))
+
+    def register(
+        self, name: str, columns: Sequence[Column], reads: Collection[str] = (), *, lease: Lease | None = None
+    ) -> None:
+        """Know a table, freshly meant to be used: no garbage any more."""
+        with self._database.writing() as tx:
+            if lease:
+                check_lease(tx, lease)
+            row: dict[str, Any] = {"name": name, "columns": to_json(tuple(columns)), "reads": sorted(reads)}
+            tx.put(t.physical_tables, [{**row, "garbage": False, "touched_at": tx.now()}])
+            drop_contents(tx, name)
+
+    def touch(self, names: Collection[str]) -> None:
+        """Note that a plan means to use these tables: for a day the janitor leaves them."""
+        with self._database.writing() as tx:
+            now = tx.now()
+            for chunk in chunks(sorted(names)):
+                mine = tx.update(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
+                tx.execute(mine.values(touched_at=now))
+
+    def mark_garbage(self, table: str, *, lease: Lease, seen: int) -> bool:
+        """Mark a table that is about to be dropped; False when an environment changed since `seen` (a `generation`).
+
+        From here on no promotion can show it.
+        """
+        with self._database.writing() as tx:
+            check_lease(tx, lease)
+            lock_table(tx, table)
+            if generation(tx) != seen:
+                return False
+            tx.execute(tx.update(t.physical_tables).where(t.physical_tables.c.name == table).values(garbage=True))
+            tx.execute(tx.delete(t.intervals).where(t.intervals.c.table_name == table))
+            drop_contents(tx, table)
+            return True
+
+    def forget(self, tables: Collection[str]) -> None:
+        """Know nothing of these tables any more."""
+        with self._database.writing() as tx:
+            for chunk in chunks(sorted(tables)):
+                for table, column in (
+                    (t.physical_tables, t.physical_tables.c.name),  # first: whoever writes the others locks its row
+                    (t.intervals, t.intervals.c.table_name),
+                    (t.costs, t.costs.c.table_name),
+                    (t.passed_audits, t.passed_audits.c.table_name),
+                    (t.contents, t.contents.c.table_name),
+                ):
+                    tx.execute(tx.delete(table).where(column.in_(chunk)))
+
+
+def lock_table(tx: Transaction, table: str) -> None:
+    """Let no other process change what is known of this table until the transaction ends."""
+    row: dict[str, Any] = {"name": table, "columns": [], "reads": [], "garbage": False}
+    tx.put(t.physical_tables, [{**row, "touched_at": tx.now()}], update=False)
+    tx.execute(tx.select(t.physical_tables).where(t.physical_tables.c.name == table).with_for_update())
+
+
+def check_present(tx: Transaction, tables: Collection[str]) -> None:
+    """Refused when one of the tables is gone; the janitor can mark none of them before the transaction ends."""
+    known, physical = set(), t.physical_tables
+    for chunk in chunks(sorted(tables)):
+        mine = tx.select(physical).where(physical.c.name.in_(chunk), physical.c.garbage.is_(False))
+        rows = tx.execute(mine.order_by(physical.c.name).with_for_update())
+        known |= {row.name for row in rows}
+    if gone := sorted(set(tables) - known):
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise Refused(f"The table `{gone[0]}`{more} is gone.", hint="Plan again: it will be built again.")
+
+
+def _read(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]:
+    rows = tx.execute(query.order_by(t.physical_tables.c.name)).all()
+    return {
+        row.name: PhysicalTable(row.name, _columns(row.columns), tuple(row.reads), row.garbage, row.touched_at)
+        for row in rows
+    }
+
+
+def _columns(data: Json) -> tuple[Column, ...]:
+    return tuple(from_json(Column, column) for column in data)

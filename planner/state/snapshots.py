@@ -1,0 +1,84 @@
+"""Snapshots by id: written once, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from planner.fingerprint import Fingerprint, digest
+from planner.model.model import Model
+from planner.naming import DEFAULT
+from planner.serial import canonical, from_json, to_json
+from planner.snapshot.snapshot import Meaning, Snapshot
+from planner.state import tables as t
+from planner.state.transaction import Database, Transaction, chunks
+
+
+class Snapshots:
+    """The snapshots that one project's environments show and have shown."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._read_before: dict[str, Snapshot] = {}  # id -> snapshot: what an id stands for never changes
+
+    def by_id(self, ids: Collection[str]) -> Mapping[str, Snapshot]:
+        """Id -> snapshot, for ids that a history names."""
+        with self._database.reading() as tx:
+            return self.read(tx, ids)
+
+    def all(self) -> tuple[Snapshot, ...]:
+        """Every snapshot that is kept."""
+        with self._database.reading() as tx:
+            ids = [row.id for row in tx.execute(sa.select(t.snapshots.c.id).where(tx.own(t.snapshots)))]
+            return tuple(self.read(tx, ids).values())
+
+    def keep(self, snapshots: Collection[Snapshot]) -> None:
+        """Remember what tables are made of before any environment shows them; not one that an override kept."""
+        with self._database.writing() as tx:
+            keep_snapshots(tx, {each.name: each for each in snapshots if not each.forced})
+
+    def drifted_tables(self) -> frozenset[str]:
+        """The tables that a person's override let some environment keep while what they read changed."""
+        with self._database.reading() as tx:
+            forced = tx.execute(tx.select(t.snapshots).where(t.snapshots.c.forced))
+            return frozenset(row.stored or DEFAULT.table(row.name, row.version) for row in forced)
+
+    def read(self, tx: Transaction, ids: Collection[str]) -> dict[str, Snapshot]:
+        """Id -> snapshot, in the caller's transaction."""
+        for chunk in chunks(sorted(set(ids) - self._read_before.keys())):
+            for row in tx.execute(tx.select(t.snapshots).where(t.snapshots.c.id.in_(chunk))):
+                self._read_before[row.id] = _snapshot(row)
+        return {id: self._read_before[id] for id in ids}
+
+
+def keep_snapshots(tx: Transaction, snapshots: Mapping[str, Snapshot]) -> dict[str, str]:
+    """Write the snapshots that are not there yet; model -> id."""
+    rows = {name: _row(snapshot) for name, snapshot in snapshots.items()}
+    tx.put(t.snapshots, list(rows.values()), update=False)
+    return {name: str(row["id"]) for name, row in rows.items()}
+
+
+def _row(snapshot: Snapshot) -> dict[str, object]:
+    row: dict[str, object] = {
+        "name": snapshot.name,
+        "fingerprint": snapshot.fingerprint.text,
+        "version": snapshot.version,
+        "forced": snapshot.forced,
+        "columns": None if snapshot.columns is None else list(snapshot.columns),
+        "model": to_json(snapshot.model),
+        "parts": to_json(snapshot.fingerprint),
+        "meaning": to_json(snapshot.meaning),
+    }
+    stored = {"stored": snapshot.stored} if snapshot.stored else {}  # without it an id stays what it always was
+    return {"id": digest(canonical({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
+
+
+def _snapshot(row: sa.Row[Any]) -> Snapshot:
+    columns = None if row.columns is None else tuple(row.columns)
+    fingerprint = from_json(Fingerprint, row.parts)
+    meaning = None if row.meaning is None else from_json(Meaning, row.meaning)
+    return Snapshot(
+        from_json(Model, row.model), fingerprint, row.version, columns, row.forced, meaning, row.stored or ""
+    )

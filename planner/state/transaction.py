@@ -1,0 +1,84 @@
+"""One project's rows in one database, read and written in transactions that see no other project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from planner.state import database as db
+
+CHUNK = 500  # values in one IN: far below what either database allows
+
+
+class Transaction:
+    """One open transaction; a function that takes one is part of whatever its caller commits."""
+
+    def __init__(self, connection: sa.Connection, project: str) -> None:
+        self.connection = connection
+        self.project = project
+
+    def execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+        """The result of a statement."""
+        return self.connection.execute(statement)
+
+    def own(self, table: sa.Table) -> sa.ColumnElement[bool]:
+        """The condition that a row is the project's own."""
+        return table.c.project == self.project
+
+    def select(self, table: sa.Table) -> sa.Select[Any]:
+        """The project's rows of a table, to be narrowed."""
+        return sa.select(table).where(self.own(table))
+
+    def update(self, table: sa.Table) -> sa.Update:
+        """A change of the project's rows of a table, to be narrowed."""
+        return sa.update(table).where(self.own(table))
+
+    def delete(self, table: sa.Table) -> sa.Delete:
+        """A deletion of the project's rows of a table, to be narrowed."""
+        return sa.delete(table).where(self.own(table))
+
+    def insert(self, table: sa.Table, row: Mapping[str, Any]) -> None:
+        """Add a row; an error of the database when its key is taken."""
+        self.execute(sa.insert(table).values({**row, "project": self.project}))
+
+    def put(self, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
+        """Insert rows; one whose key is taken is updated, or left as it is when `update` is false."""
+        db.put(self.connection, table, [{**row, "project": self.project} for row in rows], update=update)
+
+    def now(self) -> datetime:
+        """Now, by the database's own clock."""
+        return db.clock(self.connection)
+
+
+class Database:
+    """The rows of one project; `project` keeps the repositories of a shared database apart."""
+
+    def __init__(self, url: str, project: str = "") -> None:
+        self.project = project
+        self.engine = db.open_upgraded(url, "planner.state")
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """A transaction that only reads; RequestError for a row that a whole database could not hold."""
+        with db.transaction(self.engine, read=True) as connection, db.decoding(self.engine):
+            yield Transaction(connection, self.project)
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """A transaction that writes, committed unless something is raised."""
+        with db.transaction(self.engine) as connection:
+            yield Transaction(connection, self.project)
+
+
+def chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The values a few hundred at a time."""
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]

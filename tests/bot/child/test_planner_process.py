@@ -1,0 +1,92 @@
+"""The planner's child: what it is started with, and what it does not read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.child.planner_process import Finished, Task, child_environment, planner_argv, run_planner
+from bot.settings import Settings
+from tests.bot.conftest import SHOP
+
+SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+ASK = (
+    "import sys; print('usercustomize' in sys.modules, 'json' in sys.modules and hasattr(sys.modules['json'], 'evil'))"
+)
+
+
+def planted(folder: Path) -> None:
+    """What a model's code can leave where it may write: modules that Python itself looks for."""
+    for place in (folder, folder / ".local" / SITE):
+        place.mkdir(parents=True, exist_ok=True)
+        for name in ("usercustomize", "sitecustomize", "json"):
+            (place / f"{name}.py").write_text("evil = True\n")
+
+
+@pytest.mark.parametrize("home", [False, True], ids=["its own home", "a home that was planted"])
+def test_no_module_that_project_code_could_leave_runs_in_the_planner(tmp_path: Path, home: bool) -> None:
+    """Outside of a virtual environment, where Python looks below HOME; the state's address comes on standard input."""
+    settings = Settings(home=tmp_path)
+    planted(tmp_path / SHOP)
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path / SHOP), "PYTHONUSERBASE": str(tmp_path / SHOP)}
+    given = child_environment(settings, SHOP, environ)
+    given |= {"HOME": str(tmp_path / SHOP), "PYTHONPATH": str(tmp_path / SHOP)} if home else {}
+    argv = planner_argv(settings)
+    flags = argv[1 : argv.index("-m")]
+    python = str(getattr(sys, "_base_executable", sys.executable))
+    asked = [python, *flags, "-c", ASK]
+    told = subprocess.run(asked, cwd=tmp_path / SHOP, env=given, capture_output=True, text=True, check=True)
+
+    assert told.stdout.split() == ["False", "False"]
+
+
+def test_the_planner_is_handed_no_variable_of_pythons_and_no_home_that_code_may_write(tmp_path: Path) -> None:
+    """A library reads passwords and settings from below HOME: there is nothing."""
+    environ = {"PYTHONPATH": "/evil", "PYTHONSTARTUP": "/evil", "JAVA_TOOL_OPTIONS": "-evil", "PGPASSFILE": "/evil"}
+    given = child_environment(Settings(home=tmp_path), SHOP, {**environ, "HOME": "/root"})
+
+    assert not environ.keys() & given.keys()
+    assert not Path(given["HOME"]).exists()
+    assert (given["PYTHONNOUSERSITE"], given["PYTHONSAFEPATH"]) == ("1", "1")
+
+
+def child_that_prints(tmp_path: Path, *lines: dict[str, object]) -> Finished:
+    """A planner of the operator's own, at its end."""
+    script = "\n".join(f"print({json.dumps(line)!r})" for line in lines)
+    settings = Settings(home=tmp_path, planner_command=(sys.executable, "-c", script))
+    task = Task((), tmp_path, SHOP, "run-1")
+    return run_planner(
+        settings, task, on_start=lambda pid, born: None, on_event=lambda line: None, should_stop=lambda: ""
+    )
+
+
+def test_a_planner_of_another_version_is_refused_in_a_sentence_and_not_misread(tmp_path: Path) -> None:
+    plan = {"event": "plan", "version": 2, "plan": {"id": "p1", "environment": "pr_7", "models": []}}
+    result = {**plan, "event": "result", "ok": True, "applied": True}
+    outcome = child_that_prints(tmp_path, plan, result).outcome
+
+    assert (outcome.ok, outcome.applied, outcome.plan, outcome.is_defect) == (False, False, None, False)
+    assert [(each.kind, each.hint) for each in outcome.problems] == [
+        ("OtherVersion", "Install the same mergeplan on both sides.")
+    ]
+    assert "version 2 of its JSON" in outcome.problems[0].message
+
+
+def test_a_result_that_cannot_be_read_is_no_success(tmp_path: Path) -> None:
+    """Doubt is not ok: what is merged is never promoted on a line that nobody understood."""
+    outcome = child_that_prints(tmp_path, {"event": "later"}, {"event": "result", "ok": "perhaps"}).outcome
+
+    assert (outcome.ok, outcome.is_defect) == (False, True)
+
+
+def test_of_many_lines_those_that_a_report_needs_are_kept(tmp_path: Path) -> None:
+    batch = {"event": "batch", "model": "a.b", "index": 1, "of": 1, "interval": ["a", "b"], "rows": 1, "seconds": 1}
+    passed, failed = ({"event": "test", "name": name, "ok": name == "good"} for name in ("good", "bad"))
+    plan = {"event": "plan", "plan": {"id": "p1", "environment": "dev"}}
+    kept = child_that_prints(tmp_path, batch, passed, failed, plan, {**plan, "event": "result", "ok": False}).lines
+
+    assert [line.event for line in kept] == ["test", "result"]

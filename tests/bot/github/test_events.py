@@ -1,0 +1,94 @@
+"""Headers and bytes -> an event, or why not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.github.events import Event, Ignored, Refused, read_delivery, signature
+
+REPOSITORY = {"full_name": "ann/shop"}
+SECRET = "a-secret"  # noqa: S105 - of this test
+
+
+def delivered(name: str, payload: dict[str, Any], **changes: str) -> Event | Ignored | Refused:
+    body = json.dumps(payload).encode()
+    headers = {"X-GitHub-Event": name, "X-GitHub-Delivery": "g-1", "X-Hub-Signature-256": signature(SECRET, body)}
+    return read_delivery({**headers, **changes}, body, SECRET)
+
+
+def comment(**changes: Any) -> dict[str, Any]:
+    said = {"id": 5, "user": {"login": "wim", "type": "User"}, "body": "/plan", "created_at": "2026-01-01T00:00:00Z"}
+    issue = {"number": 7, "pull_request": {"url": "x"}}
+    return {"action": "created", "repository": REPOSITORY, "issue": issue, "comment": {**said, **changes}}
+
+
+def test_a_push_to_a_branch_is_an_event() -> None:
+    """Its branch and head are told."""
+    read = delivered("push", {"ref": "refs/heads/main", "after": "a" * 40, "repository": REPOSITORY})
+
+    assert isinstance(read, Event)
+    assert (read.repository, read.branch, read.head, read.number) == ("ann/shop", "main", "a" * 40, 0)
+
+
+def test_a_comment_on_a_pull_request_is_an_event() -> None:
+    """Who said what, and when."""
+    read = delivered("issue_comment", comment())
+
+    assert isinstance(read, Event)
+    assert read.said is not None
+    assert (read.number, read.said.author, read.said.body) == (7, "wim", "/plan")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {**comment(), "action": "edited"},
+        {**comment(), "issue": {"number": 7}},
+        comment(user={"login": "dependabot[bot]", "type": "Bot"}),
+    ],
+)
+def test_edits_issues_and_bots_are_ignored(payload: dict[str, Any]) -> None:
+    """Behaviours 28, 36."""
+    assert isinstance(delivered("issue_comment", payload), Ignored)
+
+
+def test_a_comment_of_an_account_that_is_gone_is_ignored() -> None:
+    """Behaviour 28: `user` is null, and nobody's permission could be asked for."""
+    read = delivered("issue_comment", comment(user=None))
+
+    assert read == Ignored("g-1", "who wrote it has no account any more")
+
+
+def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() -> None:
+    """Who opened it and who sent it decide nothing here."""
+    pull = {"number": 7, "user": None, "base": {"ref": "main"}, "head": {"sha": "a" * 40}}
+    payload = {"action": "synchronize", "repository": REPOSITORY, "pull_request": pull, "sender": None}
+    read = delivered("pull_request", payload)
+
+    assert isinstance(read, Event)
+    assert (read.kind, read.number) == ("pull_request.synchronize", 7)
+
+
+@pytest.mark.parametrize("value", ["", "sha256=", "sha1=abc", "sha256=" + "0" * 64, "ünicode"])
+def test_a_wrong_signature_is_refused_before_anything_is_read(value: str) -> None:
+    """Behaviour 1."""
+    read = delivered("push", {}, **{"X-Hub-Signature-256": value})
+
+    assert read == Refused(401, "the signature is missing or wrong")
+
+
+def test_an_empty_secret_is_never_accepted() -> None:
+    """Behaviour 1: not even with the signature that it would give."""
+    with pytest.raises(ValueError, match="secret"):
+        read_delivery({"X-Hub-Signature-256": signature("", b"{}")}, b"{}", "")
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b/c", "a b/c", "-", "a/..", ""])
+def test_a_repositorys_name_has_one_validator(name: str) -> None:
+    """Behaviour 7: nothing odd gets in at the door."""
+    payload = {"ref": "refs/heads/main", "after": "a" * 40, "repository": {"full_name": name}}
+
+    assert isinstance(delivered("push", payload), Refused)

@@ -1,0 +1,83 @@
+"""Patience with GitHub: pauses, retries, and writes that are never done twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.github.calls import redacted
+from bot.github.patience import Pause
+from bot.records import State
+from tests.bot.conftest import COLUMN, SHOP, Bench
+
+
+def test_an_answer_lost_after_the_write_leaves_no_second_comment(bench: Bench) -> None:
+    """Behaviour 24: the connection breaks after the comment and the checks were written; each stands once."""
+    bench.github.faults.lose_answer("POST", r"/comments$", times=1)
+    bench.github.faults.lose_answer("POST", r"/check-runs$", times=2)
+    number = bench.open(COLUMN)
+    bench.idle()
+
+    assert len(bench.by_bot(number)) == 1
+    posted = [call for call in bench.github.calls if call.method == "POST" and call.path.endswith("/check-runs")]
+    names = [
+        run.name for run in bench.github.state.repositories[SHOP].checks.values() if run.head_sha == bench.head(number)
+    ]
+    assert sorted(names) == sorted(set(names))
+    assert posted
+    assert bench.record(number).state is State.PLANNED
+
+
+@pytest.mark.parametrize("status", [500, 502, 404])
+def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -> None:
+    """Behaviour 24: a plan is made in spite of a few failed answers."""
+    bench.github.faults.fail("GET", r"/pulls/\d+$", status=status, times=1 if status == 404 else 2)
+    bench.github.faults.fail("PATCH", r"/check-runs/", status=502, times=2)
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.idle()
+
+    assert bench.record(number).state is State.PLANNED
+
+
+def test_a_rate_limit_pauses_and_the_work_goes_on(bench: Bench) -> None:
+    """Behaviour 23: `retry-after` is heeded, and no report is lost."""
+    bench.github.faults.rate_limit("POST", r"/check-runs", retry_after=1, times=1)
+    bench.github.faults.rate_limit("PATCH", r"/check-runs", status=429, retry_after=1, times=1)
+    number = bench.open(COLUMN)
+    bench.idle()
+
+    assert bench.plan(number)
+    assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
+
+
+def test_a_long_pause_is_left_to_the_lane() -> None:
+    """Behaviour 23: no thread sleeps for an hour; the lane comes back when the pause is over."""
+    pause = Pause()
+    pause.ask(3600)
+
+    with pytest.raises(Exception, match="GitHub asked to wait"):
+        pause.wait()
+
+
+def test_secrets_and_tokens_are_taken_out_of_texts() -> None:
+    """Behaviour 8."""
+    text = redacted("a s3cret-word and ghs_abcdefghijklmnopqrstuvwxyz0123 here", ["s3cret-word"])
+
+    assert text == "a *** and *** here"
+
+
+def test_a_planted_secret_appears_nowhere(bench: Bench) -> None:
+    """Behaviour 8: project code that prints its whole environment finds no secret in it, and none in any comment."""
+    number = bench.open({"models/orders.sql": "LEAK\n"})
+    bench.idle()
+
+    secrets = bench.settings.secrets()
+    shown = "".join(each.body for each in bench.by_bot(number))
+    shown += "".join(f"{run.title}{run.summary}" for run in bench.checks(bench.head(number)).values())
+    environ = "".join(str(call["environ"]) for call in bench.calls())
+    assert "The environment is" in shown
+    for secret in secrets:
+        assert secret not in shown
+        assert secret not in environ
+    assert "ghs_" not in shown + environ

@@ -1,0 +1,251 @@
+"""Several owners: what happens to one of them delays nobody else, and the service says what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.inbox.queue import Lane
+from bot.records import State
+from bot.service.worker import Worker
+from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
+from tests.bot.service.test_app import send
+
+pytestmark = pytest.mark.sampled
+
+STORE = "bob/store"
+MANY = 500 if "MERGEPLAN_CASES" in os.environ else 20
+
+
+@pytest.fixture(name="two")
+def _two(bench: Bench) -> Bench:
+    """ann's shop and bob's store, both with a prod that stands."""
+    bench.github.add_user("bob")
+    bench.github.create_repository(STORE, PROJECT)
+    bench.github.set_permission(STORE, "wim", "write")
+    bench.github.install_app(STORE)
+    bench.idle()
+    return bench
+
+
+def opened_unheard(bench: Bench, repository: str) -> int:
+    """A pull request of which no webhook tells."""
+    bench.github.faults.drop("*", times=2)
+    bench.github.commit(repository, "quiet", COLUMN, "Quiet", author="wim")
+    return bench.github.open_pull_request(repository, "quiet", "main", "Quiet", author="wim")
+
+
+def planned(bench: Bench, repository: str, number: int) -> bool:
+    return bench.desk.inbox.pulls.get(repository, number).state is State.PLANNED
+
+
+def owners(bench: Bench) -> dict[str, dict[str, Any]]:
+    """What /readyz says, by owner."""
+    told = httpx.get(f"{bench.url}/readyz", headers={"Accept": "application/json"}).json()
+    return {each["owner"]: each for each in told["owners"]}
+
+
+def test_a_suspended_owner_does_not_stop_the_timer_for_others(two: Bench) -> None:
+    """Behaviour 44."""
+    two.github.suspend_app("ann")
+    number = opened_unheard(two, STORE)
+    two.worker.sweep()
+
+    until(lambda: planned(two, STORE, number), what="bob's plan")
+    answer = httpx.get(f"{two.url}/readyz")
+    assert (answer.status_code, owners(two)["ann"]["state"]) == (200, "suspended")
+    assert answer.text.startswith("ready\nisolation: required\nann: suspended since ")
+    assert owners(two)["bob"]["state"] == "working"
+
+
+def test_an_owner_that_is_let_in_again_is_worked_for_at_once(two: Bench) -> None:
+    """Behaviour 44: what was pushed meanwhile is planned, by the webhook that tells of it."""
+    two.github.suspend_app("ann")
+    number = opened_unheard(two, SHOP)
+    two.worker.sweep()
+    two.desk.inbox.queue.wake(SHOP, number)
+    two.worker.sweep()
+    assert not planned(two, SHOP, number)
+    two.github.faults.clear()
+    two.github.suspend_app("ann", suspended=False)
+
+    until(lambda: planned(two, SHOP, number), what="ann's plan")
+    assert owners(two)["ann"]["state"] == "working"
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two: Bench, heard: bool) -> None:
+    """Behaviour 44: the old token gets 401 and the old installation 404; also when no webhook told of either."""
+    number = two.open(COLUMN)
+    two.idle()
+    if not heard:
+        two.github.faults.drop("*", times=2)
+    two.github.uninstall_app("ann")
+    two.github.install_app(SHOP)
+    two.idle()
+    two.github.commit(SHOP, "change", {"models/orders.sql": "SELECT 3 AS id\n"}, "Again", author="wim")
+    two.idle()
+
+    assert two.record(number).head == two.head(number)
+    assert planned(two, SHOP, number)
+    assert httpx.get(f"{two.url}/readyz").text == "ready\nisolation: required\n"
+
+
+def test_a_removed_app_is_left_alone_and_others_go_on(two: Bench) -> None:
+    two.github.uninstall_app("ann")
+    number = opened_unheard(two, STORE)
+    two.worker.sweep()
+    until(lambda: planned(two, STORE, number), what="bob's plan")
+
+    assert "ann" not in owners(two)
+    before = len(two.github.calls)
+    two.worker.sweep()
+    assert not [call for call in two.github.calls[before:] if "/ann/" in call.path]
+
+
+@pytest.mark.parametrize("how", [{"retry_after": 600}, {"reset_in": 600}, {"status": 429, "retry_after": 600}, {}])
+def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, how: dict[str, int]) -> None:
+    """Behaviours 23, 44: the timer's calls too; a second limit without numbers pauses for a minute."""
+    two.github.faults.rate_limit(owner="ann", times=1, **how)
+    two.worker.sweep()
+    assert two.github.faults.armed() == []
+    before = len(two.github.calls)
+    number = opened_unheard(two, STORE)
+    two.desk.inbox.queue.wake(SHOP, 0)
+    two.github.comment(SHOP, _issue(two), "/help", author="wim")
+    two.worker.sweep()
+    until(lambda: planned(two, STORE, number), what="bob's plan")
+
+    assert not [
+        call for call in two.github.calls[before:] if "/ann/" in call.path and call.login == two.github.bot_login
+    ]
+    assert owners(two)["ann"]["state"] == "paused"
+    assert 30 < owners(two)["ann"]["seconds"] <= 601
+    assert httpx.get(f"{two.url}/readyz").status_code == 200
+
+
+def _issue(bench: Bench) -> int:
+    return bench.github.open_issue(SHOP, "A question", author="wim")
+
+
+def test_an_owner_that_hangs_is_not_waited_for(make_bench: Callable[..., Bench]) -> None:
+    """Behaviour 44: the timer looks at each owner apart."""
+    bench = make_bench(sweep_seconds=0.3)
+    bench.github.add_user("bob")
+    bench.github.create_repository(STORE, PROJECT)
+    bench.github.set_permission(STORE, "wim", "write")
+    bench.github.install_app(STORE)
+    bench.idle()
+    bench.github.faults.slow("GET", "^/repos/ann/", seconds=600, times=1000)
+    number = opened_unheard(bench, STORE)
+
+    until(lambda: planned(bench, STORE, number), what="bob's plan")
+    bench.github.faults.clear()
+
+
+def test_one_owners_long_plans_leave_room_for_another(two: Bench) -> None:
+    """Behaviour 44: two workers, two endless plans of ann's; bob's is made all the same."""
+    two.knobs(hang="pr")
+    two.open(COLUMN, "one")
+    two.open(COLUMN, "two")
+    until(lambda: two.calls("plan", "pr_1"), what="ann's first plan")
+    two.github.commit(STORE, "change", COLUMN, "Bob's", author="wim")
+    number = two.github.open_pull_request(STORE, "change", "main", "Bob's", author="wim")
+
+    until(lambda: planned(two, STORE, number), what="bob's plan")
+    two.knobs()
+
+
+def test_threads_that_claim_at_once_leave_the_last_thread_to_others(
+    two: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behaviour 44: both of ann's lanes fall due in one instant, while each claim takes a while."""
+    two.worker.stop()
+    worker, claim = Worker(two.desk), two.desk.inbox.queue.claim
+
+    def slow_claim(*given: Any, **more: Any) -> Lane | None:
+        time.sleep(0.2)
+        return claim(*given, **more)
+
+    monkeypatch.setattr(two.desk.inbox.queue, "claim", slow_claim)
+    two.desk.inbox.queue.wake(SHOP, 1)
+    two.desk.inbox.queue.wake(SHOP, 2)
+    with ThreadPoolExecutor(2) as threads:
+        lanes = list(threads.map(lambda _: worker.claim(), range(2)))
+
+    assert sorted(lane.number if lane else 0 for lane in lanes) in ([0, 1], [0, 2])
+
+
+def test_an_installation_of_many_repositories_brings_them_all(bench: Bench) -> None:
+    """The first hook of an installation names every repository; none waits for the timer."""
+    names = [{"full_name": f"bob/{name}"} for name in ("a", "b", "c")]
+    body = {"action": "created", "installation": {"id": 9, "account": {"login": "bob"}}, "repositories": names}
+    assert send(bench, json.dumps(body).encode(), "installation").status_code == 202
+    assert {"bob/a", "bob/b", "bob/c"} <= set(bench.desk.inbox.queue.repositories())
+
+
+def test_a_repository_that_vanished_is_left_alone(two: Bench) -> None:
+    two.open(COLUMN)
+    two.idle()
+    two.github.delete_repository(SHOP)
+    two.desk.inbox.queue.wake(SHOP, 1)
+    two.desk.inbox.queue.wake(SHOP, 0)
+    number = opened_unheard(two, STORE)
+    two.worker.sweep()
+
+    until(lambda: planned(two, STORE, number), what="bob's plan")
+    until(two.desk.inbox.queue.is_idle, what="ann's lanes to be left")
+
+
+def charged(bench: Bench, since: int) -> list[str]:
+    """The calls that count against the hour: a 304 is free, and the App's own budget is another one."""
+    calls = bench.github.calls[since:]
+    return [call.path for call in calls if call.status != 304 and not call.path.startswith("/app")]
+
+
+def test_the_timer_is_free_while_nothing_happens(two: Bench) -> None:
+    """Behaviour 44: after the first look every answer is a 304, and what changed is seen all the same."""
+    two.worker.sweep()
+    before = len(two.github.calls)
+    two.worker.sweep()
+    assert charged(two, before) == []
+    assert len(two.github.calls) > before
+
+    number = opened_unheard(two, SHOP)
+    two.worker.sweep()
+    until(lambda: planned(two, SHOP, number), what="the plan")
+
+
+def test_many_idle_repositories_fit_into_the_hour(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged: 3 calls a repository, once in a token's hour: 1,500 for 500, and GitHub gives those 12,500.
+
+    `make prove` counts the calls of 500.
+    """
+    bench = make_bench(polls_per_minute=10**9)
+    state = bench.github.state
+    git, shop, prod = state.git(SHOP), state.repositories[SHOP], bench.desk.inbox.prods.get(SHOP)
+    names = [f"ann/shop{index}" for index in range(MANY - 1)]
+    monkeypatch.setattr(type(state), "git", lambda self, name: git)
+    for index, name in enumerate(names):
+        bench.desk.inbox.prods.change(name, state=prod.state, branch=prod.branch, commit=prod.commit, revision=1)
+        with state.lock:
+            state.repositories[name] = replace(shop, id=10_000 + index, full_name=name)
+            state.installations["ann"].repositories.add(name)
+    bench.worker.sweep()
+    first = charged(bench, 0)
+    before = len(bench.github.calls)
+    bench.worker.sweep()
+
+    assert len(bench.github.calls) - before >= 3 * MANY
+    assert charged(bench, before) == []
+    assert 3 * MANY <= len(first) <= 3 * MANY + 40

@@ -1,0 +1,57 @@
+"""A database of the bot's that cannot be used: `mergeplan serve` ends with a sentence, and a running one says so."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bot.inbox.inbox import Inbox
+from planner.errors import RequestError
+
+NOISE = random.Random(5).randbytes(60_000)  # noqa: S311  # not for secrets
+
+
+def garble(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(4096)
+        opened.write(NOISE)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "random bytes": lambda file: file.write_bytes(NOISE),
+    "random bytes after the header": garble,
+    "cut": lambda file: os.truncate(file, 5000),
+    "nothing": lambda file: os.truncate(file, 0),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_inbox_is_told(damage: str, tmp_path: Path) -> None:
+    file = tmp_path / "bot.db"
+    Inbox(f"sqlite:///{file}").close()
+    DAMAGES[damage](file)
+
+    with pytest.raises(RequestError, match="is damaged"), closing(Inbox(f"sqlite:///{file}")) as inbox:
+        inbox.queue.depth()
+        inbox.queue.repositories()
+
+
+def test_the_service_does_not_start_on_a_damaged_inbox_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "bot.db").write_bytes(NOISE)
+    given = {"MERGEPLAN_HOME": str(tmp_path), "MERGEPLAN_WEBHOOK_SECRET": "s" * 32, "MERGEPLAN_GITHUB_TOKEN": "t"}
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "bot.main", "serve", "--port", "0"],
+        env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+    assert ran.returncode == 1, ran
+    assert ran.stderr.splitlines()[-1].startswith("Error: The state database ")
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,143 @@
+"""Deliveries, lanes and commands, on both databases: nothing twice, nothing lost, newest wins."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from bot.github.events import Event, Said
+from bot.inbox.inbox import Inbox
+from bot.records import State
+from tests.bot.conftest import until
+from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
+
+SHOP = "ann/shop"
+
+
+@pytest.fixture(name="inbox")
+def _inbox(empty_url: str) -> Iterator[Inbox]:  # noqa: F811 - the fixture
+    made = Inbox(empty_url, settle_seconds=0.2)
+    yield made
+    made.close()
+
+
+def event(guid: str, kind: str = "pull_request.opened", number: int = 7, **more: object) -> Event:
+    return Event(guid, kind, SHOP, number, **more)  # type: ignore[arg-type]
+
+
+def test_a_delivery_is_taken_in_once_though_it_comes_at_once_from_many(inbox: Inbox) -> None:
+    """Behaviour 2."""
+    taken: list[bool] = []
+    threads = [threading.Thread(target=lambda: taken.append(inbox.deliveries.receive(event("g")))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(taken) == [False] * 5 + [True]
+
+
+def test_a_lane_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> None:
+    """One lane a pull request; what came while it was worked on makes it due again."""
+    inbox.deliveries.receive(event("1"))
+    lane = inbox.queue.claim("one")
+    assert lane is not None
+    assert inbox.queue.claim("two") is None
+    inbox.deliveries.receive(event("2", "pull_request.synchronize", head="b" * 40))
+    assert [news.kind for news in inbox.deliveries.news(lane.key, lane.seen)] == ["pull_request.synchronize"]
+    inbox.queue.release(lane)
+
+    again = inbox.queue.claim("two")
+    assert again is not None
+    inbox.queue.release(again)
+    assert inbox.queue.claim("one") is None
+    assert inbox.queue.is_idle()
+
+
+def test_lanes_of_different_pull_requests_run_side_by_side(inbox: Inbox) -> None:
+    """And prod has one of its own."""
+    for number in (7, 8):
+        inbox.deliveries.receive(event(f"g{number}", number=number))
+    inbox.deliveries.receive(Event("p", "push", SHOP, branch="main"))
+
+    assert {getattr(inbox.queue.claim("one"), "key", "") for _ in range(3)} == {
+        f"{SHOP}#7",
+        f"{SHOP}#8",
+        f"{SHOP}@prod",
+    }
+
+
+def test_a_dead_workers_lanes_are_due_at_once(inbox: Inbox) -> None:
+    """Behaviour 17."""
+    inbox.deliveries.receive(event("1"))
+    inbox.queue.claim("dead")
+    inbox.queue.release_of("dead")
+
+    assert inbox.queue.claim("alive") is not None
+
+
+def test_a_lane_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_url: str) -> None:  # noqa: F811
+    """Behaviour 17: its worker lives and says so, but works on it no longer."""
+    with closing(Inbox(empty_url, lease_seconds=0.2)) as inbox:
+        inbox.deliveries.receive(event("1"))
+        inbox.deliveries.receive(event("2", number=8))
+        held = {getattr(inbox.queue.claim("one"), "key", "") for _ in range(2)}
+        assert held == {f"{SHOP}#7", f"{SHOP}#8"}
+
+        def free() -> str:
+            inbox.queue.renew("one", [f"{SHOP}#8"])
+            return getattr(inbox.queue.claim("two"), "key", "")
+
+        until(lambda: free() == f"{SHOP}#7", 5, "the claim's end")
+
+
+def test_a_burst_settles_before_the_lane_is_due(inbox: Inbox) -> None:
+    """Behaviour 20: after a superseded run, pushes put the next one off, but not for ever."""
+    inbox.deliveries.receive(event("1"))
+    lane = inbox.queue.claim("one")
+    assert lane is not None
+    inbox.queue.release(lane, settle=True)
+    inbox.deliveries.receive(event("2", "pull_request.synchronize", head="b" * 40))
+
+    assert inbox.queue.claim("one") is None
+    until(lambda: inbox.queue.claim("one"), 5, "the lane")
+
+
+def test_a_failure_is_tried_again_later_and_counted(inbox: Inbox) -> None:
+    """Attempts grow with failures and end with a success."""
+    inbox.deliveries.receive(event("1"))
+    lane = inbox.queue.claim("one")
+    assert lane is not None
+    inbox.queue.release(lane, again_in=0.0, error="boom")
+    lane = inbox.queue.claim("one")
+
+    assert lane is not None
+    assert lane.attempts == 1
+
+
+def test_a_comment_with_a_command_is_kept_until_it_is_answered(inbox: Inbox) -> None:
+    """By its webhook or by the timer, once; talk is not kept."""
+    said = Said(5, "wim", "/plan", "2026-01-01T00:00:00Z")
+    inbox.deliveries.receive(event("1", "issue_comment.created", said=said))
+    assert not inbox.commands.take(SHOP, 7, said)
+    assert not inbox.commands.take(SHOP, 7, Said(6, "wim", "hello", said.at))
+
+    (row,) = inbox.commands.open(SHOP, 7)
+    inbox.commands.mark_seen(row)
+    assert inbox.commands.unseen() == ()
+    inbox.commands.answer(type(row)(**{**row.__dict__, "state": "answered"}))
+    assert inbox.commands.open(SHOP, 7) == ()
+
+
+def test_what_we_know_is_read_as_it_was_written(inbox: Inbox) -> None:
+    """Records keep their types through the database."""
+    inbox.pulls.change(SHOP, 7, state=State.PLANNED, head="a" * 40)
+    inbox.prods.change(SHOP, revision=3)
+    inbox.decisions.record(SHOP, 7, "wim", "/plan", "p1")
+
+    assert inbox.pulls.get(SHOP, 7).state is State.PLANNED
+    assert inbox.prods.get(SHOP).revision == 3
+    assert inbox.decisions.of(SHOP, 7) == (("wim", "/plan", "p1"),)

@@ -1,0 +1,111 @@
+"""What is done next for prod, as a table: one row a rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.prod.decide import (
+    Action,
+    AdoptProd,
+    BuildProd,
+    Facts,
+    FollowBranch,
+    LookForProd,
+    PromoteMerge,
+    PromotePush,
+    RefuseRollback,
+    Rest,
+    RollBack,
+    SettleMerge,
+    SkipStep,
+    Step,
+    StopPlan,
+    build_wait,
+    decide_prod,
+    may_retry,
+    prod_steps,
+)
+from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.results import EnvironmentRow, Outcome, read_outcome
+
+HEAD, OLD = "a" * 40, "b" * 40
+READY = ProdRecord("ann/shop", Prod.READY, "main", HEAD, HEAD, 3)
+FAILED = replace(READY, state=Prod.FAILED, revision=0, promoted_commit="")
+NEW = ProdRecord("ann/shop")
+MERGE, PUSH = Step(HEAD, 7), Step(HEAD)
+MERGED = PullRecord("ann/shop", 7, State.MERGED, merge_sha=OLD)
+UNPROMOTED = replace(MERGED, state=State.UNPROMOTED)
+PROMOTED = replace(MERGED, state=State.PROMOTED, promoted_revision=3, rollback_by="rea")
+ROW = EnvironmentRow("prod", 3, "p1", False)
+
+
+def facts(prod: ProdRecord, **more: Any) -> Facts:
+    return Facts(prod, "main", HEAD, **{"now": 100.0, **more})
+
+
+@pytest.mark.parametrize(
+    ("now", "action"),
+    [
+        (facts(READY), Rest()),
+        (replace(facts(READY), branch="trunk"), FollowBranch()),
+        (facts(NEW), LookForProd()),
+        (facts(NEW, looked=True, found=ROW), AdoptProd(ROW)),
+        (facts(NEW, looked=True), BuildProd()),
+        (facts(NEW, looked=True, steps=(MERGE,)), PromoteMerge(7, HEAD)),  # it brings the first project
+        (facts(NEW, looked=True, steps=(PUSH,)), BuildProd()),
+        (facts(NEW, looked=True, built=True), Rest()),
+        (facts(NEW, looked=True, taken=1), Rest()),
+        (facts(FAILED), Rest()),
+        (facts(replace(FAILED, commit=OLD)), LookForProd()),
+        (facts(FAILED, again=True), LookForProd()),
+        (facts(replace(FAILED, again_at=99.0)), LookForProd()),
+        (facts(replace(FAILED, again_at=101.0)), Rest()),
+        (facts(replace(FAILED, revision=3, again_at=99.0)), Rest()),
+        (facts(READY, pulls=(PROMOTED,), steps=(MERGE,)), RollBack(7, "rea", 2)),
+        (facts(replace(READY, revision=4), pulls=(PROMOTED,)), RefuseRollback(7, "Prod has moved on to revision 4.")),
+        (
+            facts(replace(READY, revision=1), pulls=(replace(PROMOTED, promoted_revision=1),)),
+            RefuseRollback(7, "Prod has moved on to revision 1."),
+        ),
+        (facts(READY, steps=(MERGE,)), PromoteMerge(7, HEAD)),
+        (facts(READY, steps=(PUSH,)), PromotePush(HEAD)),
+        (facts(READY, steps=(MERGE,), is_untouched=True), SkipStep(MERGE)),
+        (facts(FAILED, steps=(MERGE,), is_untouched=True), PromoteMerge(7, HEAD)),
+        (facts(READY, steps=(MERGE,), pulls=(replace(MERGED, state=State.PLANNING),)), StopPlan(7)),
+        (facts(replace(READY, promoted_commit=OLD), again=True), PromotePush(HEAD)),
+        (facts(replace(READY, promoted_commit=OLD), again=True, taken=1), Rest()),
+        (facts(READY, again=True), Rest()),
+        (facts(READY, pulls=(UNPROMOTED,)), Rest()),
+        (facts(READY, pulls=(replace(UNPROMOTED, again=True),)), PromoteMerge(7, HEAD)),
+        (facts(READY, pulls=(replace(UNPROMOTED, state=State.ROLLED_BACK, again=True),)), PromoteMerge(7, HEAD)),
+        (facts(READY, pulls=(MERGED,)), Rest()),
+        (facts(READY, pulls=(MERGED,), behind=frozenset({7})), PromoteMerge(7, HEAD)),
+        (facts(READY, pulls=(UNPROMOTED,), behind=frozenset({7})), Rest()),
+        (facts(READY, pulls=(MERGED,), shown=frozenset({7})), SettleMerge(7)),
+        (facts(READY, pulls=(UNPROMOTED,), shown=frozenset({7})), SettleMerge(7)),
+    ],
+)
+def test_the_next_action_follows_from_what_is(now: Facts, action: Action) -> None:
+    assert decide_prod(now) == action
+
+
+def test_each_merge_is_a_step_and_the_pushes_after_the_last_are_one() -> None:
+    """Pushes between two merges go with the later one."""
+    assert prod_steps(["1", "2", "3", "4", "5"], {"2": 7, "3": 8}) == (Step("2", 7), Step("3", 8), Step("5"))
+    assert prod_steps(["1", "2"], {"2": 7}) == (Step("2", 7),)
+    assert prod_steps([], {"2": 7}) == ()
+
+
+def outcome(kind: str, retry: str) -> Outcome:
+    error = f'{{"event": "error", "kind": "{kind}", "message": "no", "retry": {retry}}}'
+    return read_outcome([error, '{"event": "result", "ok": false}'], 1)
+
+
+def test_what_may_pass_later_is_tried_again_and_a_mistake_is_not() -> None:
+    held, mistake = outcome("LeaseHeld", "true"), outcome("ProjectError", "false")
+
+    assert [build_wait(held, 2), build_wait(mistake, 2)] == [4.0, 0.0]
+    assert [may_retry(held, 29), may_retry(held, 30), may_retry(mistake, 1)] == [True, False, False]

@@ -1,0 +1,73 @@
+"""Who may do what, and when what they saw is still so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.commands import Command, Verb
+from bot.pulls.policy import Allowed, Facts, Refused, decide
+from bot.settings import DEFAULT_NEEDS, ROLES
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HEAD, OLD = "a" * 40, "b" * 40
+SEEN = Facts("write", HEAD, HEAD, NOW, NOW + timedelta(minutes=1), "p1")
+MERGED = replace(SEEN, role="maintain", is_open=False, promoted=True, promoted_revision=3, prod_revision=3)
+FORK = replace(SEEN, role="maintain", is_fork=True)
+CATEGORIZE, OK = Command(Verb.CATEGORIZE, "/c", "a.b", "breaking"), Command(Verb.OK_TO_PLAN, "/o", sha=HEAD)
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+def test_each_verb_has_a_least_permission(verb: Verb) -> None:
+    """Behaviour 3: below it nothing is done, and the reply names needed and actual; unread, it is refused."""
+    need = DEFAULT_NEEDS[verb.value]
+    below = ROLES[ROLES.index(need) - 1]
+    verdicts = [decide(Command(verb, ""), replace(SEEN, role=role), DEFAULT_NEEDS) for role in (below, None)]
+
+    if verb is Verb.HELP:
+        assert verdicts == [Allowed(), Allowed()]
+        return
+    low, unread = verdicts
+    assert isinstance(low, Refused) and f"`{need}`" in low.why and f"`{below}`" in low.why
+    assert isinstance(unread, Refused) and "could not be verified" in unread.why
+
+
+@pytest.mark.parametrize(
+    ("command", "facts", "why"),
+    [
+        (CATEGORIZE, SEEN, ""),
+        (CATEGORIZE, replace(SEEN, live_head=OLD), "the head is now"),
+        (CATEGORIZE, replace(SEEN, base_moved=True), "Prod has moved"),
+        (CATEGORIZE, replace(SEEN, said_at=NOW - timedelta(seconds=1)), "an older plan before you"),
+        (CATEGORIZE, replace(SEEN, shown_head="", shown_since=None), "No plan is shown"),
+        (CATEGORIZE, replace(SEEN, is_open=False), "is closed"),
+        (CATEGORIZE, replace(SEEN, elsewhere="main"), "does not merge into `main`"),
+        (OK, FORK, ""),
+        (
+            OK,
+            replace(FORK, live_head=OLD, shown_head=OLD),
+            f"The head is now `{OLD}`. Look at it, then type `/ok-to-plan {OLD}`",
+        ),
+        (replace(OK, sha=HEAD[:7]), FORK, f"it takes all of it. The head is `{HEAD}`. Look at it"),
+        (replace(OK, sha=HEAD[:39]), FORK, "it takes all of it"),
+        (replace(OK, sha=HEAD + HEAD[:24]), FORK, "it takes all of it"),
+        (OK, replace(FORK, said_at=NOW - timedelta(seconds=1)), "before this head was shown"),
+        (OK, replace(FORK, shown_head=OLD), "before this head was shown"),
+        (OK, replace(FORK, shown_head="", shown_since=None), "before this head was shown"),
+        (OK, replace(FORK, is_open=False), "is closed"),
+        (CATEGORIZE, replace(SEEN, is_held=True), "No plan is shown"),
+        (OK, replace(FORK, is_fork=False), "not come from a fork"),
+        (Command(Verb.CANCEL, "/c"), SEEN, "Nothing is running"),
+        (Command(Verb.ROLLBACK, "/r"), MERGED, ""),
+        (Command(Verb.ROLLBACK, "/r"), replace(MERGED, prod_revision=4), "Prod has gone on"),
+        (Command(Verb.ROLLBACK, "/r"), replace(MERGED, promoted_revision=1, prod_revision=1), "no earlier revision"),
+        (Command(Verb.ROLLBACK, "/r"), replace(MERGED, promoted=False), "is not in prod"),
+    ],
+)
+def test_a_command_runs_only_on_what_was_seen(command: Command, facts: Facts, why: str) -> None:
+    """Behaviours 4, 5: other head, base or plan, and nothing is done; the reason says which."""
+    verdict = decide(command, facts, DEFAULT_NEEDS)
+
+    assert why in verdict.why if isinstance(verdict, Refused) else not why

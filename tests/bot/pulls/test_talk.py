@@ -1,0 +1,304 @@
+"""Commands on the sandbox: a comment in, reactions and one reply out. The planner is the scripted child."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.records import State
+from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
+
+BOTH = {**COLUMN, "models/totals.sql": "SELECT count(*) AS m FROM shop.orders\n"}
+
+
+def test_a_valid_command_gets_eyes_then_a_rocket_and_one_reply(bench: Bench) -> None:
+    """Behaviours 30, 40: reactions at both ends, and a reply that ends in the resulting state."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    comment = bench.say(number, "/categorize orders breaking")
+
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+    (reply,) = bench.replies(number)
+    assert "`shop.orders` is now Breaking. Downstream recomputed: `shop.totals`." in reply
+    assert "**Now:** plan `" in reply
+    assert "1 breaking, 1 indirect breaking" in bench.plan(number)
+
+
+def test_eyes_come_before_the_work_begins(bench: Bench) -> None:
+    """Behaviour 30: while the plan that was asked for is being made, the comment has its eyes and nothing else."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(ponder="pr")
+    before = len(bench.calls("plan", "pr_1"))
+    comment = bench.github.comment(SHOP, number, "/plan", author="wim")
+    until(lambda: len(bench.calls("plan", "pr_1")) > before, what="the run")
+
+    assert bench.reactions(number, comment) == ["eyes"]
+    assert bench.replies(number) == []
+    bench.knobs()
+    bench.idle()
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+
+
+def test_eyes_come_while_the_lane_is_busy(bench: Bench) -> None:
+    """Behaviour 30: a long run does not keep a comment waiting."""
+    bench.knobs(hang="pr")
+    number = bench.open(COLUMN)
+    until(lambda: bench.calls("plan", "pr_1"), what="the run")
+    comment = bench.github.comment(SHOP, number, "/help", author="rea")
+
+    until(lambda: "rocket" in bench.reactions(number, comment), 5, "the answer")
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+    assert bench.record(number).state is State.PLANNING
+    bench.knobs()
+
+
+def test_what_somebody_asked_for_whose_account_is_gone_runs_nothing_and_work_goes_on(bench: Bench) -> None:
+    """Behaviour 28: no webhook brought the command, its author has left since; the pull request of theirs goes on."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("issue_comment", times=1)
+    unheard = bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.github.delete_user("wim")
+    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.idle()
+    assert (bench.reactions(number, unheard), bench.replies(number)) == ([], [])
+
+    comment = bench.say(number, "/plan", author="ann")
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    assert bench.record(number).state is State.PROMOTED
+
+
+def test_talk_quotes_code_and_other_bots_commands_get_nothing(bench: Bench) -> None:
+    """Behaviour 30: no reaction, no reply, no run."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    before = len(bench.calls("plan"))
+    talk = ["I like /plan", "> /plan", "```\n/plan\n```", "    /plan", "/lgtm", "/usr/bin is full", "`/plan` is nice"]
+    comments = [bench.say(number, text) for text in talk]
+
+    assert [bench.reactions(number, comment) for comment in comments] == [[]] * len(talk)
+    assert bench.replies(number) == []
+    assert len(bench.calls("plan")) == before
+
+
+def test_somebody_without_the_permission_changes_nothing(bench: Bench) -> None:
+    """Behaviour 3: the live permission is checked, and one reply names needed and actual."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    comment = bench.say(number, "/categorize orders breaking", author="rea")
+
+    assert bench.reactions(number, comment) == ["eyes", "confused"]
+    assert "needs the `write` permission on this repository; you have `read`" in bench.replies(number)[0]
+    assert "1 non-breaking" in bench.plan(number)
+    bench.github.set_permission(SHOP, "rea", "write")
+    bench.say(number, "/categorize orders breaking", author="rea")
+    assert "1 breaking" in bench.plan(number)
+
+
+def test_a_permission_that_cannot_be_read_refuses(bench: Bench) -> None:
+    """Behaviour 3: could not verify, try again."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.fail("GET", "/permission", status=500, times=8)
+    bench.say(number, "/categorize orders breaking")
+
+    assert "could not be verified" in bench.replies(number)[0]
+    assert "1 non-breaking" in bench.plan(number)
+
+
+def test_a_command_about_an_older_plan_is_refused_with_the_new_one_linked(bench: Bench) -> None:
+    """Behaviours 4, 5: typed after a push that has not been planned yet, it changes nothing."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(ponder="pr")
+    bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
+    until(lambda: len(bench.calls("plan", "pr_1")) == 2, what="the second run")
+    bench.github.comment(SHOP, number, "/categorize orders non-breaking", author="wim")
+    until(lambda: bench.replies(number), what="the reply")
+    bench.knobs()
+    bench.idle()
+
+    assert (
+        "Look at the plan shown now" in bench.replies(number)[0] or "Look at the new plan" in bench.replies(number)[0]
+    )
+    assert f"(#issuecomment-{bench.record(number).comment_id})" in bench.replies(number)[0]
+    assert "1 breaking" in bench.plan(number)
+
+
+def test_a_word_survives_a_push_while_the_model_is_unchanged(bench: Bench) -> None:
+    """The category that a person gave stays; when the model is edited again it goes."""
+    number = bench.open(FILTER)
+    bench.idle()
+    bench.say(number, "/categorize shop.orders non-breaking")
+    bench.github.commit(SHOP, "change", {"README.md": "# More\n"}, "Words", author="wim")
+    bench.idle()
+    assert "1 non-breaking" in bench.plan(number)
+    bench.github.commit(SHOP, "change", {"models/orders.sql": "SELECT 5 AS id WHERE true\n"}, "Edit", author="wim")
+    bench.idle()
+
+    assert "1 breaking" in bench.plan(number)
+
+
+def test_an_unknown_command_model_or_category_gets_one_reply_with_the_nearest(bench: Bench) -> None:
+    """Behaviours 35, 36: several in one comment run in order, each with its own result."""
+    number = bench.open(BOTH)
+    bench.idle()
+    text = "/categorise orders breaking\r\n/categorize order breaking\n/categorize orders braking\n/categorize breaking"
+    bench.say(number, text)
+
+    (reply,) = bench.replies(number)
+    assert "Did you mean `/categorize`?" in reply
+    assert "Did you mean `shop.orders`?" in reply
+    assert "Did you mean `breaking`?" in reply
+    assert "2 models are changed directly: say which." in reply
+    assert reply.count("😕") == 4
+
+
+def test_verbs_are_case_insensitive_and_tolerate_spaces_and_ticks(bench: Bench) -> None:
+    """Behaviour 37: the whole command may stand in back-ticks, in capitals, with CRLF."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "Please:\r\n`/CATEGORIZE shop.orders Breaking`  \r\n")
+
+    assert "`shop.orders` is now Breaking" in bench.replies(number)[0]
+
+
+def test_shell_text_stays_text(bench: Bench) -> None:
+    """Behaviour 7: `$(id)`, `;`, `--flag` and newlines reach neither a shell nor the planner, and come back inert."""
+    number = bench.open(COLUMN, branch="a$(id);--x", title="$(touch pwned); @everyone <b>")
+    bench.idle()
+    bench.say(number, "/categorize $(id);--flag breaking")
+    bench.say(number, "/categorize --auto-apply breaking")
+
+    assert "`/categorize $(id);--flag breaking`" in bench.replies(number)[0]
+    assert "cannot be the name of a model" in bench.replies(number)[1]
+    assert all(not {"$", ";"} & set("".join(call["argv"])) for call in bench.calls())
+
+
+def test_cancel_stops_the_run_and_plan_starts_it_again(bench: Bench) -> None:
+    """Behaviour 40: each command can be undone; each replies with the resulting state."""
+    bench.knobs(hang="pr")
+    number = bench.open(COLUMN)
+    until(lambda: bench.calls("plan", "pr_1"), what="the run")
+    bench.say(number, "/cancel")
+
+    assert set(bench.conclusions(bench.head(number)).values()) == {"cancelled"}
+    assert bench.record(number).state is State.CANCELLED
+    bench.knobs()
+    bench.say(number, "/plan")
+    assert bench.record(number).state is State.PLANNED
+    assert len(bench.replies(number)) == 2
+
+
+def test_rollback_needs_a_maintainer_and_points_prod_back(bench: Bench) -> None:
+    """Behaviour 40: prod shows what it showed before; /plan brings it again."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    bench.say(number, "/rollback", author="wim")
+    assert "needs the `maintain` permission" in bench.replies(number)[0]
+    bench.say(number, "/rollback", author="ann")
+
+    assert bench.record(number).state is State.ROLLED_BACK
+    assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == "SELECT 1 AS id\n"
+    assert "Rolled back" in bench.plan(number)
+    bench.say(number, "/plan", author="ann")
+    assert bench.record(number).state is State.PROMOTED
+
+
+def test_help_lists_every_command_with_who_may_and_an_example(bench: Bench) -> None:
+    """Behaviour 36."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/help", author="rea")
+
+    reply = bench.replies(number)[0]
+    for verb in ("plan", "categorize", "cancel", "rollback", "ok-to-plan", "help"):
+        assert f"`/{verb}" in reply
+    assert "Needs `maintain`" in reply
+    assert "Example: `/categorize shop.orders non-breaking`" in reply
+
+
+def test_a_command_where_there_is_no_plan_is_answered(bench: Bench) -> None:
+    """Behaviour 35: a pull request into another branch has no plan, and the reply says why."""
+    bench.github.commit(SHOP, "other", {"README.md": "# Other\n"}, "Other", author="wim")
+    bench.github.commit(SHOP, "change", COLUMN, "A change", author="wim")
+    number = bench.github.open_pull_request(SHOP, "change", "other", "A change", author="wim")
+    bench.idle()
+    assert bench.by_bot(number) == []
+    bench.say(number, "/plan")
+
+    assert "does not merge into `main`" in bench.replies(number)[0]
+
+
+def test_edited_comments_and_comments_on_issues_run_nothing(bench: Bench) -> None:
+    """Behaviours 28, 36."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    comment = bench.say(number, "hello")
+    bench.github.edit_comment(SHOP, comment, "/plan", author="wim")
+    issue = bench.github.open_issue(SHOP, "An issue", author="wim")
+    bench.say(issue, "/plan")
+
+    assert bench.reactions(number, comment) == []
+    assert bench.by_bot(issue) == []
+
+
+@pytest.mark.parametrize("editor", ["wim", "ann"])
+def test_a_comment_edited_within_its_own_second_runs_nothing(bench: Bench, editor: str) -> None:
+    """Behaviour 36: REST tells whole seconds, so such an edit looks like none; GraphQL tells of it."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("issue_comment", times=2)
+    comment = bench.github.comment(SHOP, number, "Nice", author="wim")
+    bench.github.edit_comment(SHOP, comment, "/categorize orders breaking", author=editor)
+    with bench.github.state.lock:
+        item = bench.github.state.repositories[SHOP].comments[comment]
+        item.updated_at = item.created_at  # the clock may have moved on between the two
+    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.idle()
+
+    assert bench.replies(number) == []
+    assert bench.reactions(number, comment) == []
+
+
+def test_a_comment_that_no_webhook_brought_and_nobody_edited_runs(bench: Bench) -> None:
+    """Behaviour 18."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("issue_comment", times=1)
+    bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.idle()
+
+    assert "is now Breaking" in bench.replies(number)[0]
+
+
+def test_a_comment_whose_webhook_came_runs_as_it_was_written(bench: Bench) -> None:
+    """An edit by somebody else changes nothing of what the author said; the edited words never run."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    comment = bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.github.edit_comment(SHOP, comment, "/cancel", author="ann")
+    bench.idle()
+
+    assert ["is now Breaking" in each for each in bench.replies(number)] == [True]
+
+
+def test_where_edits_cannot_be_known_what_needs_more_than_write_is_refused(bench: Bench) -> None:
+    """Without GraphQL a writer could put words into a maintainer's mouth; what a writer may do anyway still runs."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    bench.github.faults.fail("POST", "^/graphql$", status=404, times=100)
+    bench.github.faults.drop("issue_comment", times=1)
+    bench.github.comment(SHOP, number, "/rollback", author="ann")
+    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.idle()
+
+    assert "write it again" in bench.replies(number)[0]
+    assert bench.record(number).state is State.PROMOTED

@@ -1,0 +1,278 @@
+"""The plan comment: what it says in each state, whole whatever its size, inert whatever it quotes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.report.checks import checks
+from bot.report.comment import Shown, plan_comment
+from bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
+from bot.results import kept_lines, packed, unpacked
+from planner.contract.wire import read_line
+
+
+def shown(state: State = State.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
+    given = (
+        [{"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}]
+        if models is None
+        else models
+    )
+    plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
+    result = {"event": "result", "ok": True, "applied": True, "plan": plan}
+    record = PullRecord("ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, said=ended([result], 0))
+    return Shown(replace(record, **changes), ProdRecord("ann/shop", Prod.READY))
+
+
+def ended(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
+    """A run that printed those lines, as a record keeps it."""
+    read = [read_line(json.dumps(line)) for line in lines]
+    assert all(read)
+    return packed(kept_lines(line for line in read if line), exit_code)
+
+
+def balanced(text: str) -> bool:
+    """True when every fence and every <details> is closed."""
+    fence, depth = 0, 0
+    for line in text.split("\n"):
+        ticks = len(line) - len(line.lstrip("`"))
+        if fence:
+            fence = 0 if ticks >= fence and not line.strip("`") else fence
+        elif ticks >= 3:
+            fence = ticks
+        else:
+            depth += (line == "<details>") - (line == "</details>")
+    return fence == depth == 0
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_every_state_has_a_comment_and_four_checks(state: State) -> None:
+    """Behaviour 38: checks have stable names in every state."""
+    view = shown(state, merge_sha="b" * 40)
+    text = plan_comment(view)
+
+    assert text is not None
+    assert text.startswith("<!-- mergeplan:plan -->\n### ")
+    assert [check.name for check in checks(view)] == [
+        f"mergeplan / {name}" for name in ("tests", "plan", "environment", "promotion")
+    ]
+
+
+def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
+    """Behaviour 34: under the limit, closed, the summary kept, the rest told."""
+    many = [
+        {
+            "name": f"shop.m{index}",
+            "change": "direct",
+            "category": "breaking",
+            "reason": "x" * 500,
+            "diff": "+```\n" * 900,
+        }
+        for index in range(400)
+    ]
+    view = shown(models=many)
+    text = plan_comment(view)
+
+    assert text is not None
+    assert len(text) < COMMENT_LIMIT
+    assert balanced(text)
+    assert "400 breaking" in text
+    assert "`/plan`" in text
+    assert "the rest is in" in text
+    assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
+
+
+def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
+    """Behaviour 34: counts and commands are kept, whole lines are shown, and how many are left out is told."""
+    many = [{"name": f"shop.m{index}", "change": "direct", "reason": "x" * 200} for index in range(3000)]
+    blockers = [{"message": f"`{index}` " + "& " * 3_000, "path": "models/a.sql"} for index in range(3000)]
+    plan = {"id": "p1", "environment": "pr_7", "models": many, "blockers": blockers}
+    view = shown(said=ended([{"event": "result", "ok": False, "plan": plan}], 4))
+    text = plan_comment(view)
+
+    assert text is not None
+    assert len(text) < COMMENT_LIMIT
+    assert "3,000 undecided" in text
+    assert re.search(r"… and 2,\d{3} more", text)
+    assert re.search(r"- and 2,\d{3} more", text.split("**What blocks promotion**")[1])
+    assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
+
+
+def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -> None:
+    """Also when the record was read anew between them, as publishing does."""
+    many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
+    view = shown(models=many)
+    again = replace(view, record=replace(view.record, said="".join(view.record.said)))
+    unpacked.cache_clear()
+
+    assert plan_comment(view) and checks(view) and plan_comment(again) and checks(again)
+    assert unpacked.cache_info().misses == 1
+
+
+def test_a_run_that_an_older_version_kept_counts_as_none() -> None:
+    result = {"event": "result", "ok": True, "version": 0}
+    assert unpacked(json.dumps({"exit_code": 0, "lines": [json.dumps(result)]})) is None
+    assert unpacked(json.dumps({"exit_code": 0, "lines": [result]})) is None
+    assert unpacked("") is None
+
+
+def test_a_diff_with_odd_line_ends_is_shown() -> None:
+    """Behaviour 7: a form feed in a model's text is no line of its own."""
+    text = plan_comment(shown(models=[{"name": "a.b", "change": "direct", "diff": "--- a\n+++ b\n\n+x\f\fy\n-z"}]))
+
+    assert text is not None
+    assert "1 added, 1 removed" in text
+
+
+def test_echoed_text_is_inert() -> None:
+    """Behaviour 14: no mention, no HTML, no link, no way out of its cell or fence."""
+    evil = "@team <img src=x> [a](http://x) | `code` ```\n</details>"
+    text = plan_comment(
+        shown(models=[{"name": evil, "change": "direct", "category": evil, "reason": evil, "diff": evil}])
+    )
+
+    assert text is not None
+    table = text[text.index("| Model |") : text.index("<details>")]
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    outside = re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL)
+    for live in ("@team", "<img", "<a ", "://"):
+        assert live not in outside
+    assert table.count("\n") == 4
+    assert balanced(text)
+
+
+def test_a_code_span_and_a_fence_outlast_what_they_hold() -> None:
+    """Behaviour 14: the longest run of back-ticks, and one more."""
+    assert code("a`b``c") == "```a`b``c```"
+    assert fence("a\n````\nb").startswith("`````\n")
+    assert inert("see `a < b` and <b>") == "see `a < b` and &lt;b&gt;"
+
+
+def test_days_are_told_as_a_person_would() -> None:
+    """Half-open intervals: the last day is the one before the end."""
+    assert days([("2026-01-01", "2026-01-08")]) == "7 days, 2026-01-01 to 2026-01-07"
+    assert days([("2026-01-01", "2026-01-02"), ("2026-01-05", "2026-01-06")]) == "2 days, 2026-01-01, 2026-01-05"
+    assert days([("2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z")]).endswith("until 2026-01-01T04:00:00Z")
+
+
+def test_what_blocks_promotion_stands_at_the_end() -> None:
+    """Behaviours 33, 39: the blocker, its place, and the check annotated there."""
+    blocker = {"message": "`total` is removed but still read.", "path": "models/a.sql", "line": 3}
+    plan = {
+        "id": "p1",
+        "environment": "pr_7",
+        "base": "prod",
+        "models": [{"name": "a.b", "change": "direct"}],
+        "blockers": [blocker],
+    }
+    lines = [{"event": "error", "kind": "Refused", **blocker}, {"event": "result", "ok": False, "plan": plan}]
+    view = shown(said=ended(lines, 4))
+    text = plan_comment(view)
+
+    assert text is not None
+    assert "`models/a.sql:3`: `total` is removed but still read." in text.split("**What blocks promotion**")[1]
+    verdicts = {check.name.rpartition(" ")[2]: check.conclusion for check in checks(view)}
+    assert (verdicts["plan"], verdicts["promotion"]) == ("failure", "failure")
+    assert [(mark.path, mark.line) for check in checks(view) for mark in check.annotations] == [("models/a.sql", 3)]
+
+
+def test_a_large_graph_is_folded() -> None:
+    """Behaviour 41."""
+    many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(40)]
+    text = plan_comment(shown(models=many))
+
+    assert text is not None
+    assert "<summary>Graph of 40 models</summary>" in text
+
+
+def test_days_that_are_copied_are_told() -> None:
+    later = {
+        "name": "shop.later",
+        "change": "indirect",
+        "category": "indirect_breaking",
+        "recomputed": True,
+        "kind": "INCREMENTAL_BY_TIME_RANGE",
+        "intervals": [["2026-01-01", "2026-01-06"]],
+        "copies": [["2026-01-01", "2026-01-04"]],
+    }
+    text = plan_comment(shown(models=[later]))
+
+    assert text is not None
+    assert "of these copied, unchanged: 3 days, 2026-01-01 to 2026-01-03 |" in text
+
+
+def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its_line() -> None:
+    place = {"path": "models/orders.sql", "line": 4, "column": 8}
+    told = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
+    result = {"event": "result", "ok": True, "applied": True, "plan": plan}
+    view = shown(said=ended([told, result], 0))
+
+    text, marks = plan_comment(view) or "", checks(view)[1].annotations
+
+    assert "1 warning of the linter" in text
+    assert "`models/orders.sql:4`" in text
+    assert [(mark.path, mark.line, mark.level) for mark in marks] == [("models/orders.sql", 4, "warning")]
+    assert checks(view)[1].conclusion == "success"
+
+
+def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:
+    sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
+    audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
+    told = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
+    text = plan_comment(shown(said=ended([{"event": "result", "ok": True, "audits": [told]}], 0)))
+
+    assert text is not None
+    assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
+    assert "<summary>What <code>few</code> of <code>shop.a, shop.b</code> found</summary>" in text
+    assert "| `id` | `na\\|me` |\n| --- | --- |\n| `#` | `a*** (7)` |\n| `NULL` | `<b>` |" in text
+    assert balanced(text)
+
+
+def with_audit(*problems: dict[str, Any]) -> str:
+    """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
+    found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
+    lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
+    return plan_comment(shown(State.FAILED, said=ended(lines, 4))) or ""
+
+
+def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
+    """No decision looks for words in sentences: the name of an audit may be part of any message."""
+    other = {"message": "The table `shop.nulls_by_day` cannot be read.", "kind": "QueryError"}
+    line = "audit `nulls` found 3 rows"
+
+    assert line in with_audit(other)
+    assert line in with_audit({"message": "It found rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.b"})
+
+
+def test_a_failed_audit_is_told_once() -> None:
+    """Its error tells it already, at the line where the model asks for it."""
+    told = {"message": "Rows were found.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
+
+    assert "audit `nulls` found" not in with_audit(told)
+    assert "Rows were found." in with_audit(told)
+
+
+@pytest.mark.parametrize("reason", ["It reads `shop.rows`.", "The order of `arrow` is another one."])
+def test_every_row_is_told_whatever_the_reason_says(reason: str) -> None:
+    change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "reason": reason}
+    text = plan_comment(shown(models=[{**change, "rule": "reads-every-column", "columns": {"every": True}}])) or ""
+    told = plan_comment(shown(models=[{**change, "rule": "rows-changed", "columns": {"every": True}}])) or ""
+
+    assert "(every row)" in text
+    assert "(every row)" not in told
+
+
+def test_columns_are_told_whatever_the_reason_says() -> None:
+    """A column `a` is part of nearly every sentence."""
+    change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "rule": "categorized"}
+    text = plan_comment(shown(models=[{**change, "reason": "ann said so.", "columns": {"altered": ["a"]}}])) or ""
+
+    assert "(altered `a`)" in text

@@ -1,0 +1,107 @@
+"""Early cut-off in words: what may be cut off, what was, what that saved, and no wrong word at the merge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from bot.records import State
+from bot.report.checks import checks
+from bot.report.comment import plan_comment
+from bot.report.words import moved_sentence, open_words, promise_sentence, skipped_words
+from bot.results import Outcome
+from planner.contract.plan import CostEstimate, ModelChange, PlanView, TableComparison
+from tests.bot.report.test_comment import shown
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def changed(data: T, **fields: object) -> T:
+    return data.model_copy(update=fields)
+
+
+SAME = "Computed anew, `shop.orders` holds the same rows as before in `id`, `amount`."
+ORDERS = ModelChange(
+    name="shop.orders", change="direct", category="breaking", kind="FULL", intervals=(("2026-01-01", "2026-01-02"),)
+)
+KEPT = ModelChange(
+    name="shop.items", change="indirect", category="indirect_non_breaking", rule="same-data", reason=SAME, kind="FULL",
+    skipped=True,
+)  # fmt: skip
+BELOW = changed(KEPT, name="shop.most", rule="parents-unchanged", reason="What it reads holds the same rows.")
+PLAN = PlanView(id="p1", digest="later", environment="pr_7", models=(ORDERS, KEPT, BELOW), planned_digest="first")
+MODELS: list[dict[str, Any]] = [
+    {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "estimate": {"seconds": 8}},
+    {
+        "name": "shop.items", "change": "indirect", "category": "indirect_non_breaking", "rule": "same-data",
+        "reason": SAME, "kind": "FULL", "skipped": True, "shares": "prod",
+        "estimate": {"seconds": 120, "bytes": 2_000_000_000},
+    },
+]  # fmt: skip
+
+
+def comparing(*asked: tuple[str, str]) -> PlanView:
+    found = (TableComparison(reader=reader, model=model, columns=("id",)) for reader, model in asked)
+    return changed(PLAN, comparisons=tuple(found))
+
+
+def test_a_cut_off_says_what_it_spared_why_and_what_that_saved() -> None:
+    plan = changed(PLAN, models=(ORDERS, changed(KEPT, estimate=CostEstimate(seconds=120, bytes=1_200_000_000)), BELOW))
+
+    assert skipped_words(plan) == f"**2 models were not computed.** {SAME} That saved about 2 min, 1.2 GB."
+    assert skipped_words(changed(PLAN, models=(ORDERS, KEPT))) == f"**1 model was not computed.** {SAME}"
+    assert skipped_words(changed(PLAN, models=(ORDERS,))) == ""
+
+
+def test_many_reasons_are_counted() -> None:
+    many = tuple(changed(KEPT, name=f"shop.m{index}", reason=f"Reason {index}.") for index in range(9))
+
+    assert skipped_words(changed(PLAN, models=many)).endswith("Reason 3. And 5 more like that.")
+
+
+def test_what_is_open_is_told_by_the_table_that_decides_it() -> None:
+    plan = comparing(
+        ("shop.items", "shop.orders"), ("shop.takings", "shop.orders"), ("shop.most", "shop.items")
+    )  # fmt: skip
+
+    assert open_words(plan) == (
+        "**May still be skipped**, with what reads it: `shop.items`, `shop.takings` if `shop.orders` holds the same "
+        "rows as before in `id`."
+    )
+    assert open_words(PLAN) == ""
+    assert "computes 1 table, less what comes out the same, then" in promise_sentence(plan, None)
+
+
+def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() -> None:
+    """Behaviour 32: what it cost is what was computed."""
+    view = shown(models=MODELS)
+    text = plan_comment(view)
+    told = {check.name.removeprefix("mergeplan / "): check for check in checks(view)}
+
+    assert text is not None
+    assert f"\n\n✂️ **1 model was not computed.** {SAME} That saved about 2 min, 2.0 GB.\n\n" in text
+    assert "| nothing: inputs unchanged | shared with `prod` |" in text
+    assert "<br/>skipped" in text
+    assert "| about 8 s |" in text
+    assert "**1 model was not computed.**" in told["environment"].summary
+    assert "**1 model was not computed.**" in told["plan"].summary
+    assert "not computed" not in told["environment"].title
+
+
+def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
+    view = shown(State.PLANNING, models=MODELS[:1], fresh=True)
+    said = view.record.said.replace('"comparisons":[]', '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]')
+
+    text = plan_comment(replace(view, record=replace(view.record, said=said)))
+
+    assert text is not None
+    assert "✂️ **May still be skipped**, with what reads it: `a.b` if `a.c` holds the same rows as before.\n" in text
+
+
+def test_a_merge_that_only_cut_off_more_does_not_say_that_prod_had_moved() -> None:
+    outcome = Outcome(0, True, plan=PLAN)
+
+    assert [moved_sentence(promised, outcome) for promised in ("first", "later", "")] == ["", "", ""]
+    assert moved_sentence("another", outcome).startswith("Prod had moved since the plan, so `shop.orders`")

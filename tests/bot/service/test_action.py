@@ -1,0 +1,161 @@
+"""The Action: the same routine, once, from the event's file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.sandbox.server import Sandbox
+from bot.service.action import run_action
+from planner.errors import RequestError
+from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SHOP
+
+LOGIN = "github-actions[bot]"
+
+
+class Workflow:
+    """A repository whose workflow runs mergeplan."""
+
+    def __init__(self, folder: Path, github: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.github = github
+        self.summary = folder / "summary.md"
+        self.runs = 0
+        monkeypatch.setenv("MERGEPLAN_HOME", str(folder / "home"))
+        monkeypatch.setenv("MERGEPLAN_PLANNER_COMMAND", json.dumps([sys.executable, "-P", str(SCRIPT)]))
+        monkeypatch.setenv("MERGEPLAN_WRITE_SPACING_SECONDS", "0")
+
+    def run(self, name: str, payload: dict[str, Any], *, read_only: bool = False) -> int:
+        return self.run_text(name, json.dumps(payload), read_only=read_only)
+
+    def run_text(self, name: str, text: str, *, read_only: bool = False) -> int:
+        self.runs += 1
+        path = self.folder / "event.json"
+        path.write_text(text)
+        return run_action({
+            "GITHUB_TOKEN": self.github.actions_token(SHOP, read_only=read_only),
+            "GITHUB_API_URL": self.github.url,
+            "GITHUB_EVENT_NAME": name,
+            "GITHUB_EVENT_PATH": str(path),
+            "GITHUB_REPOSITORY": SHOP,
+            "GITHUB_RUN_ID": str(self.runs),
+            "GITHUB_STEP_SUMMARY": str(self.summary),
+        })  # fmt: skip
+
+    def comment(self, number: int, text: str, author: str) -> int:
+        said = self.github.comment(SHOP, number, text, author=author)
+        shape = {
+            "id": said,
+            "body": text,
+            "user": {"login": author, "type": "User"},
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        issue = {"number": number, "pull_request": {"url": "."}}
+        payload = {"action": "created", "repository": {"full_name": SHOP}, "issue": issue, "comment": shape}
+        return self.run("issue_comment", payload)
+
+    def proposed(self, files: dict[str, str]) -> int:
+        self.github.commit(SHOP, "change", files, "A change", author="wim")
+        return self.github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
+
+    def pull_request(self, number: int, action: str) -> int:
+        pull = self.github.pull_request(SHOP, number)
+        shape = {"number": number, "base": {"ref": pull.base_ref}, "head": {"sha": pull.head_sha}}
+        return self.run(
+            "pull_request_target", {"action": action, "repository": {"full_name": SHOP}, "pull_request": shape}
+        )
+
+    def push(self) -> int:
+        head = self.github.head(SHOP)
+        return self.run("push", {"ref": "refs/heads/main", "after": head, "repository": {"full_name": SHOP}})
+
+
+@pytest.fixture(name="workflow")
+def _workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workflow]:
+    with Sandbox(tmp_path / "github") as github:
+        for login in ("ann", "wim"):
+            github.add_user(login)
+        github.create_repository(SHOP, PROJECT)
+        github.set_permission(SHOP, "wim", "write")
+        yield Workflow(tmp_path, github, monkeypatch)
+
+
+def test_the_action_plans_and_promotes_as_the_service_does(workflow: Workflow) -> None:
+    """One routine: prod is built, the pull request planned, and the merge promoted, each by a run of its own."""
+    github = workflow.github
+    assert workflow.push() == 0
+    github.commit(SHOP, "change", COLUMN, "A change", author="wim")
+    number = github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
+    assert workflow.pull_request(number, "opened") == 0
+
+    (comment,) = [each for each in github.comments(SHOP, number) if each.author == LOGIN]
+    assert "1 non-breaking" in comment.body
+    assert comment.body in workflow.summary.read_text()
+    github.merge(SHOP, number, author="ann")
+    assert workflow.push() == 0
+    (comment,) = [each for each in github.comments(SHOP, number) if each.author == LOGIN]
+    assert "In prod" in comment.body
+
+
+def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) -> None:
+    """A comment's run answers it with eyes and a rocket; the run of a merged pull request promotes it."""
+    github = workflow.github
+    workflow.push()
+    number = workflow.proposed(COLUMN)
+    workflow.pull_request(number, "opened")
+    assert workflow.comment(number, "/categorize orders breaking", "wim") == 0
+    reply = [each for each in github.comments(SHOP, number) if each.author == LOGIN][-1]
+    (asked,) = [each for each in github.comments(SHOP, number) if each.author == "wim"]
+    assert "`shop.orders` is now Breaking" in reply.body
+    assert [each.content for each in asked.reactions] == ["eyes", "rocket"]
+
+    github.merge(SHOP, number, author="ann")
+    assert workflow.pull_request(number, "closed") == 0
+    assert "### ✅ In prod" in workflow.summary.read_text().rpartition("<!-- mergeplan:plan -->")[2]
+
+
+def test_a_token_that_only_reads_ends_the_run_with_the_reason(workflow: Workflow) -> None:
+    """A fork's `pull_request` event: the step fails soon, and its summary says what the token lacks."""
+    workflow.push()
+    number = workflow.proposed(COLUMN)
+    pull = workflow.github.pull_request(SHOP, number)
+    shape = {"number": number, "base": {"ref": pull.base_ref}, "head": {"sha": pull.head_sha}}
+    payload = {"action": "opened", "repository": {"full_name": SHOP}, "pull_request": shape}
+
+    assert workflow.run("pull_request", payload, read_only=True) == 1
+    assert "May the token write checks, issues and pull requests?" in workflow.summary.read_text()
+    assert workflow.github.comments(SHOP, number) == []
+
+
+@pytest.mark.parametrize(("text", "code"), [("{}", 2), ("not json", None), ("", None)])
+def test_an_event_that_is_not_githubs_is_said(workflow: Workflow, text: str, code: int | None) -> None:
+    """Exit 2 for a payload that lacks what GitHub documents; a sentence for a file that is none."""
+    if code is None:
+        with pytest.raises(RequestError, match="cannot be read"):
+            workflow.run_text("push", text)
+    else:
+        assert workflow.run_text("push", text) == code
+    assert workflow.github.calls == []
+
+
+def test_a_project_that_does_not_load_fails_the_step(workflow: Workflow) -> None:
+    """The exit code tells the workflow, the comment tells the people."""
+    github = workflow.github
+    workflow.push()
+    github.commit(SHOP, "change", {"models/orders.sql": "BROKEN\n"}, "A change", author="wim")
+    number = github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
+
+    assert workflow.pull_request(number, "opened") == 1
+    assert "The project does not load" in workflow.summary.read_text()
+
+
+def test_an_event_that_asks_nothing_is_success(workflow: Workflow) -> None:
+    """A label, a star: exit 0, nothing called."""
+    assert workflow.run("star", {"action": "created"}) == 0
+    assert workflow.github.calls == []
