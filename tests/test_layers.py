@@ -28,6 +28,7 @@ DOORS = {
     "github": ("bot/github.py", "bot/owners.py", "bot/patience.py"),
     "fastapi": ("bot/app.py", "bot/sandbox"),
     "rich": ("planner/cli", "bot/demo.py"),
+    "click": ("planner/cli", "bot/cli.py"),
 }
 
 
