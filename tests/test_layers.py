@@ -30,6 +30,7 @@ DOORS = {
     "github": ("bot/github",),
     "fastapi": ("bot/service/app.py", "bot/sandbox"),
     "rich": ("planner/cli", "bot/demo.py"),
+    "click": ("planner/cli", "bot/cli.py"),
 }
 
 
