@@ -29,7 +29,8 @@ from bot.prod.decide import (
     prod_steps,
 )
 from bot.records import Prod, ProdRecord, PullRecord, State
-from bot.results import EnvironmentRow, Outcome, read_outcome
+from bot.results import Outcome, read_outcome
+from planner.contract.result import EnvironmentRow
 
 HEAD, OLD = "a" * 40, "b" * 40
 READY = ProdRecord("ann/shop", Prod.READY, "main", HEAD, HEAD, 3)
@@ -39,7 +40,7 @@ MERGE, PUSH = Step(HEAD, 7), Step(HEAD)
 MERGED = PullRecord("ann/shop", 7, State.MERGED, merge_sha=OLD)
 UNPROMOTED = replace(MERGED, state=State.UNPROMOTED)
 PROMOTED = replace(MERGED, state=State.PROMOTED, promoted_revision=3, rollback_by="rea")
-ROW = EnvironmentRow("prod", 3, "p1", False)
+ROW = EnvironmentRow(name="prod", revision=3, plan_id="p1")
 
 
 def facts(prod: ProdRecord, **more: Any) -> Facts:
