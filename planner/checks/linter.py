@@ -24,7 +24,7 @@ from planner.parsing.files.lint_config import heeded
 from planner.parsing.files.model_file import line_of
 from planner.project.lineage import UNKNOWN, Followed, follow
 from planner.project.loader import Project
-from planner.python.linting import Asked, ask_rules
+from planner.python.linting import RuleRequest, ask_rules
 from planner.semantics.columns import shape_of
 
 OUTER = (Kind.SEED, Kind.EXTERNAL)
@@ -102,7 +102,9 @@ def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
     project = linted.project
     wanted = [name for name in project.models if only is None or name in only]
     asked = [
-        Asked(own.name, own.class_name, own.place, tuple(name for name in wanted if _holds(linted, own.name, name)))
+        RuleRequest(
+            own.name, own.class_name, own.place, tuple(name for name in wanted if _holds(linted, own.name, name))
+        )
         for own in project.rules.own
     ]
     if not any(each.models for each in asked):

@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model.model import Model
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, statements, tokenize
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, statements, tokenize
 
 BEGINS = ("SELECT", "WITH", "(")
 ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")
@@ -17,7 +17,7 @@ QUANTIFIERS = ("DISTINCT", "ALL")
 
 def output_places(model: Model) -> tuple[Place, ...]:
     """Where each output of the outermost SELECT begins; () when that cannot be told."""
-    source = Source(model.path, model.source, model.dialect)
+    source = SourceText(model.path, model.source, model.dialect)
     tokens = _query(source)
     start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
     if start is None:
@@ -36,7 +36,7 @@ def output_places(model: Model) -> tuple[Place, ...]:
     return tuple(source.place(token) for token in found)
 
 
-def _query(source: Source) -> Tokens:
+def _query(source: SourceText) -> Tokens:
     try:
         found = statements(tokenize(source))
     except ProjectError:

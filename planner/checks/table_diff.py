@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner.checks.diff_question import BUCKETS, Compared, Options, Question, quoted
+from planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted
 from planner.engine.protocol import HIDDEN_COLUMN, Engine, Rows, Value
 from planner.errors import RequestError
 from planner.model.model import Column
@@ -82,7 +82,7 @@ class TableDiff:
 
 
 def compare_tables(
-    engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: Options, model: str = ""
+    engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: DiffOptions, model: str = ""
 ) -> TableDiff:
     """How the second table differs from the first; RequestError for a column that is not there, QueryError."""
     first, second = (_columns(engine, table) for table in tables)
@@ -124,8 +124,8 @@ def _columns(engine: Engine, table: str) -> tuple[Column, ...]:
 
 
 def _common(
-    first: Sequence[Column], second: Sequence[Column], options: Options
-) -> tuple[tuple[Column, ...], tuple[Compared, ...]]:
+    first: Sequence[Column], second: Sequence[Column], options: DiffOptions
+) -> tuple[tuple[Column, ...], tuple[ComparedColumn, ...]]:
     """The first table's columns under the second's names, and those that can be compared: of one type in both."""
     after, known = dict(options.renamed), {column.name for column in first}
     for old in after:
@@ -136,14 +136,14 @@ def _common(
     for name in sorted(options.skip - new.keys() - {column.name for column, _ in named}):
         raise RequestError(f"`--skip-columns`: there is no column `{name}`.", hint=did_you_mean(name, new))
     common = tuple(
-        Compared(column.name, old, column.name, column.type)
+        ComparedColumn(column.name, old, column.name, column.type)
         for column, old in named
         if column.name in new and new[column.name].type == column.type
     )
     return tuple(column for column, _ in named), common
 
 
-def _question(tables: tuple[str, str], common: Sequence[Compared], options: Options) -> Question:
+def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options: DiffOptions) -> DiffQuery:
     by_name = {each.name: each for each in common}
     for name in options.on:
         if name not in by_name:
@@ -153,9 +153,9 @@ def _question(tables: tuple[str, str], common: Sequence[Compared], options: Opti
             )
     kept = tuple(each for name, each in by_name.items() if name not in options.skip)
     if not options.on:
-        return Question(tables, kept, (), options)
+        return DiffQuery(tables, kept, (), options)
     values = tuple(each for each in kept if each.name not in options.on)
-    return Question(tables, tuple(by_name[name] for name in options.on), values, options)
+    return DiffQuery(tables, tuple(by_name[name] for name in options.on), values, options)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class _Buckets:
     crowded: bool
 
 
-def _buckets(engine: Engine, question: Question) -> _Buckets:
+def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """One pass over both tables."""
     rows = question.both(["b", "h", f"IF({question.null_key}, 1, 0) AS nk"])
     sums = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(nk)"
@@ -200,7 +200,7 @@ def _dispersion(counts: Sequence[int]) -> float:
     return squares / BUCKETS / mean if mean else 0.0
 
 
-def _duplicates(engine: Engine, question: Question, inside: str) -> tuple[int, int]:
+def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:
     """How many keys of each table have several rows."""
     counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
     several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
@@ -208,7 +208,7 @@ def _duplicates(engine: Engine, question: Question, inside: str) -> tuple[int, i
     return found.get(0, 0), found.get(1, 0)
 
 
-def _joined(engine: Engine, question: Question, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
+def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
     """Everything counted, the rows of the differing buckets joined by key; and whether a key joined several rows."""
     both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
@@ -227,7 +227,7 @@ def _joined(engine: Engine, question: Question, found: _Buckets, *, numbered: bo
     return rows, (first + common, second + common) != found.held
 
 
-def _samples(engine: Engine, question: Question, inside: str, numbered: bool) -> Samples:
+def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
     """Rows of each sort, in the order of their keys."""
     joined, limit = question.joined(inside, numbered), question.options.samples
     order = ", ".join(str(n + 1) for n in range(len(question.key)))

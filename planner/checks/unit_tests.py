@@ -19,12 +19,12 @@ from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column, Kind, Model
-from planner.parsing.definitions.unit_tests import Relation, UnitTest
+from planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.render import query_of, rendered, with_views_inlined
 from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import Source, did_you_mean, parsed, tokenize
+from planner.parsing.sql.tokens import SourceText, did_you_mean, parsed, tokenize
 from planner.project.loader import Project, with_variables
 from planner.python.running import Running, running
 from planner.tables.self_reference import own_columns
@@ -76,7 +76,7 @@ class _Asked:
     output: str
     sql: str
     columns: tuple[Column, ...]
-    expected: Relation
+    expected: TestRows
     expected_sql: str
 
 
@@ -115,7 +115,7 @@ def cte_names(model: Model) -> tuple[str, ...]:
 
 def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:
     """What the test's model makes of its inputs, by output: `query` and the names of the CTEs that the test names."""
-    every = replace(test, query=test.query or Relation())
+    every = replace(test, query=test.query or TestRows())
     with running(project.code, engine) as python, ExitStack() as held:
         asked = _asked(engine, project, every, _Schemas(engine, project), _Code(python, held))
         found = fetched(engine, [each.sql for each in asked])
@@ -200,7 +200,7 @@ def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, 
     return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
 
 
-def _one(engine: Engine, name: str, sql: str, expected: Relation, test: UnitTest, dialect: str) -> _Asked:
+def _one(engine: Engine, name: str, sql: str, expected: TestRows, test: UnitTest, dialect: str) -> _Asked:
     """The question for one output; times are compared as texts, so that no time zone gets in between."""
     columns = engine.schema(sql)
     own = _own_query(expected.query, dialect, test) if expected.query else ""
@@ -286,7 +286,7 @@ def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
     return spark_text(shown)
 
 
-def _as_rows(expected: Relation, columns: tuple[Column, ...]) -> Rows:
+def _as_rows(expected: TestRows, columns: tuple[Column, ...]) -> Rows:
     """Expected rows over the columns they name; of a full comparison over all columns, a missing key being NULL."""
     named = dict.fromkeys(key for row in expected.rows for key in row)
     known = [column.name for column in columns]
@@ -294,7 +294,7 @@ def _as_rows(expected: Relation, columns: tuple[Column, ...]) -> Rows:
     return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected.rows))
 
 
-def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
+def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
     """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
     if given is not None and given.query:
         return _own_query(given.query, dialect, test)
@@ -314,7 +314,7 @@ def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None
 
 def _own_query(sql: str, dialect: str, test: UnitTest) -> str:
     """A query that the test itself brings, in the model's dialect, as Spark SQL."""
-    source = Source(test.path, "\n" * (test.line - 1) + sql, dialect)
+    source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
     tokens = tokenize(source)
     tree = parsed(source, tokens, "The test's query")
     if not isinstance(tree, exp.Query):

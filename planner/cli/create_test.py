@@ -14,7 +14,7 @@ from planner.cli.workspace import Workspace, opened, workspace
 from planner.engine.protocol import Rows
 from planner.errors import Place, RequestError
 from planner.model.model import Model
-from planner.parsing.definitions.unit_tests import Relation, Surroundings, UnitTest, read_tests
+from planner.parsing.definitions.unit_tests import Surroundings, TestRows, UnitTest, read_tests
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import read_document
@@ -77,7 +77,7 @@ def _outputs(work: Workspace, model: Model, title: str, file: Path, body: Writte
     """What the model makes of the inputs; the test is read as it will be read from its file."""
     test = _read(work, title, file, body)
     if ctes:
-        test = replace(test, ctes={each: Relation() for each in cte_names(model)})
+        test = replace(test, ctes={each: TestRows() for each in cte_names(model)})
     found = {output: _listed(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
     query, others = found.pop("query"), found
     return {**({"ctes": dict(others)} if others else {}), "query": query}

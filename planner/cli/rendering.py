@@ -23,7 +23,7 @@ from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import render as rendered
 from planner.parsing.sql.misreading import differ
 from planner.parsing.sql.spark_text import SPARK
-from planner.parsing.sql.tokens import Source, checked_dialect, did_you_mean, tokenize
+from planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
 
 _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s+", re.DOTALL)
 
@@ -122,7 +122,7 @@ def _in_one_line(sql: str) -> str:
 def _laid_out(sql: str, dialect: str) -> str:
     """The query laid out, or as it stands where its words would be others."""
     text = pretty(spark_tree(sql), dialect)
-    before, after = (tokenize(Source("", each, dialect)) for each in (sql, text))
+    before, after = (tokenize(SourceText("", each, dialect)) for each in (sql, text))
     return sql.strip() if differ(before, after) else text
 
 

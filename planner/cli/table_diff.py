@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from planner.checks.diff_question import DECIMALS, Options
+from planner.checks.diff_query import DECIMALS, DiffOptions
 from planner.checks.table_diff import TableDiff, changed_models, compare_tables
 from planner.cli.gitchanges import changed_since
 from planner.cli.json_lines import JsonLines, line
@@ -82,7 +82,7 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
     return 0 if same else DIFFERS
 
 
-def _options(flags: dict[str, Any]) -> Options:
+def _options(flags: dict[str, Any]) -> DiffOptions:
     """The flags as options; RequestError for a condition or a renaming that cannot be read."""
     renamed = [tuple(part.strip().lower() for part in text.partition("=")[::2]) for text in flags["rename"]]
     for text, pair in zip(flags["rename"], renamed, strict=True):
@@ -93,7 +93,7 @@ def _options(flags: dict[str, Any]) -> Options:
             spark_tree(flags["where"])
         except MergeplanError as error:
             raise RequestError(f"`--where`: {error.message}") from None
-    return Options(
+    return DiffOptions(
         on=tuple(column.lower() for column in flags["on"]),
         where=flags["where"],
         skip=frozenset(column.lower() for column in flags["skip_columns"]),
@@ -103,7 +103,7 @@ def _options(flags: dict[str, Any]) -> Options:
     )
 
 
-def _of_tables(work: Workspace, names: tuple[str, str], options: Options) -> Iterator[TableDiff]:
+def _of_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
     tables = (model_name(names[0], Place("A:B")), model_name(names[1], Place("A:B")))
     known = [work.project.models[name].grain for name in tables if name in work.project.models]
     keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
@@ -111,7 +111,7 @@ def _of_tables(work: Workspace, names: tuple[str, str], options: Options) -> Ite
 
 
 def _of_models(
-    work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: Options
+    work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
 ) -> Iterator[TableDiff]:
     first, second = (work.environment(checked_name(name)) for name in names)
     tables = (_tables(first), _tables(second))

@@ -10,7 +10,7 @@ import socket
 import sys
 
 from planner.isolation import landlock, seccomp
-from planner.isolation.profile import DEVICES, Profile, profile_from
+from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from planner.isolation.seccomp import Network
 from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
 from planner.isolation.user import become_own_user, end_first, keep_capabilities, limit
@@ -30,7 +30,7 @@ def main() -> None:
         sys.exit(FAILED)
 
 
-def restrict(profile: Profile) -> None:
+def restrict(profile: IsolationProfile) -> None:
     """Take away from this process what the profile does not allow. OSError, KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     end_first()

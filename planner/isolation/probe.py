@@ -11,7 +11,7 @@ from pathlib import Path
 from planner.isolation.connecting import WayOut
 from planner.isolation.interpreter import libraries
 from planner.isolation.launcher import SAYS
-from planner.isolation.profile import Profile
+from planner.isolation.profile import IsolationProfile
 
 # Each line must fail; a number says which did not.
 ATTACK = """
@@ -59,7 +59,7 @@ def cannot() -> str:
 
 def _tried(secret: Path, scratch: Path) -> str:
     way_out = WayOut(scratch / "nobody.sock")
-    profile = Profile(libraries(sys.executable, {}, "-I", "-S"), (str(scratch),)).listening(way_out.descriptor)
+    profile = IsolationProfile(libraries(sys.executable, {}, "-I", "-S"), (str(scratch),)).listening(way_out.descriptor)
     command = profile.launched([sys.executable, "-I", "-S", "-c", ATTACK, str(secret), str(scratch)])
     try:
         with subprocess.Popen(

@@ -28,7 +28,7 @@ def starting(module: str) -> str:
 
 
 @dataclass(frozen=True)
-class Profile:
+class IsolationProfile:
     """What is left to a process: paths that it may read (and run), and write; its network; its limits.
 
     `listener` is the descriptor of a socket on which the launcher hands out the one that hears of each `connect`.
@@ -43,7 +43,7 @@ class Profile:
     limited: bool = True
     listener: int = -1
 
-    def listening(self, descriptor: int) -> Profile:
+    def listening(self, descriptor: int) -> IsolationProfile:
         """The same with a listener."""
         return replace(self, listener=descriptor)
 
@@ -60,11 +60,11 @@ class Profile:
 LAUNCH = starting("planner.isolation.launcher")
 
 
-def profile_from(text: str) -> Profile:
+def profile_from(text: str) -> IsolationProfile:
     """A profile out of its text."""
     given: dict[str, Any] = json.loads(text)
     paths = {name: tuple(given[name]) for name in ("read", "write")}
-    return Profile(**{**given, **paths, "network": Network(given["network"])})
+    return IsolationProfile(**{**given, **paths, "network": Network(given["network"])})
 
 
 def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:

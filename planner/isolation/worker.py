@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.isolation import landlock, seccomp
-from planner.isolation.profile import DEVICES, Profile, profile_from
+from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from planner.isolation.seccomp import Network
 
 
 @dataclass
-class Worker:
+class WorkerFork:
     """What becomes of forks: the first one is tightened, and so all that it starts."""
 
-    profile: Profile
+    profile: IsolationProfile
     tight: bool = False
 
     def tighten(self) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     profile, option, module, *rest = sys.argv[1:]
     if option != "-m":
         sys.exit(f"{option}: Spark starts its workers otherwise than is known here.")
-    worker = Worker(profile_from(profile))
+    worker = WorkerFork(profile_from(profile))
     os.register_at_fork(after_in_child=worker.tighten, after_in_parent=worker.tidy)
     sys.argv = [module, *rest]
     with suppress(KeyboardInterrupt):

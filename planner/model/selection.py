@@ -28,7 +28,7 @@ def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = Non
     """
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
-        found = _Reading(graph, selector, changed).all()
+        found = _Selector(graph, selector, changed).all()
         if not found:
             raise RequestError(f"`{selector}` selects no model.", hint=HINT)
         chosen |= found
@@ -36,7 +36,7 @@ def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = Non
 
 
 @dataclass
-class _Reading:
+class _Selector:
     """One selector being read, from left to right: `^` binds closest, then `&`, then `|`."""
 
     graph: Graph

@@ -65,7 +65,7 @@ class Project:
         return {name: model for name, model in self.models.items() if model.kind is Kind.EMBEDDED}
 
 
-class _Reading:
+class _Load:
     """The errors and the file texts that one load collects."""
 
     def __init__(self, root: Path) -> None:
@@ -122,7 +122,7 @@ def load_project(
     another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own. Refused when the
     folder brings Python code that is to be isolated, and this machine cannot.
     """
-    reading = _Reading(root.resolve())
+    reading = _Load(root.resolve())
     ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
     document = _config_document(reading, ruling)
     config, ruled_by = read_config(document), document  # where its gateways are written
@@ -176,7 +176,7 @@ class SqlFile:
 
 def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
     """config.yaml and every SQL file of a folder; ProjectErrors when one cannot be read."""
-    reading = _Reading(root.resolve())
+    reading = _Load(root.resolve())
     config = read_config(_config_document(reading))
     found: list[SqlFile] = []
 
@@ -203,7 +203,7 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     return replace(found, settings=model.settings)
 
 
-def _config_document(reading: _Reading, ruling: str | None = None) -> Document:
+def _config_document(reading: _Load, ruling: str | None = None) -> Document:
     path = next((path for name in ("config.yaml", "config.yml") if (path := reading.root / name).is_file()), None)
     if path is not None:
         text = reading.text(path)
@@ -215,15 +215,15 @@ def _config_document(reading: _Reading, ruling: str | None = None) -> Document:
     )
 
 
-def _jinja_macros(reading: _Reading, config: Config) -> tuple[tuple[str, str], ...]:
+def _jinja_macros(reading: _Load, config: Config) -> tuple[tuple[str, str], ...]:
     return tuple((reading.name(path), reading.text(path)) for path in _files(reading, config, "macros", ".sql"))
 
 
-def _document(reading: _Reading, path: Path) -> Document:
+def _document(reading: _Load, path: Path) -> Document:
     return read_document(reading.name(path), reading.text(path))
 
 
-def _files(reading: _Reading, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
+def _files(reading: _Load, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
     """The files of a folder and the folders in it, sorted; hidden ones and `ignore_patterns` left out."""
     for path in sorted((reading.root / folder).rglob("*")):
         name = reading.name(path)
@@ -239,7 +239,7 @@ def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...
     return () if rows else read_tests(document, around)
 
 
-def _test_file(reading: _Reading, path: str, test: str) -> str:
+def _test_file(reading: _Load, path: str, test: str) -> str:
     """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
     for folder in (reading.root, (reading.root / test).parent):
         found = (folder / path).resolve()
@@ -259,7 +259,7 @@ def _python_files(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def _read_code(reading: _Reading, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
+def _read_code(reading: _Load, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
     """The project's Python, with what it registers; nothing is started where there is none."""
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
     paths = [
@@ -276,7 +276,7 @@ def _read_code(reading: _Reading, config: Config, defaults: Defaults, isolation:
 
 
 def _read_models(
-    reading: _Reading, config: Config, defaults: Defaults, code: ProjectCode
+    reading: _Load, config: Config, defaults: Defaults, code: ProjectCode
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
@@ -324,7 +324,7 @@ def _add_model(models: dict[str, Model], model: Model) -> None:
         raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
 
 
-def _own_rules(reading: _Reading, config: Config) -> dict[str, OwnRule]:
+def _own_rules(reading: _Load, config: Config) -> dict[str, OwnRule]:
     """The linter's rules that the project defines in linter/, by name; they are not run here."""
     found: dict[str, OwnRule] = {}
     if config.linter.enabled:
@@ -333,7 +333,7 @@ def _own_rules(reading: _Reading, config: Config) -> dict[str, OwnRule]:
     return found
 
 
-def _read_audits(reading: _Reading, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
+def _read_audits(reading: _Load, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
     for audit in parse_audits(reading.text(path), reading.name(path), defaults):
         _add_audit(audits, audit)
 
@@ -346,7 +346,7 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
 
 
 def _under_settings(
-    reading: _Reading, config: Config, document: Document, own: str, models: Mapping[str, Model]
+    reading: _Load, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
     """The models with the settings of the Spark that computes them, where these shape rows."""
     found: dict[str, GatewaySettings] = {}

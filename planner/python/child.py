@@ -130,11 +130,11 @@ class Answering:
             "errors": errors,
         }
 
-    def _named(self, each: shims.Registered) -> dict[str, Any]:
+    def _named(self, each: shims.Decorated) -> dict[str, Any]:
         assert self.files is not None
         return {"name": each.name, "path": self.files.relative(each.path), "line": each.line}
 
-    def _model(self, each: shims.Registered) -> dict[str, Any]:
+    def _model(self, each: shims.Decorated) -> dict[str, Any]:
         return {**self._named(each), "arguments": {key: plain(value) for key, value in each.arguments.items()}}
 
     def _entry(self, asked: Mapping[str, Any]) -> Any:

@@ -45,7 +45,7 @@ class FileReads:
     def look(self, node: ast.AST, module: Module) -> None:
         """Take in a piece of code of a module."""
         bound = _bindings(node) if not isinstance(node, ast.Module) else {}
-        around = _Names({**_bindings(module.tree, deep=False), **bound}, module.imports)
+        around = _Bindings({**_bindings(module.tree, deep=False), **bound}, module.imports)
         for each in ast.walk(node):
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 self.texts.add(each.value)
@@ -61,14 +61,14 @@ class FileReads:
                 self.opens = self.unclear = True
 
     @staticmethod
-    def _searches(name: ast.Name, node: ast.AST, names: _Names) -> bool:
+    def _searches(name: ast.Name, node: ast.AST, names: _Bindings) -> bool:
         """True for a name of what looks for files by itself, and for `open` where it is handed on."""
         given = names.imports.get(name.id, ())
         if any(each.module.split(".")[0] in SEARCHING or each.name in LISTING for each in given):
             return True
         return names.called(name) in OPENING and bool(given or name.id == "open") and not _is_called(name, node)
 
-    def _call(self, call: ast.Call, names: _Names) -> None:
+    def _call(self, call: ast.Call, names: _Bindings) -> None:
         called = names.called(call.func)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         said = [*call.args, *(each.value for each in call.keywords if each.arg in (None, "path", "file", "source"))]
@@ -82,7 +82,7 @@ class FileReads:
         for path in said[:1] or [call]:
             self._opened(path, names)
 
-    def _opened(self, path: ast.expr, names: _Names) -> None:
+    def _opened(self, path: ast.expr, names: _Bindings) -> None:
         self.opens = True
         self.unclear = self.unclear or not names.is_written(path)
 
@@ -108,7 +108,7 @@ class FileReads:
 
 
 @dataclass(frozen=True)
-class _Names:
+class _Bindings:
     """What the names of a piece of code are bound to; None for one that is bound to something else than a value."""
 
     bound: Mapping[str, list[ast.expr | None]]

@@ -17,7 +17,7 @@ from planner.isolation.connecting import WayOut
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from planner.isolation.probe import cannot
-from planner.isolation.profile import Profile, without
+from planner.isolation.profile import IsolationProfile, without
 from planner.isolation.user import OWN_USER
 
 __all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolated", "isolation_of"]
@@ -49,11 +49,11 @@ def isolated(
         way_out.started()
 
 
-def code_profile(root: Path, scratch: Path, isolation: Isolation) -> Profile:
+def code_profile(root: Path, scratch: Path, isolation: Isolation) -> IsolationProfile:
     """What project code may do."""
     read = (*libraries(sys.executable, os.environ, *OPTIONS), str(root))
     home = str(scratch / "home")
-    return Profile(without(read, isolation.hidden), (home,), memory=isolation.memory)
+    return IsolationProfile(without(read, isolation.hidden), (home,), memory=isolation.memory)
 
 
 def own_folder(folder: Path) -> None:

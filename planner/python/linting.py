@@ -13,14 +13,14 @@ from planner.errors import Place, ProjectError
 from planner.model.model import Kind, Model
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import Answer
+from planner.python.messages import ChildMessage
 
 LONGEST = 120.0  # seconds that all rules together may take
 NAMES = """name path dialect sql owner description start end stamp time_column lookback batch_size partitioned_by
     clustered_by unique_key storage_format table_format forward_only ignored_rules""".split()
 
 
-class Found(Answer):
+class Found(ChildMessage):
     """What a rule found in a model; line and column are 0 where it did not say."""
 
     rule: str
@@ -34,7 +34,7 @@ FOUND = TypeAdapter(tuple[Found, ...])
 
 
 @dataclass(frozen=True)
-class Asked:
+class RuleRequest:
     """A rule, where its class stands, and the models that it is to look at."""
 
     name: str
@@ -46,7 +46,7 @@ class Asked:
 def ask_rules(
     root: Path,
     files: Mapping[str, str],
-    rules: Sequence[Asked],
+    rules: Sequence[RuleRequest],
     models: Mapping[str, Model],
     columns: Mapping[str, Sequence[tuple[str, str]] | None],
     isolation: Isolation = NO_ISOLATION,

@@ -23,13 +23,13 @@ def _sentence(text: str) -> str:
 Path = Annotated[str, AfterValidator(_inside)]
 
 
-class Answer(BaseModel):
+class ChildMessage(BaseModel):
     """An answer of the child."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Wrong(Answer):
+class Wrong(ChildMessage):
     """What went wrong, and where in the project, '' when nowhere; `called` when it was called wrongly."""
 
     message: Annotated[str, AfterValidator(_sentence)]
@@ -39,7 +39,7 @@ class Wrong(Answer):
     file: Path = ""  # that was being loaded
 
 
-class Registered(Answer):
+class Registration(ChildMessage):
     """A macro, signal or model: its function's name, file and line."""
 
     name: str
@@ -47,28 +47,28 @@ class Registered(Answer):
     line: int
 
 
-class RegisteredModel(Registered):
+class RegisteredModel(Registration):
     """A model, with what @model was given."""
 
     arguments: dict[str, Any]
 
 
-class Loaded(Answer):
+class LoadedCode(ChildMessage):
     """What a project's files register."""
 
     macros: tuple[str, ...]
-    signals: tuple[Registered, ...]
+    signals: tuple[Registration, ...]
     models: tuple[RegisteredModel, ...]
     errors: tuple[Wrong, ...]
 
 
-class Executed(Answer):
+class Executed(ChildMessage):
     """How many views hold the rows that a model returned."""
 
     views: int = Field(ge=0, le=MOST_VIEWS)
 
 
-class Reply(Answer):
+class Reply(ChildMessage):
     """A line of the child: what it was asked for, or what went wrong."""
 
     ok: Any = None

@@ -25,7 +25,7 @@ from planner.parsing.sql.user_macros import MacroCall
 from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import Loaded, RegisteredModel, Wrong
+from planner.python.messages import LoadedCode, RegisteredModel, Wrong
 from planner.python.models import python_models
 from planner.python.reached import Reached
 
@@ -113,12 +113,12 @@ class ProjectCode:
         if child is not None:
             child.stop()
 
-    def start(self, paths: Sequence[str]) -> tuple[Child, Loaded]:
+    def start(self, paths: Sequence[str]) -> tuple[Child, LoadedCode]:
         """A child that has loaded these files of the project."""
         child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
-            return child, checked(Loaded, answer)
+            return child, checked(LoadedCode, answer)
         except BaseException:
             child.stop()
             raise
@@ -140,7 +140,7 @@ class ProjectCode:
             self._data = DataFiles(self.root)
         return self._data.digest(code.reads, given)
 
-    def _loaded(self) -> Loaded:
+    def _loaded(self) -> LoadedCode:
         try:
             self._child, loaded = self.start(self._paths)
         except ChildFailed as failed:

@@ -63,10 +63,10 @@ class Rule:
     def __init_subclass__(cls, **_: Any) -> None:
         cls.name = cls.__name__.lower()
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: LintContext) -> None:
         self.context = context
 
-    def check_model(self, model: Model) -> RuleViolation | list[RuleViolation] | None:
+    def check_model(self, model: LintedModel) -> RuleViolation | list[RuleViolation] | None:
         """What is wrong with the model."""
         raise NotImplementedError(f"`{type(self).__name__}` has no `check_model`")
 
@@ -82,7 +82,7 @@ class Rule:
         return RuleViolation(self, violation_msg or self.summary, violation_range)
 
 
-class Kind:
+class LintedKind:
     """A model's kind: its name, and `is_full`, `is_view`, `is_incremental_by_time_range` and so on."""
 
     def __init__(self, name: str) -> None:
@@ -102,7 +102,7 @@ class Kind:
         return self.name
 
 
-class Model:
+class LintedModel:
     """A model as a rule may look at it; nothing of it can be changed."""
 
     def __init__(self, given: Mapping[str, Any], root: str) -> None:
@@ -119,8 +119,8 @@ class Model:
         return given[name]
 
     @property
-    def kind(self) -> Kind:
-        return Kind(self._given["kind"])
+    def kind(self) -> LintedKind:
+        return LintedKind(self._given["kind"])
 
     @property
     def fqn(self) -> str:
@@ -159,32 +159,37 @@ class Model:
         return isinstance(self, PythonModel)
 
 
-class SqlModel(Model):
+class SqlModel(LintedModel):
     """A model that is a query."""
 
 
-class SeedModel(Model):
+class SeedModel(LintedModel):
     """A model that is a CSV file."""
 
 
-class PythonModel(Model):
+class PythonModel(LintedModel):
     """A model that is a Python function."""
 
 
-class ExternalModel(Model):
-    """A table that others write."""
+class ExternalModel(LintedModel):
+    """An external table."""
 
 
-KINDS: dict[str, type[Model]] = {"sql": SqlModel, "seed": SeedModel, "python": PythonModel, "external": ExternalModel}
+KINDS: dict[str, type[LintedModel]] = {
+    "sql": SqlModel,
+    "seed": SeedModel,
+    "python": PythonModel,
+    "external": ExternalModel,
+}
 
 
-class Context:
+class LintContext:
     """The project as a rule may look at it: all its models."""
 
-    def __init__(self, models: Mapping[str, Model]) -> None:
+    def __init__(self, models: Mapping[str, LintedModel]) -> None:
         self.models = dict(models)
 
-    def get_model(self, name: str, *_: Any, **__: Any) -> Model | None:
+    def get_model(self, name: str, *_: Any, **__: Any) -> LintedModel | None:
         """The model of a name, None when there is none."""
         return self.models.get(name.replace('"', "").lower())
 
@@ -192,7 +197,7 @@ class Context:
 def check(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What each rule finds in the models that it is asked to look at, as JSON data."""
     models = {each["name"]: KINDS[each["body"]](each, asked["root"]) for each in asked["models"]}
-    context = Context(models)
+    context = LintContext(models)
     found = []
     for rule in asked["rules"]:
         made = getattr(importlib.import_module(module_name(rule["path"])), rule["class_name"])(context)
@@ -210,12 +215,12 @@ def install() -> None:
     for root in ("sqlmesh", "mergeplan"):
         for name in ("core.linter", "core.linter.rule", "core.linter.definition"):
             _module(f"{root}.{name}", rule)
-        models = {each.__name__: each for each in (Model, SqlModel, SeedModel, PythonModel, ExternalModel)}
+        models = {"Model": LintedModel, **{each.__name__: each for each in KINDS.values()}}
         for name in ("core.model", "core.model.definition"):
             sys.modules[f"{root}.{name}"].__dict__.update(models)
         for name in ("core.context", ""):
             module = sys.modules[f"{root}.{name}".rstrip(".")]
-            module.__dict__.update({"Context": Context, "GenericContext": Context})
+            module.__dict__.update({"Context": LintContext, "GenericContext": LintContext})
 
 
 def _module(name: str, holds: Mapping[str, Any]) -> None:

@@ -41,7 +41,7 @@ def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
 
 
 @dataclass(frozen=True)
-class Worker:
+class ModelWorker:
     """A child with a model's code, and its way to Spark."""
 
     child: Child
@@ -70,8 +70,8 @@ class Running:
 
     code: ProjectCode
     engine: Engine
-    _idle: dict[str, list[Worker]] = field(default_factory=dict)
-    _all: list[Worker] = field(default_factory=list)
+    _idle: dict[str, list[ModelWorker]] = field(default_factory=dict)
+    _all: list[ModelWorker] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
 
@@ -183,14 +183,14 @@ class Running:
             "gateway": model.gateway or self.code.gateway,
         }
 
-    def _asked(self, worker: Worker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
+    def _asked(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
         assert model.python is not None
         try:
             return worker.ask(request, reading, None)
         except ChildFailed as failed:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
 
-    def _take(self, model: Model, *, signals: bool = False) -> Worker:
+    def _take(self, model: Model, *, signals: bool = False) -> ModelWorker:
         key = f"{model.name} signals" if signals else model.name
         with self._lock:
             if idle := self._idle.get(key):
@@ -208,7 +208,7 @@ class Running:
         except BaseException:
             child.stop()
             raise
-        worker = Worker(child, door)
+        worker = ModelWorker(child, door)
         with self._lock:
             self._all.append(worker)
             closed = self._closed
@@ -218,7 +218,7 @@ class Running:
             raise failure(loaded.errors[0], model.place)
         return worker
 
-    def _give_back(self, model: Model, worker: Worker, *, signals: bool = False) -> None:
+    def _give_back(self, model: Model, worker: ModelWorker, *, signals: bool = False) -> None:
         key = f"{model.name} signals" if signals else model.name
         if not worker.alive:
             worker.stop()

@@ -21,7 +21,7 @@ ModelKindName = Enum("ModelKindName", {name: name for name in KINDS}, type=str) 
 
 
 @dataclass
-class Registered:
+class Decorated:
     """A function that a decorator named: what it was given, and where it stands."""
 
     name: str
@@ -35,9 +35,9 @@ class Registered:
 class Registry:
     """What the project's files have registered so far."""
 
-    models: list[Registered] = field(default_factory=list)
-    macros: dict[str, Registered] = field(default_factory=dict)
-    signals: dict[str, Registered] = field(default_factory=dict)
+    models: list[Decorated] = field(default_factory=list)
+    macros: dict[str, Decorated] = field(default_factory=dict)
+    signals: dict[str, Decorated] = field(default_factory=dict)
 
 
 REGISTRY = Registry()
@@ -77,9 +77,9 @@ class MacroEvalError(SQLMeshError):
     """A macro was called wrongly."""
 
 
-def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Registered:
+def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
     code = inspect.unwrap(function).__code__
-    return Registered(name, function, arguments, code.co_filename, code.co_firstlineno)
+    return Decorated(name, function, arguments, code.co_filename, code.co_firstlineno)
 
 
 def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:

@@ -145,7 +145,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class LateralJoin:
     """Rows appended to each row of a block, found by looking at that row; `outer`: one of NULLs where none is found."""
 
     source: Source
@@ -162,7 +162,7 @@ class Block:
     """The rows of sources multiplied, extended by steps, kept where all `where` are true; no source at all: one row."""
 
     sources: tuple[Source, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[LateralJoin, ...] = ()
     where: tuple[Value, ...] = ()
 
     @cached_property
@@ -189,7 +189,7 @@ class Block:
         """The block with more predicates."""
         return replace(self, where=(*self.where, *predicates))
 
-    def with_step(self, step: Step) -> Block:
+    def with_step(self, step: LateralJoin) -> Block:
         return replace(self, steps=(*self.steps, step))
 
     def times(self, other: Block) -> Block:

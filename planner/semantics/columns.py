@@ -23,7 +23,7 @@ from planner.semantics.keywords import mistakes_keywords
 from planner.semantics.normalize import captures, misread, prepared
 from planner.semantics.queries import Query
 from planner.semantics.row_order import order_of
-from planner.semantics.sources import Table
+from planner.semantics.sources import TableSource
 from planner.semantics.spark_functions import is_volatile, multiplies_rows
 from planner.semantics.spark_settings import TIME_ZONE
 from planner.semantics.spark_sql import FAILURES, tree_of
@@ -184,7 +184,7 @@ def _known(
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
         return _unknown(_text(written), tree, frozenset(parents))
     tables = {
-        name: Table(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
+        name: TableSource(name, parent.volatile, parent.volatile_rows, parent.types) for name, parent in parents.items()
     }
     lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
     schema = {name: parent.columns or () for name, parent in parents.items()}

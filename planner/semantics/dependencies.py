@@ -13,7 +13,7 @@ from planner.semantics.sources import (
     Group,
     Limit,
     Sealed,
-    Table,
+    TableSource,
     Union,
     Values,
     column_at,
@@ -46,7 +46,7 @@ def tables_in(block: Block) -> frozenset[str]:
     """The tables whose rows a block reads, subqueries in expressions included."""
     found: set[str] = set()
     for source in block.all_sources:
-        found |= {source.name} if isinstance(source, Table) else set()
+        found |= {source.name} if isinstance(source, TableSource) else set()
         for part in source.parts:
             found |= _tables(part)
     return frozenset(found).union(*(_tables(value) for value in block.where))
@@ -70,7 +70,7 @@ def _all(parts: Iterable[Part]) -> Columns:
 
 def _inside(source: Source, inner: Part) -> Columns:
     match source:
-        case Table():
+        case TableSource():
             return frozenset(((source.name, str(inner)),))
         case Union():
             return _all(column_at(branch, inner) for branch in source.branches)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 
-from planner.semantics.algebra import ROW, Block, Names, Part, Ref, Relation, Source, Step, Term
+from planner.semantics.algebra import ROW, Block, LateralJoin, Names, Part, Ref, Relation, Source, Term
 
 UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
 REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # saying a thing twice changes nothing
@@ -139,7 +139,7 @@ class Digests:
             tables = [f"{rows}*{len(by_rows[rows])}" for rows in sorted(by_rows)]
             yield own, self.of("block", *tables, "steps", *steps, "where", *where)
 
-    def _number_steps(self, steps: tuple[Step, ...], names: Names, own: Names) -> list[str]:
+    def _number_steps(self, steps: tuple[LateralJoin, ...], names: Names, own: Names) -> list[str]:
         """Name the steps' sources: of those whose turn could come now, the smallest digest first; a step that leaves
         each row one row is named, and not counted.
 

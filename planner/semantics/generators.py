@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner.semantics.aggregation import Grouping, as_value
-from planner.semantics.algebra import Block, Opaque, Part, Ref, Step, Term, Value
+from planner.semantics.algebra import Block, LateralJoin, Opaque, Part, Ref, Term, Value
 from planner.semantics.expressions import Reader, Scope
 from planner.semantics.sources import Generated
 from planner.semantics.spark_functions import is_volatile, multiplies_rows
@@ -67,7 +67,7 @@ def made(
         return block, dict(zip(names, map(as_value, columns), strict=True))
     generated = Generated(call)
     made: dict[str, Value] = {name: Ref(generated, column) for name, column in zip(names, columns, strict=True)}
-    return block.with_step(Step(generated, outer)), made
+    return block.with_step(LateralJoin(generated, outer)), made
 
 
 def calm(value: Value) -> Value:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planner.semantics import rewrites as rules
-from planner.semantics.algebra import Block, Opaque, Ref, Relation, Source, Step, Term, Value
+from planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Source, Term, Value
 from planner.semantics.expressions import Reader, Scope
 from planner.semantics.generators import call_of, made
 from planner.semantics.normalize import WRITTEN
 from planner.semantics.row_order import Way, With
-from planner.semantics.sources import Compound, Full, Sealed, Table, Values, fresh
+from planner.semantics.sources import Compound, Full, Sealed, TableSource, Values, fresh
 from planner.semantics.spark_functions import is_volatile, multiplies_rows
 from planner.semantics.syntax import alias_columns, given
 from planner.semantics.types import is_collated
@@ -24,7 +24,7 @@ from planner.semantics.types import is_collated
 class FromClause(ABC):
     """Reads FROM of the queries of one model over these tables; each appearance of one is a source of its own."""
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, TableSource]
     columns: Mapping[str, tuple[str, ...]]
     lower: bool = False  # no name is written with a capital
     _queries: int = 0
@@ -115,10 +115,12 @@ class FromClause(ABC):
         if side == "LEFT":
             sealed = Sealed(right.block.kept(on))
             columns = {name: Ref(sealed, value) for name, value in right.columns.items()}
-            return block.with_step(Step(sealed, outer=True)), scope.having(alias, columns)
+            return block.with_step(LateralJoin(sealed, outer=True)), scope.having(alias, columns)
         if side == "RIGHT":
             sealed = Sealed(block.kept(on))
-            return right.block.with_step(Step(sealed, outer=True)), _through(sealed, scope).having(alias, right.columns)
+            return right.block.with_step(LateralJoin(sealed, outer=True)), _through(sealed, scope).having(
+                alias, right.columns
+            )
         raise Opaque(side)
 
     def _full(self, join: exp.Join, block: Block, right: Relation, scope: Scope, alias: str) -> tuple[Block, Scope]:
@@ -141,7 +143,7 @@ class FromClause(ABC):
             if names and len(names) != len(columns):
                 raise Opaque("an alias for some columns")
             columns = dict(zip(names, columns.values(), strict=True)) if names else columns
-            return block.with_step(Step(sealed, outer)), scope.having(alias, columns)
+            return block.with_step(LateralJoin(sealed, outer)), scope.having(alias, columns)
         if not multiplies_rows(inner) or not names:
             raise Opaque("LATERAL of an unknown function")
         call, parts = call_of(self._reader, inner, scope, names)

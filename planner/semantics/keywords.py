@@ -20,7 +20,7 @@ _NAMES: Mapping[type[exp.Expr], str] = {kind: name for name, kind in _FUNCTIONS.
 def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
     """True where a keyword may be a column, and Spark and the parser may not agree whose; elsewhere the keywords that
     the parser takes for columns are made the functions that they are."""
-    names = _Names(tree, schemas)
+    names = _ColumnNames(tree, schemas)
     doubtful = False
     for node in list(tree.find_all(exp.Column, *_NAMES)):
         bare = isinstance(node, exp.Column) and not node.table
@@ -48,7 +48,7 @@ def _renamed(select: exp.Select) -> set[str]:
     return {each.alias.lower() for each in select.expressions if isinstance(each, exp.Alias)}
 
 
-class _Names:
+class _ColumnNames:
     """The names of the columns that the tables, CTEs and subqueries of a query have."""
 
     def __init__(self, tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> None:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from planner.semantics import rewrites as rules
 from planner.semantics.aggregation import Grouping, as_value, distinct, folds, group_keys, grouped
-from planner.semantics.algebra import Block, Opaque, Ref, Relation, Step, Term, Value
+from planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Term, Value
 from planner.semantics.expressions import Scope, has_op, placed
 from planner.semantics.generators import calm, generated
 from planner.semantics.joins import FromClause, settle_using
@@ -169,7 +169,7 @@ class Query(FromClause):
         for output in node.selects:
             name = output.alias_or_name.lower()
             if name in columns and any(is_stranger(each) for each in output.find_all(exp.Func)):
-                block = block.with_step(Step(Generated(Term("maybe rows", (calm(columns[name]),)))))
+                block = block.with_step(LateralJoin(Generated(Term("maybe rows", (calm(columns[name]),)))))
         return block
 
     def _order(

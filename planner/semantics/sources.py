@@ -11,7 +11,7 @@ from planner.semantics.types import are_of_one_type, is_collated, is_collation, 
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Source):
+class TableSource(Source):
     """A table that a query names; what its rows and columns are is the digests' to know."""
 
     name: str

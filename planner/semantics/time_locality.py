@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.semantics.algebra import Block, Part, Ref, Relation, Source, Term, Value
-from planner.semantics.sources import Group, Table, Union
+from planner.semantics.sources import Group, TableSource, Union
 
 _OF_THE_DAY = frozenset(("cast", "try cast", "TsOrDsToDate"))
 
@@ -51,7 +51,7 @@ def stretched(relation: Relation, time_column: str) -> Stretched:
         name for name, value in relation.columns.items() if _has_dates(value) or _looks_further(value, day)
     )
     source = day.source
-    assert isinstance(source, Table)
+    assert isinstance(source, TableSource)
     return Stretched(outputs, False, (source.name, str(day.inner)))
 
 
@@ -89,7 +89,7 @@ def _held(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None
     less, more = value.parts
     for column, date, side in ((more, less, "start"), (less, more, "end")):
         told = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
-        if side in sides and told and isinstance(column, Ref) and isinstance(column.source, Table):
+        if side in sides and told and isinstance(column, Ref) and isinstance(column.source, TableSource):
             return column
     return None
 
@@ -137,7 +137,7 @@ def _has_dates(part: Part) -> bool:
 
 
 def bounded(relation: Relation) -> Mapping[str, frozenset[str]]:
-    """Table -> its columns that are held between the stretch's own dates, wherever the query reads that table."""
+    """Table -> its columns that are held between the interval's own dates, wherever the query reads that table."""
     found: dict[str, frozenset[str]] = {}
     for table, columns in _appearances(relation):
         found[table] = found.get(table, columns) & columns
@@ -155,7 +155,7 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
             yield from _all_of(step.source)
         inner = [source for source in block.sources if isinstance(source, Group)]
         for source in block.sources:
-            if isinstance(source, Table):
+            if isinstance(source, TableSource):
                 yield source.name, _between(block, source)
             elif source not in inner or len(block.sources) > 1:
                 yield from _all_of(source)
@@ -165,7 +165,7 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
         block = inner[0].block
 
 
-def _between(block: Block, table: Table) -> frozenset[str]:
+def _between(block: Block, table: TableSource) -> frozenset[str]:
     """The columns that are held between a first and a last date."""
     first, last = (
         {str(column.inner) for value in block.where if (column := _held(value, (side,))) and column.source is table}
@@ -190,13 +190,13 @@ def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
     elif isinstance(part, Term):
         seen = part.parts[-1] if part.op == "window" else None
         if isinstance(seen, Block):  # a window looks at rows of the block around it, before later filters
-            yield from ((table.name, _between(seen, table)) for table in seen.sources if isinstance(table, Table))
+            yield from ((table.name, _between(seen, table)) for table in seen.sources if isinstance(table, TableSource))
         for each in part.parts:
             yield from _within(each) if each is not seen else ()
 
 
 def _all_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
-    if isinstance(source, Table):
+    if isinstance(source, TableSource):
         yield source.name, frozenset()
     for part in source.parts:
         yield from _within(part)

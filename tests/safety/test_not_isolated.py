@@ -17,7 +17,7 @@ import pytest
 from planner.isolation.connecting import WayOut
 from planner.isolation.interpreter import libraries
 from planner.isolation.probe import cannot
-from planner.isolation.profile import PACKAGE, Profile
+from planner.isolation.profile import PACKAGE, IsolationProfile
 from tests.safety.attacks import ATTACKS
 from tests.safety.conftest import Stage
 from tests.safety.scene import ATTACKS as FILE
@@ -82,7 +82,7 @@ def run_as_nobody(scene: Scene, *, isolate: bool) -> dict[str, list[str]]:
     command = [SYSTEM_PYTHON, "-I", str(attacks), json.dumps(scene.targets())]
     way_out = WayOut(scratch / "spark.sock")
     if isolate:
-        profile = Profile((*libraries(SYSTEM_PYTHON, {}, "-I"), str(attacks)), (str(scratch),))
+        profile = IsolationProfile((*libraries(SYSTEM_PYTHON, {}, "-I"), str(attacks)), (str(scratch),))
         command = [SYSTEM_PYTHON, *profile.listening(way_out.descriptor).launched(command)[1:]]
     environment = {"HOME": str(scratch), "PATH": os.defpath}
     with subprocess.Popen(

@@ -21,7 +21,7 @@ from planner.engine.spark.libraries import LIB
 from planner.engine.spark.upstream import SERVICE, Spark, bytes_of
 from planner.engine.spark.wire import Malformed, message_of
 from planner.errors import RequestError
-from planner.parsing.sql.queried_tables import CATALOG, Refused
+from planner.parsing.sql.queried_tables import CATALOG, NotAdmitted
 
 LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
 THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts
@@ -150,7 +150,7 @@ class Relay:
         return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
 
     def _clone(self, data: bytes, context: Any) -> bytes:
-        raise Refused("A second session is not allowed to project code.")
+        raise NotAdmitted("A second session is not allowed to project code.")
 
     def _details(self, data: bytes, context: Any) -> bytes:
         request = self._judged(LIB.proto.FetchErrorDetailsRequest, data)
@@ -183,7 +183,7 @@ class Relay:
     # Steps
 
     def _judged(self, kind: Any, data: bytes) -> Any:
-        """The request as it may be passed on, in this session's name; Refused."""
+        """The request as it may be passed on, in this session's name; NotAdmitted."""
         request = message_of(kind, data)
         with self._lock:
             may = replace(self._may, views=self._views)
@@ -220,7 +220,7 @@ class Relay:
                 return spark
         if spark is not None:
             spark.close()
-        raise Refused("This model has ended.")
+        raise NotAdmitted("This model has ended.")
 
     def _unary(self, method: str, request: Any, context: Any) -> bytes:
         return self._ready().answer(method, request, context)
@@ -244,7 +244,7 @@ def _options() -> list[tuple[str, int]]:
 
 def _abort(context: Any, error: Exception) -> None:
     """End a request with what went wrong; what is our own defect is not told to project code."""
-    if isinstance(error, Refused):
+    if isinstance(error, NotAdmitted):
         code = (
             LIB.grpc.StatusCode.INVALID_ARGUMENT
             if isinstance(error, Malformed)

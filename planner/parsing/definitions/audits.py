@@ -23,7 +23,7 @@ from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.dates import instant
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables
-from planner.parsing.sql.tokens import Source, Tokens, checked_dialect, opened, parsed, tokenize
+from planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
 from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
@@ -40,7 +40,7 @@ def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
 
 def audit_call(text: str, place: Place) -> AuditCall:
     """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
-    source = Source(place.path, text, "spark")
+    source = SourceText(place.path, text, "spark")
     try:
         tokens = tokenize(source)
         return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
@@ -48,7 +48,7 @@ def audit_call(text: str, place: Place) -> AuditCall:
         raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
 
 
-def read_audits(source: Source, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
+def read_audits(source: SourceText, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
     audits: list[Audit] = []
     for header, query in zip(found[::2], [*found[1::2], []], strict=False):
         if not begins(header, "AUDIT"):
@@ -59,14 +59,14 @@ def read_audits(source: Source, found: list[list[Token]], defaults: Defaults) ->
     return tuple(audits)
 
 
-def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
+def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
     header = expand_block(source, header, defaults.scope)
     given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
     if "name" not in given:
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
     own = source
     if "dialect" in given:
-        own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
+        own = SourceText(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
     parameters = pairs(given["defaults"]) if "defaults" in given else ()
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
@@ -87,7 +87,7 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
 
 
-def _as_written(audit: Audit, source: Source, tokens: Tokens, tree: exp.Expr) -> Audit:
+def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr) -> Audit:
     """The audit with the text of its query, where this can run as it stands."""
     words = without_trailing_commas(tokens)
     text = verbatim(source, words, tree)
@@ -105,7 +105,7 @@ def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
 
 
 def _standalone(
-    audit: Audit, source: Source, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
+    audit: Audit, source: SourceText, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
 ) -> Audit:
     """An audit that runs by itself; ProjectError where it stands for values that only a model could give."""
     for token, after in pairwise(query):

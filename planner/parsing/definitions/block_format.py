@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sqlglot.tokenizer_core import TokenType
 
-from planner.parsing.sql.tokens import Source, Tokens, closing, split, tokenize
+from planner.parsing.sql.tokens import SourceText, Tokens, closing, split, tokenize
 
 _QUOTED = r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`"
 COMMENT = re.compile(rf"{_QUOTED}|(?P<comment>--[^\n]*|/\*.*?\*/)", re.DOTALL)
@@ -20,7 +20,7 @@ def comment_texts(text: str) -> list[str]:
     return [_said(each) for each in found if not each.startswith("/*+")]  # a hint is part of its query
 
 
-def header_text(source: Source, tokens: Tokens, indent: int, width: int) -> str:
+def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> str:
     """`MODEL (...)` laid out anew; the tokens and the comments stay what they are."""
     end = closing(tokens, 1)
     before = source.text[: tokens[0].start].strip()
@@ -30,7 +30,7 @@ def header_text(source: Source, tokens: Tokens, indent: int, width: int) -> str:
     body = _items(source, tokens[2:end], tokens[1].end + 1, tokens[end].start, 1, indent, width)
     head = f"{before}\n" if before else ""
     text = f"{head}{tokens[0].text.upper()} (\n{body}\n)" + (f" {after}" if after else "")
-    again = tokenize(Source(source.path, text, source.dialect))
+    again = tokenize(SourceText(source.path, text, source.dialect))
     return text if _words(again) == _words(tokens) else source.text.strip()
 
 
@@ -43,7 +43,7 @@ def _words(tokens: Tokens) -> list[str]:
 
 
 def _items(
-    source: Source,
+    source: SourceText,
     tokens: Tokens,
     begin: int,
     finish: int,
@@ -70,7 +70,7 @@ def _items(
     return "\n".join(lines)
 
 
-def _item(source: Source, part: Tokens, depth: int, indent: int, width: int) -> str:
+def _item(source: SourceText, part: Tokens, depth: int, indent: int, width: int) -> str:
     """`key value` in one line, or its list one item a line."""
     raw = source.text[part[0].start : part[-1].end + 1]
     key = part[0].text.lower() if depth == 1 else source.slice(part[:1])
@@ -90,7 +90,7 @@ def _item(source: Source, part: Tokens, depth: int, indent: int, width: int) -> 
     return f"{head}\n{body}\n{' ' * indent * depth})"
 
 
-def _line(source: Source, part: Tokens) -> str:
+def _line(source: SourceText, part: Tokens) -> str:
     """The tokens as they are written, with one blank where there was any, none inside brackets."""
     text = source.text[part[0].start : part[0].end + 1]
     for before, token in pairwise(part):

@@ -21,8 +21,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
+from planner.parsing.definitions.body import StatementTokens
 from planner.parsing.sql.misreading import differ
-from planner.parsing.sql.tokens import CLOSE, Source, Tokens, closing, opened, parsed, tokenize
+from planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
@@ -51,14 +52,6 @@ class Formatted:
 
     text: str
     left: str = ""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The tokens of one statement in their file."""
-
-    source: Source
-    tokens: Tokens
 
 
 class _Left(Exception):  # no error: a reason to leave a file alone
@@ -91,13 +84,13 @@ def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
     source = opened(path, text, dialect)
     parts = []
     for region, tokens in _regions(source):
-        own = Source(path, region, source.dialect)
+        own = SourceText(path, region, source.dialect)
         if not tokens:
             parts.append(region.strip())
         elif _is_block(tokens):
             parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
         elif tokens[0].text.upper() in QUERIES:
-            parts.append(_query_text(own, _masked(own), style, Statement(source, tokens)))
+            parts.append(_query_text(own, _masked(own), style, StatementTokens(source, tokens)))
         else:
             parts.append(region.strip())
     whole = _joined(parts)
@@ -115,7 +108,7 @@ def _joined(parts: list[str]) -> str:
     return ";\n\n".join(kept) + (";" if only_block else "")
 
 
-def _regions(source: Source) -> Iterable[tuple[str, Tokens]]:
+def _regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
     """The text between semicolons, comments included, with its tokens."""
     tokens, start, first = tokenize(source), 0, 0
     for index, token in enumerate(tokens):
@@ -129,9 +122,11 @@ def _is_block(tokens: Tokens) -> bool:
     return tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN
 
 
-def _query_text(source: Source, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: Statement) -> str:
+def _query_text(
+    source: SourceText, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: StatementTokens
+) -> str:
     text, macros = masked
-    own = Source(source.path, text, source.dialect)
+    own = SourceText(source.path, text, source.dialect)
     try:
         tree = parsed(own, tokenize(own))
     except ProjectError:
@@ -143,7 +138,7 @@ def _query_text(source: Source, masked: tuple[str, list[tuple[str, str]]], style
     again = _read_again(text, source)
     if again is None or _nodes(again, style) != _nodes(tree, style) or _beside(again) != _beside(tree):
         raise _Left("its query would be read otherwise")
-    if source.dialect == "spark" and differ(tokenize(own), tokenize(Source(source.path, text, source.dialect))):
+    if source.dialect == "spark" and differ(tokenize(own), tokenize(SourceText(source.path, text, source.dialect))):
         raise _Left("its words would be others")
     return _unmasked(text, macros)
 
@@ -170,7 +165,7 @@ def _generator(dialect: str, *, rewrite: bool) -> Any:
     base: type[Generator] = type(known.generator())
     loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
 
-    class Layout(base):  # type: ignore[misc, valid-type]
+    class ModelGenerator(base):  # type: ignore[misc, valid-type]
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
 
         def anonymous_sql(self, expression: exp.Anonymous) -> str:
@@ -187,8 +182,8 @@ def _generator(dialect: str, *, rewrite: bool) -> Any:
             return f"{self.sql(expression, 'this')}::{self.sql(expression, 'to')}"
 
     # QUALIFY and its like are not to be said otherwise.
-    Layout.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
-    return Layout
+    ModelGenerator.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
+    return ModelGenerator
 
 
 def _short(cast: exp.Cast) -> bool:
@@ -197,9 +192,9 @@ def _short(cast: exp.Cast) -> bool:
     return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
 
 
-def _read_again(text: str, source: Source) -> exp.Expr | None:
+def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
-        own = Source(source.path, text, source.dialect)
+        own = SourceText(source.path, text, source.dialect)
         return parsed(own, tokenize(own))
     except ProjectError:
         return None
@@ -221,7 +216,7 @@ def _beside(tree: exp.Expr) -> list[tuple[str, list[str]]]:
     return [(each.alias_or_name.lower(), [text.strip() for text in each.comments or ()]) for each in outputs]
 
 
-def _masked(source: Source) -> tuple[str, list[tuple[str, str]]]:
+def _masked(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
     """The text with a word in place of each macro, and (word, macro) pairs in their order."""
     tokens = tokenize(source)
     found: list[tuple[str, str]] = []

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 from planner.errors import Place, ProjectError
 from planner.model.model import History, Kind, Model
 from planner.parsing.definitions.properties import Property, boolean, expressions, integer, spark_type, word, words
-from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, tokenize
+from planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
 POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")
@@ -158,7 +158,7 @@ def _when_matched(given: Property) -> str:
         tokens = tokens[1:-1]
     if not tokens or tokens[0].token_type is not TokenType.WHEN:
         raise given.error("`when_matched` begins with WHEN MATCHED.", _MATCHED_HINT)
-    opening = tokenize(Source("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
+    opening = tokenize(SourceText("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
     merge = parsed(given.source, [*opening, *tokens], "`when_matched`")
     whens = merge.args.get("whens")
     if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):

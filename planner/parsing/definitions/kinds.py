@@ -22,7 +22,7 @@ from planner.parsing.definitions.incremental import (
     with_settings,
 )
 from planner.parsing.definitions.properties import Property, boolean, inside, properties, settings, word, words
-from planner.parsing.sql.tokens import Source, closing, did_you_mean, split
+from planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split
 
 LATER = frozenset(("MANAGED", "CUSTOM", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
@@ -155,7 +155,7 @@ def _nulls(found: dict[str, Property]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *usual)))
 
 
-def _seed_path(given: Property, source: Source) -> str:
+def _seed_path(given: Property, source: SourceText) -> str:
     """Relative to the model's file, or to the project's root after `$root/`; ProjectError outside the project."""
     text = word(given).replace("\\", "/")
     folder = posixpath.dirname(source.path)

@@ -10,9 +10,9 @@ from typing import Any
 
 from planner.errors import ProjectError
 from planner.model.model import Kind, Model
-from planner.parsing.definitions.body import Around, Part
+from planner.parsing.definitions.body import Around, StatementTokens
 from planner.parsing.definitions.properties import Property
-from planner.parsing.sql.tokens import Source, statements, tokenize
+from planner.parsing.sql.tokens import SourceText, statements, tokenize
 from planner.parsing.sql.yaml_documents import Document, Path
 
 AT = "model_defaults"
@@ -30,7 +30,7 @@ def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Pr
         if value is None or (key == "kind" and not isinstance(value, dict)):
             continue
         text = _kind(value, document) if key == "kind" else _text(value)
-        source = Source(document.path, f"{key} {text}", "spark", document.place((AT, key)))
+        source = SourceText(document.path, f"{key} {text}", "spark", document.place((AT, key)))
         first, *rest = tokenize(source)
         found.append(Property(source, first, tuple(rest)))
     return tuple(found)
@@ -43,12 +43,14 @@ def default_statements(given: Mapping[str, Any], document: Document, dialect: st
     return Around(before, after, views)
 
 
-def statement_parts(given: Iterable[str] | str, document: Document, at: Path, dialect: str) -> tuple[Part, ...]:
+def statement_parts(
+    given: Iterable[str] | str, document: Document, at: Path, dialect: str
+) -> tuple[StatementTokens, ...]:
     """A list of texts as statements, each at its line."""
     found = []
     for index, text in enumerate([given] if isinstance(given, str) else given):
-        source = Source(document.path, text, dialect, document.place((*at, index)))
-        found += [Part(source, tokens) for tokens in statements(tokenize(source))]
+        source = SourceText(document.path, text, dialect, document.place((*at, index)))
+        found += [StatementTokens(source, tokens) for tokens in statements(tokenize(source))]
     return tuple(found)
 
 

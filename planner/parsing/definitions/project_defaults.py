@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from planner.model.model import AuditCall, Kind
-from planner.parsing.definitions.body import Around, Macros, Part
+from planner.parsing.definitions.body import Around, Macros, StatementTokens
 from planner.parsing.definitions.properties import Property
-from planner.parsing.macros.expand import Scope
+from planner.parsing.macros.expand import MacroScope
 from planner.parsing.sql.macro_scope import Lookup, no_columns
 from planner.parsing.sql.user_macros import NoMacros, UserMacros, Variable
 
@@ -34,8 +34,8 @@ class Defaults:
     on_destructive_change: str = ""
     on_additive_change: str = ""
     properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
-    before_all: tuple[Part, ...] = ()  # statements that run when a plan is applied
-    after_all: tuple[Part, ...] = ()
+    before_all: tuple[StatementTokens, ...] = ()  # statements that run when a plan is applied
+    after_all: tuple[StatementTokens, ...] = ()
     around: Around = field(default_factory=Around)  # statements around every model's query
     columns: Lookup = no_columns  # of the tables that macros ask for
     gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
@@ -43,5 +43,5 @@ class Defaults:
     given: Mapping[str, Variable] = field(default_factory=dict)  # variables that hide every gateway's
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.variables, self.gateway, macros=self.macros, columns=self.columns)
+    def scope(self) -> MacroScope:
+        return MacroScope(self.variables, self.gateway, macros=self.macros, columns=self.columns)

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model.model import AuditCall, Column
-from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, split
+from planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
@@ -24,7 +24,7 @@ _TEXTS = (TokenType.STRING, TokenType.IDENTIFIER)
 class Property:
     """One key of a block and the tokens of its value."""
 
-    source: Source
+    source: SourceText
     at: Token
     value: tuple[Token, ...]
 
@@ -49,7 +49,7 @@ class Property:
         return self.source.error(token or (self.value[0] if self.value else self.at), message, hint)
 
 
-def block(source: Source, tokens: Tokens) -> list[Property]:
+def block(source: SourceText, tokens: Tokens) -> list[Property]:
     """The properties of `MODEL (...)`: tokens[0] is the word, tokens[1] the bracket; ProjectError when it is broken."""
     word = tokens[0].text.upper()
     end = closing(tokens, 1)
@@ -60,7 +60,7 @@ def block(source: Source, tokens: Tokens) -> list[Property]:
     return properties(source, tokens[2:end])
 
 
-def properties(source: Source, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
+def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
     """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
 
     A key may stand in quotes where `quoted` says so.
@@ -220,7 +220,7 @@ def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def spark_sql(source: Source, tokens: Tokens) -> str:
+def spark_sql(source: SourceText, tokens: Tokens) -> str:
     """A SQL expression in the file's dialect as Spark SQL."""
     return parsed(source, tokens, "The value").sql("spark", comments=False)
 

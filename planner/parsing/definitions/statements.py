@@ -21,7 +21,7 @@ from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import SPARK, spark_text
 from planner.parsing.sql.token_lists import text_of
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, parsed
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
 from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 from planner.semantics.spark_settings import UNREADABLE
 
@@ -93,7 +93,9 @@ _READS_VARIABLE = "A variable may not read tables: write `CREATE TEMPORARY VIEW 
 _VIEW_HINT = "Of a view there may be GRANT, REVOKE, COMMENT ON and ALTER VIEW @this_model SET TBLPROPERTIES."
 
 
-def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+def read_statement(
+    source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
+) -> tuple[Statement, set[str]]:
     """A statement before or after the query of `model`, and the tables that it reads; ProjectError when there may be
     no such statement. `temporary` are the temporary views made before it."""
     text, tokens = _text(source, tokens)
@@ -112,7 +114,7 @@ def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozen
     raise _refused(source, tokens, _HINT)
 
 
-def read_view_statement(source: Source, tokens: Tokens, model: str) -> Statement:
+def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
     """A statement that runs when an environment's view of `model` is made or moved; ProjectError for any other."""
     text, tokens = _text(source, tokens)
     for form in _AT_VIEWS:
@@ -122,7 +124,7 @@ def read_view_statement(source: Source, tokens: Tokens, model: str) -> Statement
     raise _refused(source, tokens, _VIEW_HINT)
 
 
-def _text(source: Source, tokens: Tokens) -> tuple[str, Tokens]:
+def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     """The statement as Spark writes it."""
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
@@ -144,7 +146,7 @@ def _query_tokens(tokens: Tokens) -> Tokens:
     return ()
 
 
-def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
     tree = parsed(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
@@ -160,7 +162,7 @@ def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[S
     return Statement("", sql), tables
 
 
-def _check(source: Source, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
+def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
     found = match.groupdict()
     setting = (found.get("setting") or "").lower()
     if any(setting == each or setting.startswith(f"{each}.") for each in _FIXED):
@@ -172,7 +174,7 @@ def _check(source: Source, tokens: Tokens, match: re.Match[str], model: str, tem
         raise _refused(source, tokens, f"It may be about `@this_model` only, not about `{table}`.")
 
 
-def _check_expression(source: Source, tokens: Tokens) -> None:
+def _check_expression(source: SourceText, tokens: Tokens) -> None:
     """ProjectError for a function or a variable that reads anything but its arguments, or runs another language."""
     words = [token.text.upper() for token in tokens]
     for index, (before, token) in enumerate(pairwise(tokens), 1):
@@ -194,6 +196,6 @@ def _own(text: str, match: re.Match[str], model: str) -> str:
     return text
 
 
-def _refused(source: Source, tokens: Tokens, hint: str) -> ProjectError:
+def _refused(source: SourceText, tokens: Tokens, hint: str) -> ProjectError:
     words = " ".join(token.text.upper() for token in tokens[:2] if token.text.isalpha()) or tokens[0].text
     return source.error(tokens[0], f"`{words}` beside a model's query is not supported.", hint)

@@ -24,7 +24,7 @@ ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test'
 
 
 @dataclass(frozen=True)
-class Relation:
+class TestRows:
     """Rows of a table: as they are, or as a query gives them; `types` are the declared Spark types by column."""
 
     rows: tuple[Row, ...] = ()
@@ -42,9 +42,9 @@ class UnitTest:
     model: str
     path: str
     line: int
-    inputs: Mapping[str, Relation]
-    query: Relation | None
-    ctes: Mapping[str, Relation]
+    inputs: Mapping[str, TestRows]
+    query: TestRows | None
+    ctes: Mapping[str, TestRows]
     description: str = ""
     start: datetime | None = None
     end: datetime | None = None
@@ -131,7 +131,7 @@ def _frozen(document: Document, at: Path, given: object, now: datetime) -> datet
 
 def _outputs(
     document: Document, test: Path, given: Mapping[str, object], dialect: str, read: ReadFile
-) -> tuple[Relation | None, dict[str, Relation]]:
+) -> tuple[TestRows | None, dict[str, TestRows]]:
     at = (*test, "outputs")
     outputs = _mapping(document, at, given.get("outputs") or {})
     _known(document, at, outputs, ("query", "ctes", "partial"))
@@ -148,11 +148,11 @@ def _outputs(
 
 def _relation(
     document: Document, at: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
-) -> Relation:
+) -> TestRows:
     """`[rows]` or `{rows | query | path, columns, partial, format, csv_settings}`."""
     line = document.place(at).line
     if value is None or isinstance(value, list):
-        return Relation(_rows(document, at, value or []), partial=partial, line=line)
+        return TestRows(_rows(document, at, value or []), partial=partial, line=line)
     given = _mapping(document, at, value)
     _known(document, at, given, _RELATION)
     if sum(key in given for key in ("rows", "query", "path")) != 1:
@@ -161,7 +161,7 @@ def _relation(
         (str(column).lower(), spark_type(str(text), dialect, document.place((*at, "columns", str(column)))))
         for column, text in _mapping(document, (*at, "columns"), given.get("columns") or {}).items()
     )
-    return Relation(
+    return TestRows(
         rows=_rows(document, (*at, "rows"), _given_rows(document, at, given, read)),
         query=str(given.get("query") or ""),
         types=types,

@@ -18,7 +18,7 @@ from planner.intervals import Cron
 from planner.model.model import Audit, Kind, Model
 from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
-from planner.parsing.definitions.body import Around, Body, Part, outside_jinja, read_body
+from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_body
 from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
 from planner.parsing.definitions.incremental import reading_itself
 from planner.parsing.definitions.kinds import cron, with_kind
@@ -44,12 +44,12 @@ from planner.parsing.definitions.properties import (
 )
 from planner.parsing.definitions.schedules import unit, unit_error, zone
 from planner.parsing.definitions.signals import signal_calls
-from planner.parsing.macros.expand import Scope, check_places, expand_block, spark_tree
+from planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.dates import end_instant, instant, moves
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import model_name, name_outputs, name_tables
-from planner.parsing.sql.tokens import Source, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
+from planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
 from planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
 from planner.semantics.spark_sql import FAILURES
 
@@ -92,9 +92,9 @@ def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
 
 def _with_body(
     model: Model,
-    source: Source,
+    source: SourceText,
     below: Tokens,
-    scope: Scope,
+    scope: MacroScope,
     held: Mapping[str, Property],
     defaults: Defaults,
     at: Token,
@@ -124,14 +124,14 @@ def _with_body(
     return _with_query(model, body.query, body)
 
 
-def _around(source: Source, held: Mapping[str, Property], general: Around) -> Around:
+def _around(source: SourceText, held: Mapping[str, Property], general: Around) -> Around:
     """The statements of the project's defaults, and those in MODEL."""
 
-    def parts(key: str) -> tuple[Part, ...]:
+    def parts(key: str) -> tuple[StatementTokens, ...]:
         if key not in held:
             return ()
-        sources = (Source(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
-        return tuple(Part(each, tokenize(each)) for each in sources)
+        sources = (SourceText(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
+        return tuple(StatementTokens(each, tokenize(each)) for each in sources)
 
     return Around(
         (*general.before, *parts("pre_statements")),
@@ -151,7 +151,7 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
 
     Comments and quoted texts are not searched. The block's own place when it stands nowhere.
     """
-    source = Source(model.path, model.source, model.dialect)
+    source = SourceText(model.path, model.source, model.dialect)
     try:
         tokens = tokenize(source) if model.kind is not Kind.EXTERNAL else []  # that one is an item of a YAML file
     except ProjectError:
@@ -188,7 +188,7 @@ def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
     return replace(model, gateway=name)
 
 
-def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> Model | None:
+def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
     """The MODEL block; all of its wrong properties are told at once."""
     place = source.place(header[0])
     model = Model(
@@ -243,7 +243,7 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
-def _with_query(model: Model, part: Part, body: Body) -> Model:
+def _with_query(model: Model, part: StatementTokens, body: Body) -> Model:
     """The model with its query; ProjectError also for one at which the parser itself fails."""
     try:
         return _without_kept(_reading(model, part, body))
@@ -251,7 +251,7 @@ def _with_query(model: Model, part: Part, body: Body) -> Model:
         raise unreadable(part.source, part.tokens, error) from None
 
 
-def _reading(model: Model, part: Part, body: Body) -> Model:
+def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, part.tokens
     tree = parsed(source, tokens)
     if not isinstance(tree, exp.Query):
@@ -279,7 +279,7 @@ def _reading(model: Model, part: Part, body: Body) -> Model:
     )
 
 
-def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: Source, tokens: Tokens) -> None:
+def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: SourceText, tokens: Tokens) -> None:
     """ProjectError for a view over a temporary view, which is gone when the view is read."""
     read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
     if read and not model.kind.is_stored:

@@ -19,24 +19,24 @@ from planner.parsing.macros.control import CONTROL
 from planner.parsing.macros.expander import Expander
 from planner.parsing.macros.relations import RELATIONS
 from planner.parsing.macros.values import VALUES
-from planner.parsing.sql.macro_scope import DATES, Scalar, Scope
-from planner.parsing.sql.tokens import Source, Tokens, parsed, tokenize
+from planner.parsing.sql.macro_scope import DATES, MacroScope, Scalar
+from planner.parsing.sql.tokens import SourceText, Tokens, parsed, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUILT_IN = {**CONTROL, **VALUES, **RELATIONS}
 
 
-def expander(source: Source, scope: Scope) -> Expander:
+def expander(source: SourceText, scope: MacroScope) -> Expander:
     """The expansion of a file; what `@DEF` names in one of its statements holds for those that follow."""
     return Expander(source, scope, BUILT_IN)
 
 
-def expand(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
+def expand(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[Token]:
     """The tokens with macros as what they stand for and each date macro as one name; ProjectError at an unknown one."""
     return expander(source, scope).run(tokens) if "@" in source.text else list(tokens)
 
 
-def expand_block(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
+def expand_block(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[Token]:
     """The tokens of a MODEL or AUDIT block: as `expand`, and `@daily` and its like stay as they are."""
     room = expander(source, replace(scope, any_name=True))
     expanded = room.run(tokens) if "@" in source.text else list(tokens)
@@ -47,7 +47,7 @@ def expand_block(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
     return expanded
 
 
-def check_places(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
+def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens) -> None:
     """ProjectError for a macro that stands where no value can be, and for `@@x` and `${x}`, which are not macros."""
     for node in tree.find_all(exp.Identifier, exp.Parameter, exp.SessionParameter):
         if isinstance(node, exp.Identifier):
@@ -62,9 +62,9 @@ def check_places(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
 @lru_cache(maxsize=4096)
 def spark_tree(sql: str) -> exp.Expr:
     """Spark SQL of ours, with `@start_ds` and its like as plain names, as a tree; copy it before you change it."""
-    source = Source("", sql, "spark")
+    source = SourceText("", sql, "spark")
     tokens = tokenize(source)
-    return parsed(source, expand(source, tokens, Scope(any_name=True)))
+    return parsed(source, expand(source, tokens, MacroScope(any_name=True)))
 
 
 def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:
@@ -97,8 +97,8 @@ def _literals(at: datetime) -> dict[str, exp.Expr]:
 __all__ = [
     "BUILT_IN",
     "DATES",
+    "MacroScope",
     "Scalar",
-    "Scope",
     "check_places",
     "dates",
     "expand",

@@ -15,9 +15,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.parsing.macros.evaluate import Unknowable, Value, value_of
-from planner.parsing.sql.macro_scope import DATES, Scope
+from planner.parsing.sql.macro_scope import DATES, MacroScope
 from planner.parsing.sql.token_lists import Piece, fused, in_brackets, joined, made, text_of, tokens_of, value_tokens
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, closing, did_you_mean, parsed, split
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, did_you_mean, parsed, split
 from planner.parsing.sql.user_macros import MacroCall
 
 DEEPEST = 50  # macros inside what macros gave
@@ -38,7 +38,7 @@ class Lambda:
 
 
 @dataclass(frozen=True)
-class Call:
+class Invocation:
     """One call of a macro: its arguments as they are written, by position and by name."""
 
     name: str  # as written, without the @
@@ -48,15 +48,15 @@ class Call:
     keywords: Mapping[str, Piece]
 
 
-BuiltIn = Callable[["Expander", Call], list[Piece]]
+BuiltIn = Callable[["Expander", Invocation], list[Piece]]
 
 
 @dataclass
 class Expander:
     """The expansion of one file: `names` are those that `@DEF` gave; built-in macros by name in lower case."""
 
-    source: Source
-    scope: Scope
+    source: SourceText
+    scope: MacroScope
     built_in: Mapping[str, BuiltIn]
     names: dict[str, Piece | Lambda] = field(default_factory=dict)
     bound: dict[str, Piece] = field(default_factory=dict)  # what the names of the lambda at hand stand for
@@ -154,7 +154,7 @@ class Expander:
         if key in DATES or key in self.scope.stays or (self.scope.any_name and not called):
             return [[made(TokenType.VAR, f"@{key}", token, token)]]
         if key in self.built_in or key in self.scope.macros.names:
-            return self.call(Call(token.text[1:], token, token, (), {}))
+            return self.call(Invocation(token.text[1:], token, token, (), {}))
         raise self.unknown(token, token.text[1:])
 
     def known(self, key: str, token: Token) -> Piece | None:
@@ -213,9 +213,9 @@ class Expander:
                 )
             else:
                 arguments.append(part)
-        return self.call(Call(given[index].text[1:], given[index], given[end], tuple(arguments), keywords))
+        return self.call(Invocation(given[index].text[1:], given[index], given[end], tuple(arguments), keywords))
 
-    def call(self, call: Call) -> list[Piece]:
+    def call(self, call: Invocation) -> list[Piece]:
         """What a call stands for; ProjectError for a macro that nobody knows, or that is called wrongly."""
         key = call.name.lower()
         if self.depth >= DEEPEST:
@@ -238,7 +238,7 @@ class Expander:
             return [found]
         raise self.unknown(call.at, call.name)
 
-    def _users(self, call: Call) -> list[Piece]:
+    def _users(self, call: Invocation) -> list[Piece]:
         """What a macro of the project's own gives."""
         texts = tuple(text_of(self.source, self.run(each)) for each in call.arguments)
         keywords = tuple((key, text_of(self.source, self.run(each))) for key, each in call.keywords.items())
@@ -276,7 +276,7 @@ class Expander:
         except ValueError as error:
             raise self.source.error(at, f"What the macro gives is not SQL: {error}") from None
 
-    def applied(self, function: Lambda, call: Call, values: list[Piece]) -> Piece:
+    def applied(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
         """The body of a lambda with values for its names."""
         if len(values) != len(function.names):
             wanted = ", ".join(function.names)
@@ -302,7 +302,7 @@ class Expander:
         listed = _listed(bound if bound is not None else given)
         return [self.run(each) for each in listed]
 
-    def function(self, call: Call, argument: Piece, names: int) -> Lambda:
+    def function(self, call: Invocation, argument: Piece, names: int) -> Lambda:
         """An argument as a function of so many names, or as a macro's name; ProjectError otherwise."""
         found = function_of(argument)
         if found is not None and len(found.names) == names:
@@ -310,14 +310,14 @@ class Expander:
         shape = "x -> ..." if names == 1 else "(x, y) -> ..."
         raise self.source.error(argument[0] if argument else call.at, f"`@{call.name}` needs `{shape}` here.")
 
-    def tree(self, argument: Piece, call: Call) -> exp.Expr:
+    def tree(self, argument: Piece, call: Invocation) -> exp.Expr:
         """An argument as an expression, its macros replaced."""
         tokens = self.run(argument)
         if not tokens:
             raise self.source.error(call.at, f"`@{call.name}` has an argument that stands for nothing.")
         return parsed(self.source, tokens, f"An argument of `@{call.name}`")
 
-    def value(self, argument: Piece, call: Call) -> Value:
+    def value(self, argument: Piece, call: Invocation) -> Value:
         """What an argument comes to; ProjectError when that is not known while the file is read."""
         tree = self.tree(argument, call)
         try:
@@ -330,7 +330,7 @@ class Expander:
             message = f"`@{call.name}` needs a value that is known while the file is read, and {error} is none."
             raise self.source.error(at, message) from None
 
-    def pieces(self, call: Call, *given: exp.Expr | str) -> list[Piece]:
+    def pieces(self, call: Invocation, *given: exp.Expr | str) -> list[Piece]:
         """Trees (or SQL in the file's dialect) as what a macro gives."""
         texts = [each if isinstance(each, str) else each.sql(self.source.dialect, comments=False) for each in given]
         return [self.run(self.cut(text, call.at, call.last)) for text in texts]
@@ -344,7 +344,7 @@ class Expander:
         if word is None or index + 1 >= len(given) or given[index + 1].token_type is not TokenType.L_PAREN:
             return False
         end = self._close(given, index)
-        call = Call(token.text[1:], token, given[end], (given[index + 2 : end],), {})
+        call = Invocation(token.text[1:], token, given[end], (given[index + 2 : end],), {})
         if self.value(call.arguments[0], call):
             given[index : end + 1] = self.cut(word, token, given[end])
             return False

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
-from planner.parsing.sql.macro_scope import DATES, Scope
+from planner.parsing.sql.macro_scope import DATES, MacroScope
 from planner.parsing.sql.token_lists import made, tokens_of
-from planner.parsing.sql.tokens import Source, Tokens
+from planner.parsing.sql.tokens import SourceText, Tokens
 from planner.parsing.sql.user_macros import Variable
 
 LONGEST = 1_000_000  # characters that a template may grow to
@@ -63,7 +63,7 @@ class Template:
         return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
 
 
-def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Scope) -> str:
+def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     """The template's text; `macros` are the files of the project's macros, (path, text). ProjectError at its line."""
     from jinja2 import TemplateError
 
@@ -94,7 +94,7 @@ def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Sco
         raise at.error(_sentence(error), _line(error)) from None
 
 
-def dated(tokens: Tokens, source: Source) -> list[Token]:
+def dated(tokens: Tokens, source: SourceText) -> list[Token]:
     """The tokens of rendered SQL with every mark as the name of its date; ProjectError for one inside of a name."""
     out: list[Token] = []
     for token in tokens:
@@ -127,7 +127,7 @@ def _text_with_dates(text: str) -> str:
     return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
 
 
-def _context(scope: Scope) -> dict[str, object]:
+def _context(scope: MacroScope) -> dict[str, object]:
     """What a template sees."""
 
     def var(name: str, default: Variable = None) -> Variable:
@@ -170,7 +170,7 @@ def _environment() -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    class Environment(ImmutableSandboxedEnvironment):
+    class SafeEnvironment(ImmutableSandboxedEnvironment):
         """No files, no Python, no numbers or texts without end."""
 
         intercepted_binops = frozenset({"*", "**", "%", "+"})
@@ -185,7 +185,7 @@ def _environment() -> Any:
                 raise _NotSql(f"`{operator}` makes more than {LONGEST} characters.")
             return super().call_binop(context, operator, left, right)
 
-    environment = Environment(undefined=StrictUndefined, autoescape=False)
+    environment = SafeEnvironment(undefined=StrictUndefined, autoescape=False)
     for name in ("lipsum", "cycler", "joiner"):
         environment.globals.pop(name)
     return environment

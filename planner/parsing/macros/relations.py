@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.parsing.macros.expander import BuiltIn, Call, Expander
+from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
 from planner.parsing.macros.signature import bound, flag, text
 from planner.parsing.sql.macro_scope import ColumnTypes
 from planner.parsing.sql.token_lists import Piece, text_of
@@ -13,9 +13,9 @@ from planner.parsing.sql.tokens import parsed
 _STAR = ("relation", "alias", "exclude", "prefix", "suffix", "quote_identifiers", "except")
 
 
-def star(room: Expander, call: Call) -> list[Piece]:
+def star(room: Expander, call: Invocation) -> list[Piece]:
     """`@STAR(relation, alias, exclude := [a], prefix := 'x_', suffix := '_y')`: the columns of a table, one by one."""
-    call = Call(call.name, call.at, call.last, call.arguments,
+    call = Invocation(call.name, call.at, call.last, call.arguments,
                 {("except" if key == "except_" else key): each for key, each in call.keywords.items()})  # fmt: skip
     found = bound(room, call, _STAR, 1)
     relation = _relation(room, call, found["relation"])
@@ -35,7 +35,7 @@ def star(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, *outputs)
 
 
-def union(room: Expander, call: Call) -> list[Piece]:
+def union(room: Expander, call: Invocation) -> list[Piece]:
     """`@UNION('distinct', a, b)`: the columns that all tables have, of one name and type, from each of them."""
     given = list(call.arguments)
     whole = True
@@ -64,13 +64,13 @@ def union(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, word.join(query.sql(sql) for query in queries))
 
 
-def _is_condition(room: Expander, call: Call, argument: Piece) -> bool:
+def _is_condition(room: Expander, call: Invocation, argument: Piece) -> bool:
     """True for an argument that is a condition and no table or text."""
     tree = room.tree(argument, call)
     return isinstance(tree, (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren))
 
 
-def deduplicate(room: Expander, call: Call) -> list[Piece]:
+def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
     """`@DEDUPLICATE(relation, [a, b], ['c DESC'])`: of each group of rows the first in that order."""
     found = bound(room, call, ("relation", "partition_by", "order_by"), 3)
     relation, sql = _relation(room, call, found["relation"]), room.source.dialect
@@ -93,7 +93,7 @@ def deduplicate(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, f"SELECT {shown} FROM ({numbered}) AS _numbered WHERE _nth = 1")
 
 
-def _relation(room: Expander, call: Call, argument: Piece) -> exp.Table:
+def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
     """An argument as a table's name."""
     tokens = room.run(argument)
     name = text_of(room.source, tokens)
@@ -112,7 +112,7 @@ def _key(relation: exp.Table) -> str:
     return f"{relation.db}.{relation.name}".lower()
 
 
-def _columns(room: Expander, call: Call, relation: exp.Table) -> ColumnTypes:
+def _columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
     """The columns of a table; ProjectError when they are not known."""
     found = room.scope.columns(_key(relation)) if relation.db else None
     if found:

@@ -23,7 +23,7 @@ def no_columns(table: str) -> ColumnTypes | None:
 
 
 @dataclass(frozen=True)
-class Scope:
+class MacroScope:
     """What `@name` may stand for: variables (in lower case), the gateway; `any_name` keeps unknown names for later.
 
     An audit's parameters are known only where it is called, so its query is read with `any_name`. `stays` are names
@@ -56,4 +56,4 @@ class Scope:
         return {*self.variables, *self.blueprint, *own}
 
 
-__all__ = ["CREATING", "DATES", "EVALUATING", "ColumnTypes", "Lookup", "Scalar", "Scope", "Variable", "no_columns"]
+__all__ = ["CREATING", "DATES", "EVALUATING", "ColumnTypes", "Lookup", "MacroScope", "Scalar", "Variable", "no_columns"]

@@ -30,7 +30,7 @@ Tokens = Sequence[Token]
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """The text of one file, where it is, and the SQL dialect it is written in."""
 
     path: str
@@ -74,8 +74,8 @@ def checked_dialect(name: str, place: Place) -> str:
     raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
 
 
-def opened(path: str, text: str, dialect: str) -> Source:
-    """The file as a Source: its first MODEL or AUDIT block may name a dialect of its own."""
+def opened(path: str, text: str, dialect: str) -> SourceText:
+    """The file as a SourceText: its first MODEL or AUDIT block may name a dialect of its own."""
     header, depth = "", 0
     for match in _PIECES.finditer(text):
         piece = match[0]
@@ -85,11 +85,13 @@ def opened(path: str, text: str, dialect: str) -> Source:
             break
     named = _DIALECT.search(header)
     if named is None:
-        return Source(path, text, dialect)
-    return Source(path, text, checked_dialect(named[1], Source(path, text, dialect).place_at(text.find(named[1]))))
+        return SourceText(path, text, dialect)
+    return SourceText(
+        path, text, checked_dialect(named[1], SourceText(path, text, dialect).place_at(text.find(named[1])))
+    )
 
 
-def tokenize(source: Source) -> list[Token]:
+def tokenize(source: SourceText) -> list[Token]:
     """The file's tokens; ProjectError at the line of a quote or comment that never ends."""
     try:
         tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
@@ -141,7 +143,7 @@ def closing(tokens: Tokens, start: int) -> int | None:
     return None
 
 
-def _check_arguments(source: Source, tokens: Tokens) -> None:
+def _check_arguments(source: SourceText, tokens: Tokens) -> None:
     """ProjectError where the parser would drop an argument without a word."""
     for index, (token, after) in enumerate(pairwise(tokens)):
         most = ARGUMENTS.get(token.text.upper())
@@ -152,7 +154,7 @@ def _check_arguments(source: Source, tokens: Tokens) -> None:
             raise source.error(token, f"`{name}` with {told} is not supported.")
 
 
-def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
+def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
     """One statement's tokens as a tree; ProjectError at the line and column where the grammar gives up, or where it
     reaches further than tables."""
     _check_arguments(source, tokens)
@@ -184,7 +186,7 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
     return kept_calls(tree, source.dialect)
 
 
-def unreadable(source: Source, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
+def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
     """The error for SQL at which the parser itself fails."""
     if isinstance(error, RecursionError):
         return source.error(tokens[0], f"{what} is nested too deeply to be read.")
@@ -192,7 +194,7 @@ def unreadable(source: Source, tokens: Tokens, error: Exception, what: str = "Th
     return source.error(tokens[0], f"{what} cannot be read: the parser fails at it ({type(error).__name__}).", hint)
 
 
-def _refuse_nonsense(source: Source, tokens: Tokens, tree: exp.Expr) -> None:
+def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None:
     """ProjectError for what the parser takes and Spark does not: `FROM FROM t`, parameters, `js:field`."""
     if any(isinstance(each.this, exp.Query) and not isinstance(each.this, exp.Subquery | exp.Values)
            for each in tree.find_all(exp.From, exp.Join)):  # fmt: skip
@@ -212,7 +214,7 @@ def _begins_query(token: Token) -> bool:
     return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
 
 
-def _refuse_frequency(source: Source, tokens: Tokens) -> None:
+def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
     """ProjectError for `percentile(x, p, frequency)`, of which the parser drops the last."""
     for index, token in enumerate(tokens[:-1]):
         if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:

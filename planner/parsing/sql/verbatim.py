@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.parsing.sql.token_lists import fused, made
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, split, tokenize
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 
 _WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -48,7 +48,7 @@ class Unwritable(Exception):
     """A word that Spark's lexer would cut otherwise, or does not know."""
 
 
-def verbatim(source: Source, tokens: Tokens, tree: exp.Expr) -> str:
+def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
     """A query as its words stand, its columns those of the file; '' for one that Spark does not take as it stands
     (`QUALIFY`, `[1, 2]`, a word that its lexer cuts otherwise) or that is of another dialect: that is written anew."""
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
@@ -59,7 +59,7 @@ def verbatim(source: Source, tokens: Tokens, tree: exp.Expr) -> str:
         return ""
 
 
-def written(source: Source, tokens: Tokens) -> str:
+def written(source: SourceText, tokens: Tokens) -> str:
     """The tokens of a statement in Spark's dialect as text; Unwritable where Spark might read another word.
 
     Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
@@ -125,7 +125,7 @@ def _opens_list(before: Token, token: Token) -> bool:
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE IN ON BY DISTINCT ALL HAVING CASE LIKE".split())
 
 
-def _words(source: Source, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
+def _words(source: SourceText, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
     """Each word with its first and its last token: `1L` is three of them."""
     index = 0
     while index < len(tokens):
@@ -143,7 +143,7 @@ def _is_suffix(token: Token) -> bool:
     return token.token_type is not TokenType.VAR and token.text.upper() in _SUFFIXES
 
 
-def _word(source: Source, token: Token) -> str:
+def _word(source: SourceText, token: Token) -> str:
     kind, text = token.token_type, token.text
     if kind is TokenType.IDENTIFIER:
         return f"`{text.replace('`', '``')}`"
@@ -178,16 +178,16 @@ def _told(tokens: Tokens) -> list[tuple[TokenType, str]]:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return tokenize(Source("", text, "spark"))
+        return tokenize(SourceText("", text, "spark"))
     except ProjectError:
         raise Unwritable from None
 
 
-def _line(source: Source, token: Token) -> int:
+def _line(source: SourceText, token: Token) -> int:
     return source.text.count("\n", 0, token.start)
 
 
-def _column(source: Source, token: Token) -> int:
+def _column(source: SourceText, token: Token) -> int:
     return token.start - source.text.rfind("\n", 0, token.start) - 1
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from planner.checks.diff_question import Options
+from planner.checks.diff_query import DiffOptions
 from planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
 from planner.engine.protocol import Engine
 from planner.errors import RequestError
@@ -35,7 +35,7 @@ SAME = {"-0D": "0D", "1.50001D": "1.5D", "MAP('b', 2, 'a', 1)": "MAP('a', 1, 'b'
 def compared(engine: Engine, first: str, second: str, **options: object) -> TableDiff:
     for name, sql in (("one", first), ("two", second)):
         engine.swap_view(f"diff.{name}", sql)
-    return compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), Options(**options))  # type: ignore[arg-type]
+    return compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), DiffOptions(**options))  # type: ignore[arg-type]
 
 
 def selected(rows: Sequence[Row]) -> str:

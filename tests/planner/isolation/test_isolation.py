@@ -16,7 +16,7 @@ from planner.isolation.connecting import WayOut
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from planner.isolation.probe import cannot
-from planner.isolation.profile import LAUNCH, Profile, profile_from, without
+from planner.isolation.profile import LAUNCH, IsolationProfile, profile_from, without
 from planner.isolation.seccomp import Network, program
 from tests.safety.attacks import ATTACKS
 from tests.safety.scene import ATTACKS as FILE
@@ -25,7 +25,7 @@ from tests.safety.scene import Scene, loot
 IMPORT = "from planner.isolation.launcher"
 
 
-def launched(profile: Profile, version: int, command: list[str]) -> list[str]:
+def launched(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
     """The command as it is started with a profile on a kernel with this version of Landlock."""
     older = f"from planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
     return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launched(command)]
@@ -62,7 +62,7 @@ def test_what_is_hidden_is_cut_out_of_what_may_be_read(tmp_path: Path) -> None:
 
 
 def test_a_profile_is_read_as_it_was_written() -> None:
-    profile = Profile(("/usr/lib", "/a b"), ("/tmp/x",), Network.ANSWER, 3).listening(7)  # noqa: S108
+    profile = IsolationProfile(("/usr/lib", "/a b"), ("/tmp/x",), Network.ANSWER, 3).listening(7)  # noqa: S108
 
     assert profile_from(profile.text) == profile
 
@@ -88,7 +88,7 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
     (tmp_path / "home").mkdir(mode=0o777)
     (tmp_path / "home").chmod(0o777)
     way_out = WayOut(tmp_path / "spark.sock")
-    profile = Profile((*libraries(sys.executable, {}, "-I"), str(FILE)), (str(tmp_path / "home"),))
+    profile = IsolationProfile((*libraries(sys.executable, {}, "-I"), str(FILE)), (str(tmp_path / "home"),))
     attack = [sys.executable, "-I", str(FILE), json.dumps(scene.targets())]
     with subprocess.Popen(
         launched(profile.listening(way_out.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
@@ -103,7 +103,7 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
 
 @pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
 def test_a_program_does_not_start_where_landlock_is_too_old(tmp_path: Path) -> None:
-    profile = Profile(libraries(sys.executable, {}, "-I"), (str(tmp_path),))
+    profile = IsolationProfile(libraries(sys.executable, {}, "-I"), (str(tmp_path),))
     command = launched(profile, 2, [sys.executable, "-c", "print('runs')"])
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
