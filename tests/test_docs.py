@@ -55,7 +55,7 @@ def test_each_verbs_help_has_an_example(verb: str) -> None:
 
 
 def test_each_rule_is_described() -> None:
-    code = "".join(text(f"planner/{name}.py") for name in ("impact", "decisions", "forward"))
+    code = "".join(text(f"planner/plan/{name}.py") for name in ("categorize", "decide", "forward_only"))
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', code)) | {"added", "removed", "categorized", "due", "undecidable"}
 
     assert {rule for rule in rules if f"`{rule}`" not in text("docs/categories.md")} == set()
