@@ -18,7 +18,7 @@ from planner.fingerprint import digest
 from planner.parsing.sql.names import CATALOG
 from planner.parsing.sql.token_lists import fused
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
-from planner.semantics.expressions import binds_otherwise
+from planner.semantics.expressions import has_other_precedence
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _SILENT = (
@@ -51,7 +51,9 @@ _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP"
 
 def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
     """'' where the tree, written out as `sql`, says all that the tokens say, otherwise a digest of their words."""
-    if not differ(tokens, fused(tokenize(SourceText("", sql, "spark")))) and not any(map(binds_otherwise, tree.walk())):
+    if not differ(tokens, fused(tokenize(SourceText("", sql, "spark")))) and not any(
+        map(has_other_precedence, tree.walk())
+    ):
         return ""
     return digest(*(_word(token, None) for token in tokens))[:24]
 
