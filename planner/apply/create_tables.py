@@ -19,8 +19,8 @@ from planner.engine.protocol import Engine, Table, time_partitioning
 from planner.errors import Place, PlanMoved, ProjectError, QueryError
 from planner.intervals import UNITS, Interval, Timeline, batches, between, intersection, merge, subtract
 from planner.model.model import Column, Kind, Model, SignalCall
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.render import beside, no_rows, render, written_at
+from planner.parsing.macros.expand import dates, spark_tree
+from planner.parsing.render import no_rows, render, stage_statements, written_at
 from planner.parsing.sql.macro_scope import CREATING
 from planner.plan.change import Change
 from planner.plan.forward_only import blocker_of, is_wider, schema_findings, settled
@@ -85,9 +85,9 @@ class Layout:
 
     def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
         """The statements that run before and after a model's query, at a stage."""
-        model = snapshot.model
+        model, values = snapshot.model, dates(interval, self.now)
         before, after = (
-            beside(listed, stage, snapshot.table, self.tables, self.embedded, interval, self.now)
+            stage_statements(listed, stage, snapshot.table, values, self.tables, self.embedded)
             for listed in (model.pre_statements, model.post_statements)
         )
         return before, after

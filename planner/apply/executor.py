@@ -21,7 +21,7 @@ from planner.apply.external_audits import ask_outside
 from planner.apply.new_audits import ask_new_audits
 from planner.apply.promotion import check_not_stuck, promote, recover
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
-from planner.checks.audits import AuditResult, run_audits
+from planner.checks.audits import AuditOptions, AuditResult, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
@@ -202,17 +202,11 @@ def _fill(
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
         return Filled()
 
+    show = project.config.audits.show_samples
+    options = AuditOptions(project.audits, layout.tables, layout.embedded, layout.now, show)
+
     def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
-        return run_audits(
-            engine,
-            snapshot,
-            project.audits,
-            interval,
-            tables=layout.tables,
-            embedded=layout.embedded,
-            execution=layout.now,
-            samples=project.config.audits.show_samples,
-        )
+        return run_audits(engine, snapshot, interval, options)
 
     workers = project.config.gateways[project.gateway].connection.concurrent_tasks
     emit(StageStarted(Stage.BACKFILL, len(work)))

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from planner.apply.backfill import Failure, found_rows
 from planner.apply.create_tables import Layout, at_model
 from planner.apply.events import AuditRan, Emit, ModelFailed
-from planner.checks.audits import run_audits
+from planner.checks.audits import AuditOptions, run_audits
 from planner.engine.protocol import Engine
 from planner.model.graph import graph_of
 from planner.model.model import Kind
@@ -22,17 +22,15 @@ def ask_outside(
     What others write may change at any time, so that each computation asks anew.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
+    show = project.config.audits.show_samples
+    options = AuditOptions(project.audits, layout.tables, layout.embedded, layout.now, show)
     failures = []
     for name in sorted(graph.upstream(names)):
         snapshot = layout.snapshots[name]
         if snapshot.kind is not Kind.EXTERNAL:
             continue
         with at_model(snapshot.model):
-            results = run_audits(
-                engine, snapshot, project.audits, None, tables=layout.tables, embedded=layout.embedded,
-                execution=layout.now, samples=project.config.audits.show_samples,
-            )  # fmt: skip
-            for result in results:
+            for result in run_audits(engine, snapshot, None, options):
                 emit(AuditRan(name, result))
                 if not result.ok and result.blocking:
                     failures.append(found_rows(snapshot.model, result))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from planner.apply.backfill import Failure, found_rows
 from planner.apply.create_tables import Layout, at_model
 from planner.apply.events import AuditRan, Emit
-from planner.checks.audits import is_asked, run_audit
+from planner.checks.audits import AuditOptions, is_enabled, run_audit
 from planner.engine.protocol import Engine
 from planner.fingerprint import digest
 from planner.intervals import Interval
@@ -31,26 +31,17 @@ def ask_new_audits(
 
     A merge, which asks the same of the same tables as its pull request did, therefore runs none.
     """
+    options = AuditOptions(audits, layout.tables, layout.embedded, layout.now, samples)
     failures = []
     for change in plan.changes:
         snapshot = change.new
         for call in _newly_asked(change) if snapshot else ():
             assert snapshot is not None
-            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits(snapshot.table):
+            if not is_enabled(call, audits) or digest(repr(call)) in store.passed_audits(snapshot.table):
                 continue
             with at_model(snapshot.model):
-                result = run_audit(
-                    engine,
-                    snapshot.model,
-                    call,
-                    audits,
-                    snapshot.table,
-                    _whole(store, snapshot),
-                    tables=layout.tables,
-                    embedded=layout.embedded,
-                    execution=layout.now,
-                    samples=samples,
-                )
+                held = _whole(store, snapshot)
+                result = run_audit(engine, snapshot.model, call, snapshot.table, held, options)
             emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
                 failures.append(found_rows(snapshot.model, result))

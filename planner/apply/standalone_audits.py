@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from planner.apply.backfill import Failure
 from planner.apply.create_tables import Layout
 from planner.apply.events import AuditRan, Emit
-from planner.checks.audits import AuditResult
-from planner.checks.standalone import due, read_by, run_standalone, stretch
+from planner.checks.audits import AuditOptions, AuditResult
+from planner.checks.standalone import dates_interval, due, read_by, run_standalone
 from planner.engine.protocol import Engine
 from planner.errors import AuditFailed, ProjectError, QueryError
 from planner.fingerprint import digest
@@ -32,6 +32,8 @@ def ask_standalone(
 
     `first` is the plan as it was before anything was written: later no table lacks rows, and models may be spared.
     """
+    show = project.config.audits.show_samples
+    options = AuditOptions(project.audits, layout.tables, layout.embedded, layout.now, show)
     failures = []
     for audit in project.standalone:
         tables = _tables(audit, plan)
@@ -40,10 +42,7 @@ def ask_standalone(
             continue
         time = written or merge(each for held in store.loaded(tables).values() for each in held)
         try:
-            result = run_standalone(
-                engine, audit, layout.tables, layout.embedded, stretch(audit, time),
-                execution=layout.now, samples=project.config.audits.show_samples,
-            )  # fmt: skip
+            result = run_standalone(engine, audit, dates_interval(audit, time), layout.now, options)
         except (QueryError, ProjectError) as error:
             failures.append(Failure(f"the audit {audit.name}", error))
             continue

@@ -1,4 +1,4 @@
-"""Where in a model's file the outputs of its query stand, as far as its tokens tell."""
+"""The places of a query's outputs in the model's file, as far as its tokens show them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUANTIFIERS = ("DISTINCT", "ALL")
 
 
 def output_places(model: Model) -> tuple[Place, ...]:
-    """Where each output of the outermost SELECT begins; () when that cannot be told."""
+    """Where each output of the outermost SELECT begins; () if that is not known."""
     source = SourceText(model.path, model.source, model.dialect)
     tokens = _query(source)
     start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)

@@ -1,7 +1,8 @@
-"""How two tables differ: their columns, and their rows by key; as SQL to ask and as data that the answers make.
+"""How two tables differ: their columns, and their rows by key; as the SQL to run and the data of its results.
 
-Each side is read once: its rows fall into buckets by their key, and of each bucket Spark tells the number of rows and
-two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to NULL.
+Each side is read once: its rows are grouped into buckets by their key, and for each bucket Spark returns the number
+of rows and two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to
+NULL.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from planner.errors import RequestError
 from planner.model.model import Column
 from planner.parsing.sql.tokens import did_you_mean
 
-CROWDED = 1.5  # times as many rows a join may make before the rows of each key are counted
+CROWDED = 1.5  # factor by which a join may multiply rows before the rows of each key are counted
 NO_ROWS = Rows((), ())
 LOW = 4_294_967_295  # the lower half of a hash: whole hashes would overflow when they are summed
 
@@ -84,7 +85,7 @@ class TableDiff:
 def compare_tables(
     engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: DiffOptions, model: str = ""
 ) -> TableDiff:
-    """How the second table differs from the first; RequestError for a column that is not there, QueryError."""
+    """How the second table differs from the first; RequestError for an unknown column, QueryError."""
     first, second = (_columns(engine, table) for table in tables)
     renamed, common = _common(first, second, options)
     schema = schema_diff(renamed, second)
@@ -110,7 +111,7 @@ def compare_tables(
 
 
 def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff:
-    """What must be done to the first table's columns to have the second's; names in lower case, as Spark knows them."""
+    """The changes from the first table's columns to the second's; names in lower case, as in Spark."""
     old, new = ({column.name: column for column in columns} for columns in (first, second))
     return SchemaDiff(
         tuple((column.name, column.type) for name, column in new.items() if name not in old),
@@ -148,7 +149,7 @@ def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options
     for name in options.on:
         if name not in by_name:
             raise RequestError(
-                f"The key `{name}` is no column that both tables have with the same type.",
+                f"The key `{name}` is not a column that both tables have with the same type.",
                 hint=did_you_mean(name, by_name),
             )
     kept = tuple(each for name, each in by_name.items() if name not in options.skip)
@@ -160,8 +161,8 @@ def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options
 
 @dataclass(frozen=True)
 class _Buckets:
-    """What the buckets tell: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones, how
-    many rows these hold in either table, and whether keys seem to have several rows."""
+    """The results of the buckets: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones,
+    how many rows these have in either table, and whether keys seem to have several rows."""
 
     rows: RowDiff
     inside: str
@@ -173,24 +174,24 @@ def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """One pass over both tables."""
     rows = question.both(["b", "h", f"IF({question.null_key}, 1, 0) AS nk"])
     sums = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(nk)"
-    told: tuple[dict[int, tuple[int, ...]], ...] = ({}, {})
+    sides: tuple[dict[int, tuple[int, ...]], ...] = ({}, {})
     for row in engine.fetch(f"SELECT side, b, {sums} FROM ({rows}) GROUP BY side, b").rows:
         side, bucket, *cells = (_whole(cell) for cell in row)
-        told[side][bucket] = tuple(cells)
-    differing = [b for b in sorted(told[0].keys() | told[1].keys()) if told[0].get(b) != told[1].get(b)]
-    counts, nulls = ((_total(told[0], at), _total(told[1], at)) for at in (0, 3))
-    held = _total(told[0], 0, differing), _total(told[1], 0, differing)
+        sides[side][bucket] = tuple(cells)
+    differing = [b for b in sorted(sides[0].keys() | sides[1].keys()) if sides[0].get(b) != sides[1].get(b)]
+    counts, nulls = ((_total(sides[0], at), _total(sides[1], at)) for at in (0, 3))
+    held = _total(sides[0], 0, differing), _total(sides[1], 0, differing)
     few = len(differing) <= BUCKETS // 2
     return _Buckets(
         RowDiff(counts=counts, common=counts[0] - held[0], null_keys=nulls, buckets=len(differing)),
         f" WHERE b IN ({', '.join(map(str, differing))})" if few else "",
         held if few else counts,
-        any(_dispersion([cells[0] for cells in side.values()]) > CROWDED for side in told),
+        any(_dispersion([cells[0] for cells in side.values()]) > CROWDED for side in sides),
     )
 
 
-def _total(told: Mapping[int, tuple[int, ...]], at: int, buckets: Iterable[int] | None = None) -> int:
-    return sum(told[b][at] for b in (told if buckets is None else buckets) if b in told)
+def _total(cells: Mapping[int, tuple[int, ...]], at: int, buckets: Iterable[int] | None = None) -> int:
+    return sum(cells[b][at] for b in (cells if buckets is None else buckets) if b in cells)
 
 
 def _dispersion(counts: Sequence[int]) -> float:
@@ -234,18 +235,18 @@ def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -
     keys = [(f"k{n}", each.name) for n, each in enumerate(question.key)]
     values = [(f"v{n}", each.name) for n, each in enumerate(question.values)]
 
-    def asked(shown: Sequence[tuple[str, str]], where: str) -> Rows:
+    def fetched(shown: Sequence[tuple[str, str]], where: str) -> Rows:
         cells = ", ".join(f"{sql} AS {quoted(name)}" for sql, name in shown)
         return engine.fetch(f"SELECT {cells} FROM {joined} WHERE {where} ORDER BY {order} LIMIT {limit}")
 
     differs = " OR ".join(f"NOT (a.{sql} <=> b.{sql})" for sql, _ in values)
     sides = [(f"{a}.{sql}", f"{which}__{name}") for sql, name in values for a, which in (("a", "s"), ("b", "t"))]
     changed = (
-        asked([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
+        fetched([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
         if differs
         else None
     )
-    only = (asked([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba"))
+    only = (fetched([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba"))
     return Samples(changed or NO_ROWS, *only)
 
 

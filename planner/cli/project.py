@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.apply.events import AuditRan
-from planner.checks.audits import AuditResult, run_audits
+from planner.checks.audits import AuditOptions, AuditResult, run_audits
 from planner.checks.masking import checked_samples
 from planner.checks.standalone import run_standalone
 from planner.cli.gitchanges import changed_since
@@ -74,14 +74,11 @@ def _audited(
     tables = {n: s.table for n, s in shown.snapshots.items() if s.kind is not Kind.EMBEDDED}
     embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind is Kind.EMBEDDED}
     show = checked_samples(flags["samples"]) or project.config.audits.show_samples
+    options = AuditOptions(project.audits, tables, embedded, work.now, show)
     for name, snapshot in sorted(shown.snapshots.items()):
         if name in chosen and (snapshot.kind.has_view or snapshot.kind is Kind.EXTERNAL):
-            yield from run_audits(
-                work.engine, snapshot, project.audits, Interval(since, until),
-                tables=tables, embedded=embedded, execution=work.now, samples=show,
-            )  # fmt: skip
+            yield from run_audits(work.engine, snapshot, Interval(since, until), options)
     for each in project.standalone:
         here = all(name in shown.snapshots or name not in project.models for name in each.depends_on)
         if here and not each.skip and (not models or chosen & set(each.depends_on)):
-            time = Interval(since, until)
-            yield run_standalone(work.engine, each, tables, embedded, time, execution=work.now, samples=show)
+            yield run_standalone(work.engine, each, Interval(since, until), work.now, options)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import sqlglot
 
-from planner.checks.audits import audit_query
+from planner.checks.audits import AuditOptions, audit_query
 from planner.cli.gitchanges import changed_since
 from planner.cli.workspace import Workspace, moment, opened, workspace
 from planner.errors import Place, ProjectError, RequestError
@@ -101,11 +101,12 @@ def _query(work: Workspace, asked: Asked) -> Iterator[str]:
 
 
 def _audits(work: Workspace, asked: Asked) -> Iterator[str]:
-    model, audits = asked.model, work.project.audits
+    model = asked.model
+    options = AuditOptions(work.project.audits, embedded=asked.expanded, execution=work.now)
     if not model.audits:
         raise RequestError(f"`{model.name}` has no audits.")
     for call in model.audits:
-        yield audit_query(model, call, audits, model.name, asked.interval, embedded=asked.expanded, execution=work.now)
+        yield audit_query(model, call, model.name, asked.interval, options)
 
 
 def _written(sql: str, dialect: str, *, in_one_line: bool) -> str:

@@ -1,6 +1,6 @@
 """The one way out of an isolated process: whatever address it connects to, it gets a connection to one Unix socket.
 
-The kernel asks us at each `connect` that the process makes, and waits. We open the connection ourselves and put it in
+The kernel notifies us of each `connect` of the process, and waits. We open the connection ourselves and put it in
 the place of the socket that was to be connected, so that no address that the process names is ever looked at.
 """
 
@@ -49,9 +49,9 @@ class WayOut:
                     self._answer_all(listener)
 
     def _answer_all(self, listener: int) -> None:
-        asked = select.poll()
-        asked.register(listener, select.POLLIN)
-        while any(event & select.POLLIN for _, event in asked.poll()):
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        while any(event & select.POLLIN for _, event in poll.poll()):
             question = ctypes.create_string_buffer(QUESTION_BYTES)
             with suppress(OSError):  # it ended while it waited
                 fcntl.ioctl(listener, RECEIVE, question)

@@ -25,8 +25,8 @@ def _libraries(python: str, python_path: str, path: str, options: tuple[str, ...
     environment = {"PATH": path, **({"PYTHONPATH": python_path} if python_path else {})}
     command = [python, *options, "-c", ASK]
     try:
-        asked = subprocess.run(command, env=environment, cwd="/", capture_output=True, timeout=60, check=True)
-        executable, prefix, base, *places = json.loads(asked.stdout)
+        process = subprocess.run(command, env=environment, cwd="/", capture_output=True, timeout=60, check=True)
+        executable, prefix, base, *places = json.loads(process.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         raise RequestError(f"{python} does not run as a Python.", hint="Look at PYSPARK_PYTHON.") from None
     itself = [Path(python), Path(executable), Path(executable).resolve()]

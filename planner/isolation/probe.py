@@ -67,9 +67,9 @@ def _tried(secret: Path, scratch: Path) -> str:
             pass_fds=(way_out.descriptor,), cwd="/",
         ) as process:  # fmt: skip
             way_out.started()
-            said, wrong = process.communicate(timeout=60)
+            output, wrong = process.communicate(timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         return f"a process that was to be isolated did not run ({error})"
     if process.returncode:
         return (wrong.strip().splitlines() or ["a process that was isolated failed"])[-1].removeprefix(SAYS).rstrip(".")
-    return "" if said.strip() == "isolated" else f"attacks on it succeeded ({said.strip()})"
+    return "" if output.strip() == "isolated" else f"attacks on it succeeded ({output.strip()})"

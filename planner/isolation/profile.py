@@ -31,7 +31,7 @@ def starting(module: str) -> str:
 class IsolationProfile:
     """What is left to a process: paths that it may read (and run), and write; its network; its limits.
 
-    `listener` is the descriptor of a socket on which the launcher hands out the one that hears of each `connect`.
+    `listener` is the descriptor of a socket on which the launcher hands out the one that is notified of each `connect`.
     """
 
     read: tuple[str, ...]

@@ -31,8 +31,8 @@ Step = tuple[int, int, int, int]
 
 
 class Network(StrEnum):
-    """What is left of sockets: one way out that whoever started it opens, Unix sockets to answer on, none to connect or
-    answer, or all."""
+    """Which sockets are allowed: one connection that the parent process opens, Unix sockets to answer on, none, or
+    all."""
 
     DOOR = "door"
     ANSWER = "answer"
@@ -41,7 +41,7 @@ class Network(StrEnum):
 
 
 def restrict(network: Network, *, signals_kept: bool) -> int:
-    """Filter all calls from now on; the descriptor that hears of each `connect`, -1 where none is let through.
+    """Filter all calls from now on; the descriptor that is notified of each `connect`, -1 if none is allowed.
 
     `signals_kept` is whether Landlock keeps signals inside. Needs `no_new_privs`. OSError.
     """

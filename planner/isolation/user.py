@@ -12,8 +12,8 @@ from pathlib import Path
 
 from planner.isolation.system import prctl
 
-OWN_USER = 61_110  # nobody has it: above people's and packages' ids, below those that systemd lends
-READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; what may be read is Landlock's to say
+OWN_USER = 61_110  # unused: above the ids of people and packages, below those that systemd lends
+READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; Landlock decides what may be read
 PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_SET_SECUREBITS = 8, 23, 24, 47, 28
 AMBIENT_RAISE, AMBIENT_CLEAR = 2, 4
 CAPABILITIES = 0x20080522  # the version of the structure below

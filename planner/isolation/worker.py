@@ -61,7 +61,7 @@ def main() -> None:
     """Run `PROFILE -m MODULE ...`."""
     profile, option, module, *rest = sys.argv[1:]
     if option != "-m":
-        sys.exit(f"{option}: Spark starts its workers otherwise than is known here.")
+        sys.exit(f"{option}: Spark starts its workers in an unknown way.")
     worker = WorkerFork(profile_from(profile))
     os.register_at_fork(after_in_child=worker.tighten, after_in_parent=worker.tidy)
     sys.argv = [module, *rest]

@@ -1,6 +1,6 @@
-"""A folder as a Project: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, all read once.
+"""Loads a Project from a folder: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, each read once.
 
-Every wrong file is told at once. Nothing is written.
+The errors of all files are reported at once. Nothing is written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Project:
-    """Everything a folder says. `models` and `audits` are by name; `files` is a hash over all that was read."""
+    """The content of a project's folder. `models` and `audits` are by name; `files` is a hash over all that was
+    read."""
 
     root: Path
     config: Config
@@ -56,12 +57,12 @@ class Project:
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
-        """The audits that run by themselves, by name."""
+        """The standalone audits, by name."""
         return tuple(audit for _, audit in sorted(self.audits.items()) if audit.standalone)
 
     @property
     def embedded(self) -> dict[str, Model]:
-        """The models that have no table: their queries stand inside those that read them."""
+        """The models without a table, whose queries are inlined into those that read them."""
         return {name: model for name, model in self.models.items() if model.kind is Kind.EMBEDDED}
 
 
@@ -116,10 +117,10 @@ def load_project(
     gateways_from: Path | None = None,
     isolation: Isolation = NO_ISOLATION,
 ) -> Project:
-    """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
+    """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
 
-    Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
-    another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own. Refused when the
+    Environment variables are read only where config.yaml uses them with `{{ env_var('X') }}`. `gateways_from` is
+    another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Refused when the
     folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = _Load(root.resolve())
@@ -134,10 +135,9 @@ def load_project(
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
-    defaults = read_defaults(config, chosen, document, now)
     own = _own_rules(reading, config)
     rules = chosen_rules(config.linter, document, own)
-    defaults = replace(defaults, jinja=_jinja_macros(reading, config))
+    defaults = replace(read_defaults(config, chosen, document, now), jinja=_jinja_macros(reading, config))
 
     code = _read_code(reading, config, defaults, isolation)
     defaults = replace(defaults, macros=code)
@@ -150,24 +150,29 @@ def load_project(
     reading.each([models], code.check_tables)
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, config, ruled_by, chosen, models)
-    tests: list[UnitTest] = []
-    dialects = {name: model.dialect for name, model in models.items()}
-    if not reading.errors:  # a model that could not be read would look like one that does not exist
-        around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
-        reading.each(
-            _files(reading, config, "tests", ".yaml", ".yml"),
-            lambda path: tests.extend(_read_tests(_document(reading, path), around)),
-        )
-        reading.each(tests, lambda test: _check_name(test, tests))
+    tests = _unit_tests(reading, config, models, now)
     reading.finish()
     rule_files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)} if rules.own else {}
     files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules, rule_files)
 
 
+def _unit_tests(reading: _Load, config: Config, models: Mapping[str, Model], now: datetime) -> list[UnitTest]:
+    """The unit tests of a project without errors: a model that could not be read would look like an unknown one."""
+    if reading.errors:
+        return []
+    tests: list[UnitTest] = []
+    dialects = {name: model.dialect for name, model in models.items()}
+    around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
+    files = _files(reading, config, "tests", ".yaml", ".yml")
+    reading.each(files, lambda path: tests.extend(_read_tests(_document(reading, path), around)))
+    reading.each(tests, lambda test: _check_name(test, tests))
+    return tests
+
+
 @dataclass(frozen=True)
 class SqlFile:
-    """A file of models/ or audits/, not yet understood: its path from the root, its text, its ends of lines."""
+    """A file of models/ or audits/, not yet parsed: its path from the root, its text, its ends of lines."""
 
     name: str
     text: str
@@ -210,9 +215,7 @@ def _config_document(reading: _Load, ruling: str | None = None) -> Document:
         return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
         raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
-    raise ProjectError(
-        f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to make a project of it."
-    )
+    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to create a project.")
 
 
 def _jinja_macros(reading: _Load, config: Config) -> tuple[tuple[str, str], ...]:
@@ -313,7 +316,7 @@ def _read_models(
         again, count = waiting[:], len(waiting)
         waiting.clear()
         reading.each(again, read)
-        # what still waits asks for tables that are in no file, or in a circle
+        # the remaining ones need tables that no file defines, or depend on each other
         known.complete = known.complete or len(waiting) == count
     return dict(sorted(models.items())), audits
 
@@ -348,7 +351,7 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
 def _under_settings(
     reading: _Load, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """The models with the settings of the Spark that computes them, where these shape rows."""
+    """The models with the settings of the Spark that computes them, if these change results."""
     found: dict[str, GatewaySettings] = {}
 
     def read(gateway: str) -> None:
@@ -397,8 +400,8 @@ def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
 
 
 def _question(audit: Audit | None) -> str:
-    said = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
-    return repr((*said, "skip") if audit and audit.skip else said) if audit else ""
+    parts = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
+    return repr((*parts, "skip") if audit and audit.skip else parts) if audit else ""
 
 
 def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:

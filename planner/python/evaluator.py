@@ -22,14 +22,14 @@ DATES = [
 class Evaluator:
     """What a macro may look up while it runs: variables, columns, the model and the gateway."""
 
-    def __init__(self, asked: Mapping[str, Any], macros: Mapping[str, Callable[..., Any]]) -> None:
-        self.dialect: str = asked.get("dialect", "spark")
-        self.gateway: str | None = asked.get("gateway") or None
-        self.model_fqn: str = asked.get("model", "")
+    def __init__(self, request: Mapping[str, Any], macros: Mapping[str, Callable[..., Any]]) -> None:
+        self.dialect: str = request.get("dialect", "spark")
+        self.gateway: str | None = request.get("gateway") or None
+        self.model_fqn: str = request.get("model", "")
         self.runtime_stage = "loading"
         self.this_model = self.model_fqn
-        self._columns: Mapping[str, Any] = asked.get("columns", {})
-        self._variables = {name.lower(): value for name, value in asked.get("variables", {}).items()}
+        self._columns: Mapping[str, Any] = request.get("columns", {})
+        self._variables = {name.lower(): value for name, value in request.get("variables", {}).items()}
         self._macros = macros
         self.locals: dict[str, Any] = {
             **{name: exp.Parameter(this=exp.var(name)) for name in DATES},
@@ -92,7 +92,7 @@ def call(function: Callable[..., Any], evaluator: Evaluator, args: list[str], kw
     bound = signature.bind(evaluator, *given, **named)
     try:
         hints = get_type_hints(function)
-    except Exception:  # an annotation that names what is not there says nothing
+    except Exception:  # an annotation that cannot be evaluated is ignored
         hints = {}
     for name, value in list(bound.arguments.items())[1:]:
         kind, hint = signature.parameters[name].kind, hints.get(name)

@@ -17,7 +17,7 @@ LAST = timedelta(microseconds=1)  # an end is the last moment inside
 
 
 class Execution:
-    """The Spark that project code may use, opened when it is first asked for."""
+    """The Spark session of project code, opened when it is first used."""
 
     def __init__(self, spark: Mapping[str, Any] | None) -> None:
         self._given = spark
@@ -38,20 +38,20 @@ class Execution:
             with suppress(Exception):  # a server that has gone runs nothing
                 self._spark.interruptAll()
 
-    def run(self, entry: Callable[..., Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, entry: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
         """Call a model's function; how many views hold what it returned, `PREFIX_0` and so on.
 
         TypeError when it returned no frame, ValueError when a frame lacks a column.
         """
         _pickle_by_value()
-        context = Context(asked, self)
+        context = Context(request, self)
         if "pyspark" in sys.modules:
             _ = self.spark  # its functions look for the session that there is
-        moments = {name: datetime.fromisoformat(asked[name]) for name in ("start", "end", "execution_time")}
+        moments = {name: datetime.fromisoformat(request[name]) for name in ("start", "end", "execution_time")}
         moments["end"] -= LAST
         count = 0
         for frame in frames(_called(entry, context, moments)):
-            self._keep(frame, asked["columns"], f"{asked['prefix']}_{count}")
+            self._keep(frame, request["columns"], f"{request['prefix']}_{count}")
             count += 1
         return {"views": count}
 
@@ -94,12 +94,12 @@ def frames(result: Any) -> Iterator[Any]:
 class Context(ExecutionContext):
     """What project code is given: the environment's tables by name, Spark, variables."""
 
-    def __init__(self, asked: Mapping[str, Any], execution: Execution) -> None:
-        self._tables: Mapping[str, str] = asked["tables"]
-        self._variables: Mapping[str, Any] = asked["variables"]
-        self._hidden: frozenset[str] = frozenset(asked["hidden"])
+    def __init__(self, request: Mapping[str, Any], execution: Execution) -> None:
+        self._tables: Mapping[str, str] = request["tables"]
+        self._variables: Mapping[str, Any] = request["variables"]
+        self._hidden: frozenset[str] = frozenset(request["hidden"])
         self._execution = execution
-        self.gateway: str | None = asked["gateway"] or None
+        self.gateway: str | None = request["gateway"] or None
         self.default_catalog = "spark_catalog"
         self.dialect = "spark"
 
@@ -121,7 +121,7 @@ class Context(ExecutionContext):
         """The table that holds a model's rows in this environment."""
         key = name.replace("`", "").replace('"', "").lower().removeprefix("spark_catalog.")
         if key not in self._tables:
-            raise ValueError(f"`{key}` is not among what this model reads; name it in `depends_on`")
+            raise ValueError(f"`{key}` is not a table that this model reads; add it to `depends_on`")
         return self._tables[key]
 
     def fetchdf(self, query: Any, quote_identifiers: bool = False) -> Any:
@@ -154,19 +154,19 @@ def intervals_of(given: list[list[str]]) -> list[tuple[datetime, datetime]]:
 def readiness(
     function: Callable[..., Any], batch: list[tuple[datetime, datetime]], context: Context, kwargs: Mapping[str, Any]
 ) -> Any:
-    """What a signal says: all, none, or these intervals of the batch."""
+    """The result of a signal: all, none, or some intervals of the batch."""
     names = inspect.signature(function).parameters
     given = {"context": context} if "context" in names else {}
-    said = function(batch, **given, **kwargs)
-    if isinstance(said, bool):
-        return said
-    if isinstance(said, list | tuple) and all(isinstance(each, list | tuple) and len(each) == 2 for each in said):
-        return [[_moment(start), _moment(end)] for start, end in said]
-    raise TypeError(f"a signal returns True, False or intervals, not {type(said).__name__}")
+    result = function(batch, **given, **kwargs)
+    if isinstance(result, bool):
+        return result
+    if isinstance(result, list | tuple) and all(isinstance(each, list | tuple) and len(each) == 2 for each in result):
+        return [[_moment(start), _moment(end)] for start, end in result]
+    raise TypeError(f"a signal returns True, False or intervals, not {type(result).__name__}")
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message."""
     return (str(error).strip().splitlines() or [""])[0][:500]
 
 

@@ -36,7 +36,8 @@ _OF_PATHS = frozenset(
 
 @dataclass
 class FileReads:
-    """What the code that was looked at says of files: its texts; whether it opens any; whether one has no name."""
+    """What the analysed code says about files: its strings, whether it opens any, and whether one has an unknown
+    name."""
 
     texts: set[str] = field(default_factory=set)
     opens: bool = False
@@ -71,7 +72,10 @@ class FileReads:
     def _call(self, call: ast.Call, names: _Bindings) -> None:
         called = names.called(call.func)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        said = [*call.args, *(each.value for each in call.keywords if each.arg in (None, "path", "file", "source"))]
+        arguments = [
+            *call.args,
+            *(each.value for each in call.keywords if each.arg in (None, "path", "file", "source")),
+        ]
         if called in OF_A_PATH and receiver is not None and not _is_module(receiver):
             self._opened(receiver, names)
             return
@@ -79,7 +83,7 @@ class FileReads:
         reads = reads or (called in OF_A_READER and receiver is not None and "read" in _attributes(receiver))
         if not reads or (called == "load" and isinstance(receiver, ast.Name) and receiver.id in _NOT_OURS):
             return
-        for path in said[:1] or [call]:
+        for path in arguments[:1] or [call]:
             self._opened(path, names)
 
     def _opened(self, path: ast.expr, names: _Bindings) -> None:

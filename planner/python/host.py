@@ -1,4 +1,4 @@
-"""The planner's side of the child in which a project's Python runs: started, asked, and ended.
+"""The planner's side of the child in which a project's Python runs: it starts it, sends requests and ends it.
 
 The child gets an environment of its own, no descriptor of ours but two pipes and a third for what it prints, and a
 process group that is ended with it. It reads the project from us and answers in JSON; nothing else comes back.
@@ -45,7 +45,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class ChildFailed(Exception):
-    """The project's code failed, or the child did; `wrong` says how and where."""
+    """The project's code failed, or the child did; `wrong` has the message and the place."""
 
     def __init__(self, wrong: Wrong) -> None:
         super().__init__(wrong.message)
@@ -53,7 +53,7 @@ class ChildFailed(Exception):
 
 
 class Child:
-    """One process that runs a project's Python; it is asked one thing at a time."""
+    """One process that runs a project's Python; it handles one request at a time."""
 
     def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
         hide_ourselves()
@@ -63,7 +63,7 @@ class Child:
         (self.scratch / "home").mkdir()
         self._process = _started(root, self.scratch, isolation)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._said: deque[str] = deque(maxlen=3)
+        self._output: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._readers = [threading.Thread(target=each, daemon=True) for each in (self._read, self._hear)]
@@ -98,7 +98,7 @@ class Child:
             reply = Reply.model_validate_json(line)
         except ValidationError:
             self.stop()
-            raise ChildFailed(Wrong(message="It gave an answer that is none.")) from None
+            raise ChildFailed(Wrong(message="Its reply is invalid.")) from None
         if reply.error is not None:
             raise ChildFailed(reply.error)
         return reply.ok
@@ -113,10 +113,10 @@ class Child:
             return Cancelled("the run was cancelled.")
         _reap(self._process)
         code = self._process.returncode
-        said = f" It said: {self._said[-1]}" if self._said else ""
+        output = f" Its last output: {self._output[-1]}" if self._output else ""
         how = f"with exit code {code}" if code is None or code >= 0 else f"by signal {-code}"
         self.stop()
-        return ChildFailed(Wrong(message=f"Python ended {how}, and with it this run.{said}"))
+        return ChildFailed(Wrong(message=f"Python ended {how}, and with it this run.{output}"))
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -134,7 +134,7 @@ class Child:
                 text = CONTROL.sub("", line.decode("utf-8", "replace").rstrip())[:2000]
                 if text and left > 0:
                     left -= len(text)
-                    self._said.append(text)
+                    self._output.append(text)
                     more = "" if left > 0 else "\nIt printed more, which is not kept."
                     print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
@@ -164,7 +164,7 @@ def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Pope
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
-    """All that project code sees of our environment: what any program needs to start, and nothing that opens a door."""
+    """The environment variables that project code gets: those that programs need to start, and no credentials."""
     kept = {name: value for name, value in environ.items() if ENVIRONMENT.fullmatch(name)}
     own = {"HOME": home, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "GRPC_VERBOSITY": "NONE"}
     return {**kept, **own, "SPARK_CONNECT_MODE_ENABLED": "1"}  # pyspark's functions are those of a client

@@ -24,7 +24,7 @@ __all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolated", "isolation_of"]
 SOCKET = "spark.sock"
 OPTIONS = ("-P", "-s")  # of the child's Python: its own folder and the user's own libraries are not imported from
 HINT = (
-    "The operator can run it on Linux 6.2 or newer with Landlock, or say that code may run without isolation: "
+    "The operator can run it on Linux 6.2 or newer with Landlock, or allow code to run without isolation: "
     "MERGEPLAN_ISOLATION=none."
 )
 
@@ -38,7 +38,7 @@ def isolated(
 ) -> subprocess.Popen[bytes]:
     """The command's process, isolated; Refused when this machine cannot."""
     if why := cannot():
-        raise Refused(f"The project brings Python code, and it cannot be isolated here: {why}.", hint=HINT)
+        raise Refused(f"The project contains Python code, and it cannot be isolated here: {why}.", hint=HINT)
     own_folder(scratch / "home")
     scratch.chmod(0o711)  # its socket and its home can be reached, and nothing else be seen
     profile = code_profile(root, scratch, isolation)

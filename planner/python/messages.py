@@ -1,4 +1,4 @@
-"""What the child answers, as data that is checked before anything is made of it."""
+"""The messages of the child, as data that is validated before it is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _inside(path: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A text as one line that is no longer than one reads."""
+    """A text as one line of limited length."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:600]
 
 
@@ -24,19 +24,19 @@ Path = Annotated[str, AfterValidator(_inside)]
 
 
 class ChildMessage(BaseModel):
-    """An answer of the child."""
+    """A part of a reply of the child."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Wrong(ChildMessage):
-    """What went wrong, and where in the project, '' when nowhere; `called` when it was called wrongly."""
+    """An error and its place in the project, '' if it has none; `called` if a call was wrong."""
 
     message: Annotated[str, AfterValidator(_sentence)]
     path: Path = ""
     line: int = 0
     called: bool = False
-    file: Path = ""  # that was being loaded
+    file: Path = ""  # the file that was being loaded
 
 
 class Registration(ChildMessage):
@@ -48,7 +48,7 @@ class Registration(ChildMessage):
 
 
 class RegisteredModel(Registration):
-    """A model, with what @model was given."""
+    """A model, with the arguments of @model."""
 
     arguments: dict[str, Any]
 
@@ -69,7 +69,7 @@ class Executed(ChildMessage):
 
 
 class Reply(ChildMessage):
-    """A line of the child: what it was asked for, or what went wrong."""
+    """A line of the child: the result of a request, or an error."""
 
     ok: Any = None
     error: Wrong | None = None

@@ -154,7 +154,7 @@ def imported(statement: ast.Import | ast.ImportFrom, module: str, package: bool)
 
 
 def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], names: tuple[str, ...]) -> bool:
-    """True for a decorator of ours, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
+    """True for one of these decorators, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
     called = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator).split(".")
     bound = tuple(imports.get(called[0], ()))
     if not bound or any(each.module.split(".")[0] not in OURS for each in bound):

@@ -26,7 +26,7 @@ from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
 from planner.python.messages import LoadedCode, RegisteredModel, Wrong
-from planner.python.models import python_models
+from planner.python.models import ModelReader, python_models
 from planner.python.reached import Reached
 
 A = TypeVar("A", bound=BaseModel)
@@ -71,7 +71,8 @@ class ProjectCode:
 
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
-        for model in python_models(found, self.files, defaults, self._query, installed, self._reached):
+        reader = ModelReader(self.files, defaults, self._query, installed, self._reached)
+        for model in python_models(found, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
             yield model
@@ -130,7 +131,9 @@ class ProjectCode:
                 if name in models:
                     hint = f'Write `{{context.table("{name}")}}` in its place.'
                     raise ProjectError(
-                        f"The query names `{name}`, which is another table here.", place=place, hint=hint
+                        f"The query names `{name}` directly, which is not its table in every environment.",
+                        place=place,
+                        hint=hint,
                     )
 
     def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
@@ -179,15 +182,15 @@ def checked(kind: type[A], answer: Any) -> A:
     try:
         return kind.model_validate(answer)
     except ValidationError:
-        raise ChildFailed(Wrong(message="It gave an answer that is none.")) from None
+        raise ChildFailed(Wrong(message="Its reply is invalid.")) from None
 
 
 def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
     """What went wrong in the project's code, where it did, or else at the given place."""
     at = place if wrong.called or not wrong.path else Place(wrong.path, wrong.line)
     message = wrong.message.rstrip(".")
-    said = f"{what} failed: {message}." if what else f"{message}."
-    return ProjectError(said, place=at)
+    text = f"{what} failed: {message}." if what else f"{message}."
+    return ProjectError(text, place=at)
 
 
 @cache

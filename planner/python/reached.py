@@ -21,7 +21,7 @@ from planner.python.filereads import FileReads
 from planner.python.modules import OURS, Import, Module, imported, module_name, read_module, says_only
 
 Code = ast.stmt | ast.Module
-# Names by which code comes at other code that no name in it tells of: as names, and as attributes or imports.
+# Names with which code can reach other code that it does not name: as names, and as attributes or imports.
 SEEKING = frozenset(
     """exec eval compile globals locals vars __import__ importlib inspect pkgutil runpy imp ctypes gc traceback
     builtins __builtins__ pydoc doctest help linecache dis marshal __doc__ __spec__ __loader__""".split()
@@ -90,7 +90,7 @@ def reached(
 ) -> Reached:
     """What the function `entrypoint` of the file at `path` reaches in these files (path -> text).
 
-    `versions` tells which version of a package is installed. ProjectError at a reached file that is not Python.
+    `versions` returns the installed version of a package. ProjectError at a reached file that is not Python.
     """
     known = {module_name(name): name for name in files}
     modules = _Lazily(known, files)
@@ -312,7 +312,7 @@ def _normal(node: Code) -> str:
 
 
 def _undecorated(node: ast.stmt, module: Module) -> ast.stmt:
-    """The function without `@model(...)`: what that says is in the model."""
+    """The function without `@model(...)`, whose arguments are part of the model already."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node
     bare = type(node)(**{name: getattr(node, name) for name in node._fields})

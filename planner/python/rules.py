@@ -1,4 +1,4 @@
-"""The linter's rules of a project, as they run in the child: what they import of us, and the models they look at."""
+"""Custom linter rules as they run in the child: the classes that they import, and the models that they check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Range:
 
 @dataclass(frozen=True)
 class TextEdit:
-    """A text in place of a range."""
+    """A text that replaces a range."""
 
     range: Range
     new_text: str
@@ -42,21 +42,21 @@ class TextEdit:
 
 @dataclass(frozen=True)
 class Fix:
-    """How a violation would be mended; nobody applies it."""
+    """How a violation could be fixed; fixes are not applied."""
 
     title: str
     edits: tuple[TextEdit, ...] | list[TextEdit]
 
 
 class RuleViolation:
-    """What a rule found; without a range it is about the model as a whole."""
+    """A violation; without a range it is about the model as a whole."""
 
     def __init__(self, rule: Any, violation_msg: str, violation_range: Range | None = None, *_: Any, **__: Any) -> None:
         self.rule, self.violation_msg, self.violation_range = rule, violation_msg, violation_range
 
 
 class Rule:
-    """What a project's rules derive from: `check_model` returns a violation, several, or None."""
+    """The base class of custom rules: `check_model` returns a violation, several, or None."""
 
     name: ClassVar[str] = "rule"
 
@@ -67,12 +67,12 @@ class Rule:
         self.context = context
 
     def check_model(self, model: LintedModel) -> RuleViolation | list[RuleViolation] | None:
-        """What is wrong with the model."""
+        """The violations of the model."""
         raise NotImplementedError(f"`{type(self).__name__}` has no `check_model`")
 
     @property
     def summary(self) -> str:
-        """What the rule is about: its docstring."""
+        """The rule's docstring."""
         return (self.__doc__ or "").strip()
 
     def violation(
@@ -91,19 +91,19 @@ class LintedKind:
     def __getattr__(self, name: str) -> bool:
         if not name.startswith("is_"):
             raise AttributeError(f"a kind shows no `{name}` to a rule")
-        asked = name.removeprefix("is_").upper()
-        if asked == "SYMBOLIC":
+        kind = name.removeprefix("is_").upper()
+        if kind == "SYMBOLIC":
             return self.name in ("EMBEDDED", "EXTERNAL")
-        if asked == "INCREMENTAL":
+        if kind == "INCREMENTAL":
             return self.name.startswith("INCREMENTAL")
-        return asked == self.name
+        return kind == self.name
 
     def __str__(self) -> str:
         return self.name
 
 
 class LintedModel:
-    """A model as a rule may look at it; nothing of it can be changed."""
+    """A model as a rule sees it, read-only."""
 
     def __init__(self, given: Mapping[str, Any], root: str) -> None:
         object.__setattr__(self, "_given", MappingProxyType(dict(given)))
@@ -132,7 +132,7 @@ class LintedModel:
 
     @property
     def columns_to_types(self) -> dict[str, exp.DataType] | None:
-        """Its columns, None when they are not known; a type that is not known is UNKNOWN."""
+        """Its columns, None if they are not known; an unknown type is UNKNOWN."""
         columns = self._given["columns"]
         return None if columns is None else {name: _type(kind) for name, kind in columns}
 
@@ -143,7 +143,7 @@ class LintedModel:
         return sqlglot.parse_one(sql, dialect="spark") if sql else None
 
     def render_query(self, *_: Any, **__: Any) -> Any:
-        """Its query with macros filled in, but for dates."""
+        """Its query with macros expanded, except dates."""
         return self.query
 
     @property
@@ -184,7 +184,7 @@ KINDS: dict[str, type[LintedModel]] = {
 
 
 class LintContext:
-    """The project as a rule may look at it: all its models."""
+    """The project as a rule sees it: all its models."""
 
     def __init__(self, models: Mapping[str, LintedModel]) -> None:
         self.models = dict(models)
@@ -194,12 +194,12 @@ class LintContext:
         return self.models.get(name.replace('"', "").lower())
 
 
-def check(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What each rule finds in the models that it is asked to look at, as JSON data."""
-    models = {each["name"]: KINDS[each["body"]](each, asked["root"]) for each in asked["models"]}
+def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The violations of each rule in the models that it is to check, as JSON data."""
+    models = {each["name"]: KINDS[each["body"]](each, request["root"]) for each in request["models"]}
     context = LintContext(models)
     found = []
-    for rule in asked["rules"]:
+    for rule in request["rules"]:
         made = getattr(importlib.import_module(module_name(rule["path"])), rule["class_name"])(context)
         for name in rule["models"]:
             for each in _several(made.check_model(models[name]), rule["class_name"]):
@@ -210,7 +210,7 @@ def check(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def install() -> None:
-    """Put what rules import of us into the modules that are there."""
+    """Add the classes that rules import to the modules `sqlmesh` and `mergeplan`."""
     rule = {each.__name__: each for each in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
     for root in ("sqlmesh", "mergeplan"):
         for name in ("core.linter", "core.linter.rule", "core.linter.definition"):

@@ -22,7 +22,7 @@ ModelKindName = Enum("ModelKindName", {name: name for name in KINDS}, type=str) 
 
 @dataclass
 class Decorated:
-    """A function that a decorator named: what it was given, and where it stands."""
+    """A decorated function: its arguments and its place."""
 
     name: str
     function: Callable[..., Any]
@@ -66,7 +66,7 @@ class ExecutionContext:
 
 
 class SQLMeshError(Exception):
-    """What a project raises to say that something is wrong."""
+    """The exception that a project raises for its own errors."""
 
 
 class ConfigError(SQLMeshError):
@@ -107,7 +107,7 @@ def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
 
 def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
-    """`@signal()` before a function that says which intervals of a batch are ready."""
+    """`@signal()`, the decorator of a function that returns which intervals of a batch are ready."""
     if callable(name):
         return signal()(name)
 

@@ -1,6 +1,5 @@
 """How a table's files are written: an edit of it copies rows and computes none."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,6 @@ from .shop import FILES, NOW, applied, rows, written
 
 DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
 TOTAL = FILES["models/total.sql"]
-
-
-@pytest.fixture
-def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
-    """A state store of one sort: nothing here depends on it."""
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db", project)
-    yield opened
-    opened.close()
 
 
 def test_another_layout_copies_rows_and_computes_none(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:

@@ -153,7 +153,7 @@ def _check_tables(names: frozenset[str], may: May) -> None:
     for name in sorted(names):
         if name not in may.tables and name not in may.views and not OF_A_FRAME.fullmatch(name):
             raise NotAdmitted(
-                f"`{name[:120]}` is not among what this model reads: name it in `depends_on`, and read"
+                f"`{name[:120]}` is not a table that this model reads: name it in `depends_on`, and read"
                 ' `context.table("...")`.'
             )
 

@@ -1,4 +1,4 @@
-"""AUDIT blocks as Audits: those that models call, and those that run by themselves."""
+"""AUDIT blocks as Audits: those that models call, and standalone ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
     formatting stamp""".split()
-_AUDIT_ALONE = ("depends_on", "cron", "start")  # they say when a standalone audit runs, and say nothing of another
+_AUDIT_ALONE = ("depends_on", "cron", "start")  # only of standalone audits
 _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 
@@ -54,7 +54,7 @@ def read_audits(source: SourceText, found: list[list[Token]], defaults: Defaults
         if not begins(header, "AUDIT"):
             raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
         if not query or begins(query, "AUDIT"):
-            raise source.error(header[0], "The audit has no query.", "Write a SELECT that finds the bad rows.")
+            raise source.error(header[0], "The audit has no query.", "Write a SELECT of the failing rows.")
         audits.append(_audit(source, header, query, defaults))
     return tuple(audits)
 
@@ -74,7 +74,7 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
     words = expand(own, query, scope)
     tree = parsed(own, words, "The audit's query")
     if not isinstance(tree, exp.Query):
-        raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
+        raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
     check_places(tree, own, query)
     placed = is_placed(tree)
     tables = name_tables(tree, own, query)
@@ -88,7 +88,7 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
 
 
 def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr) -> Audit:
-    """The audit with the text of its query, where this can run as it stands."""
+    """The audit with the text of its query, if Spark can run that text."""
     words = without_trailing_commas(tokens)
     text = verbatim(source, words, tree)
     if not text or not (len(words) == len(tokens) or reads_as(text, audit.sql, frozenset())):
@@ -100,19 +100,21 @@ def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
     """An audit that models call; ProjectError for what only a standalone one can have."""
     for key in _AUDIT_ALONE:
         if key in given:
-            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or take it out.")
+            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
     return audit
 
 
 def _standalone(
     audit: Audit, source: SourceText, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
 ) -> Audit:
-    """An audit that runs by itself; ProjectError where it stands for values that only a model could give."""
+    """A standalone audit; ProjectError if it uses values that only a model can provide."""
     for token, after in pairwise(query):
         if token.text == "@" and after.text.lower() == "this_model":
-            raise source.error(token, "A standalone audit has no `@this_model`.", "Name the tables that it reads.")
+            raise source.error(
+                token, "A standalone audit has no `@this_model`.", "Use the names of the tables that it reads."
+            )
     for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
-        raise source.error(query[0], f"Nothing gives `@{missing}` a value here.", "Add it to `defaults (...)`.")
+        raise source.error(query[0], f"`@{missing}` has no value here.", "Add it to `defaults (...)`.")
     zone = given.get("cron_tz")
     if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
         raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")

@@ -12,12 +12,12 @@ from planner.parsing.sql.macro_scope import MacroScope
 from planner.parsing.sql.token_lists import joined
 from planner.parsing.sql.tokens import SourceText, Tokens, closing, split
 
-Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> what it stands for
+Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> its tokens
 HELD = ("blueprints", "pre_statements", "post_statements", "on_virtual_update")
 
 
 def held_out(source: SourceText, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
-    """A MODEL block without the properties whose macros mean something else there, and these."""
+    """A MODEL block without the properties in which macros have another meaning, and these properties."""
     if not any(token.text.lower() in HELD for token in header):
         return list(header), {}
     given = block(source, header)

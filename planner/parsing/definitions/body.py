@@ -1,4 +1,4 @@
-"""What stands below a MODEL block: names, the query, the statements before and after it, those for views."""
+"""The body of a model's file: `@DEF`s, the query, the statements before and after it, and those for views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.parsing.sql.tokens import SourceText, Tokens, statements, tokenize
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
 JINJA = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN")
 JINJA_END = "JINJA_END"
-SEED_ROWS = "@INSERT_SEED"  # stands in a seed's file for the query that it has not
+SEED_ROWS = "@INSERT_SEED"  # takes the place of the query in a seed's file
 _BLOCK = re.compile(r"(\bJINJA_(?:QUERY|STATEMENT)_BEGIN\s*;)(.*?)(\bJINJA_END\b)", re.IGNORECASE | re.DOTALL)
 _QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
 Macros = tuple[tuple[str, str], ...]  # the files of the project's Jinja macros: path, text
@@ -53,7 +53,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Around:
-    """Statements that are written elsewhere than beside the query: in MODEL, or for all models in config.yaml."""
+    """Statements from outside the body: in MODEL, or for all models in config.yaml."""
 
     before: tuple[StatementTokens, ...] = ()
     after: tuple[StatementTokens, ...] = ()
@@ -61,7 +61,7 @@ class Around:
 
 
 def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros, around: Around, at: Token) -> Body:
-    """The body of a model; ProjectError for two queries, or for a statement that may not stand there."""
+    """The body of a model; ProjectError for two queries, or for a statement that is not allowed."""
     reader = _Reader(source, scope, macros)
     for part in around.before:
         reader.beside(part, views=False)
@@ -78,7 +78,7 @@ def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Mac
 
 
 class _Reader:
-    """How far the reading of a body has come."""
+    """The state of reading a body."""
 
     def __init__(self, source: SourceText, scope: MacroScope, macros: Macros) -> None:
         stays = replace(scope, stays=scope.stays | {"this_model"})
@@ -95,7 +95,7 @@ class _Reader:
         self.reads: set[str] = set()
 
     def beside(self, part: StatementTokens, *, views: bool) -> None:
-        """Take in one statement: a name, the query, or a statement beside it."""
+        """Add one statement: a `@DEF`, the query, or a statement before or after it."""
         if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
             self.after_query = True
             return
@@ -170,7 +170,8 @@ def _parts(
 
 
 def outside_jinja(source: SourceText) -> SourceText:
-    """The file with blanks for what stands between `JINJA_..._BEGIN;` and `JINJA_END;`, whose quotes are not SQL's."""
+    """The file with spaces in place of the text between `JINJA_..._BEGIN;` and `JINJA_END;`, whose quotes are not
+    SQL's."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] + re.sub(r"[^\n]", " ", match[2]) + match[3]
@@ -179,7 +180,7 @@ def outside_jinja(source: SourceText) -> SourceText:
 
 
 def is_jinja(tokens: Tokens) -> bool:
-    """True when `{{` or `{%` stands in it."""
+    """True if it contains `{{` or `{%`."""
     for index, token in enumerate(tokens):
         doubled = token.text == "{" and index + 1 < len(tokens) and tokens[index + 1].text == "{"
         if token.token_type is TokenType.BLOCK_START or (doubled and tokens[index + 1].start == token.end + 1):
@@ -188,7 +189,7 @@ def is_jinja(tokens: Tokens) -> bool:
 
 
 def _jinja(source: SourceText, start: int, end: int, scope: MacroScope, macros: Macros) -> Iterator[StatementTokens]:
-    """A stretch of the file as the statements that it renders to."""
+    """A part of the file as the statements that it renders to."""
     text = source.text[start:end]
     begins = start + len(text) - len(text.lstrip())
     at = source.place_at(begins)

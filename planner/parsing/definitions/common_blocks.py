@@ -37,7 +37,7 @@ def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
     try:
         return spark_text(tree, level)
     except UnsupportedError as error:
-        raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
+        raise source.error(tokens[0], f"The query cannot be translated to Spark SQL: {error}") from None
 
 
 def dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:

@@ -1,7 +1,7 @@
-"""One layout for all SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
+"""Formats SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
 
-What a file means never changes. Macros are carried through as they stand; a file that cannot be laid out so that it
-parses to the same tree with the same comments is left as it is, and the reason is told.
+The meaning of a file never changes. Macros are kept as they are. A file that cannot be formatted so that it parses to
+the same tree with the same comments is left as it is, and the reason is reported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opene
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
-ROUNDS = 3  # in which a layout must come to rest
+ROUNDS = 3  # after which the output must be stable
 _JINJA = re.compile(r"\{\{|\{%|\bJINJA_\w+", re.IGNORECASE)
 _OFF = re.compile(r"[(,]\s*formatting\s+['\"]?false\b", re.IGNORECASE)
 
@@ -63,7 +63,7 @@ def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
     if _JINJA.search(text):
         return Formatted(text, "it holds Jinja")
     if _OFF.search(COMMENT.sub(" ", text)):
-        return Formatted(text, "it says `formatting false`")
+        return Formatted(text, "it has `formatting false`")
     try:
         before, now = text, _laid_out(path, text, dialect, style)
         for _ in range(ROUNDS):
@@ -155,12 +155,12 @@ def _generated(tree: exp.Expr, dialect: str, style: Style) -> str:
     try:
         return str(_generator(dialect, rewrite=not style.no_rewrite_casts)(pretty=True, **options).generate(tree))
     except (SqlglotError, RecursionError):
-        raise _Left("its query cannot be written again") from None
+        raise _Left("its query cannot be written back") from None
 
 
 @lru_cache
 def _generator(dialect: str, *, rewrite: bool) -> Any:
-    """The dialect's own, which leaves each WITH where it stands and may write `x::INT` for `CAST(x AS INT)`."""
+    """The dialect's own, which keeps each WITH in its place and may write `x::INT` for `CAST(x AS INT)`."""
     known = Dialect.get_or_raise(dialect)
     base: type[Generator] = type(known.generator())
     loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
@@ -169,7 +169,7 @@ def _generator(dialect: str, *, rewrite: bool) -> Any:
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
 
         def anonymous_sql(self, expression: exp.Anonymous) -> str:
-            """A function that nobody knows keeps its name as it is written."""
+            """An unknown function keeps its name as written."""
             return str(self.func(self.sql(expression, "this"), *expression.expressions, normalize=False))
 
         def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
@@ -181,7 +181,7 @@ def _generator(dialect: str, *, rewrite: bool) -> Any:
                 return str(super().cast_sql(expression, safe_prefix=safe_prefix))
             return f"{self.sql(expression, 'this')}::{self.sql(expression, 'to')}"
 
-    # QUALIFY and its like are not to be said otherwise.
+    # Spark's generator rewrites QUALIFY and the like, which would change the file.
     ModelGenerator.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
     return ModelGenerator
 
@@ -201,7 +201,7 @@ def _read_again(text: str, source: SourceText) -> exp.Expr | None:
 
 
 def _nodes(tree: exp.Expr, style: Style) -> str:
-    """The tree as text, without comments; where names are to be in lower case, their case says nothing."""
+    """The tree as text, without comments; if names are normalized, their case is ignored."""
     bare = tree.copy()
     for node in bare.walk():
         node.comments = None
@@ -211,13 +211,13 @@ def _nodes(tree: exp.Expr, style: Style) -> str:
 
 
 def _beside(tree: exp.Expr) -> list[tuple[str, list[str]]]:
-    """What stands beside each output: such a comment describes the column."""
+    """The comments next to each output: such a comment describes the column."""
     outputs = tree.selects if isinstance(tree, exp.Query) else []
     return [(each.alias_or_name.lower(), [text.strip() for text in each.comments or ()]) for each in outputs]
 
 
 def _masked(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
-    """The text with a word in place of each macro, and (word, macro) pairs in their order."""
+    """The text with a placeholder for each macro, and (placeholder, macro) pairs in order."""
     tokens = tokenize(source)
     found: list[tuple[str, str]] = []
     out, at, index = "", 0, 0

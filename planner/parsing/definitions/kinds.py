@@ -1,4 +1,4 @@
-"""The `kind ...` of a MODEL block: how its table is kept, and the settings that go with it."""
+"""The `kind ...` of a MODEL block, and its settings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _KEYS: dict[Kind, tuple[str, ...]] = {
 
 
 def kind_named(text: str, place: Place) -> Kind:
-    """The kind of that name; ProjectError says whether it is unknown or not supported yet."""
+    """The kind of that name; ProjectError if it is unknown or not supported yet."""
     if text.upper() in Kind.__members__:
         return Kind[text.upper()]
     if text.upper() in ALIASES:
@@ -75,7 +75,7 @@ def with_kind(model: Model, given: Property) -> Model:
         case Kind.SEED:
             return replace(model, kind=kind, seed=_seed(given, found))
         case Kind.VIEW if "materialized" in found and boolean(found["materialized"]):
-            raise found["materialized"].error("Materialized views are not supported: Spark has none. Use FULL.")
+            raise found["materialized"].error("Materialized views are not supported, because Spark has none. Use FULL.")
         case _:
             return replace(model, kind=kind)
 
@@ -94,7 +94,7 @@ def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Mo
 
 
 def cron(given: Property) -> Cron:
-    """When something is due; ProjectError for a text that is no cron expression."""
+    """A cron; ProjectError for an invalid expression."""
     if why := cron_error(given.text):
         hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
         raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
@@ -125,7 +125,7 @@ def spark_pattern(text: str, dialect: str) -> str:
 
 
 def _seed(given: Property, given_settings: dict[str, Property]) -> Seed:
-    """The seed without its content, which is read where the disk is."""
+    """The seed without its content, which is read later: this stage does no I/O."""
     if "path" not in given_settings:
         raise given.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = given_settings.get("csv_settings")
@@ -163,5 +163,5 @@ def _seed_path(given: Property, source: SourceText) -> str:
         text.removeprefix("$root/") if text.startswith("$root/") else posixpath.join(folder, text)
     )
     if path.startswith("../") or posixpath.isabs(path):
-        raise given.error(f"The seed `{text}` lies outside the project.")
+        raise given.error(f"The seed `{text}` is outside the project.")
     return path

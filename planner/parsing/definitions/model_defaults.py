@@ -1,4 +1,4 @@
-"""`model_defaults` of config.yaml as the properties and statements that a model has when its file does not say them."""
+"""`model_defaults` of config.yaml as the properties and statements of models that do not set them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
 
 
 def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
-    """The defaults that are read as if each model's block said them; ProjectError for a kind without a name."""
+    """The defaults, parsed as if they were in each model's block; ProjectError for a kind without a name."""
     found = []
     for key in AS_PROPERTIES:
         value = given.get(key)
@@ -46,7 +46,7 @@ def default_statements(given: Mapping[str, Any], document: Document, dialect: st
 def statement_parts(
     given: Iterable[str] | str, document: Document, at: Path, dialect: str
 ) -> tuple[StatementTokens, ...]:
-    """A list of texts as statements, each at its line."""
+    """A list of strings as statements, each at its line."""
     found = []
     for index, text in enumerate([given] if isinstance(given, str) else given):
         source = SourceText(document.path, text, dialect, document.place((*at, index)))
@@ -79,9 +79,9 @@ def _kind(value: dict[str, Any], document: Document) -> str:
     if not isinstance(name, str):
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
     if name.upper() in (Kind.SEED, Kind.EXTERNAL):
-        raise ProjectError(f"`{name}` cannot be every model's kind.", place=document.place((AT, "kind")))
-    told = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
-    return f"{name} ({told})" if told else name
+        raise ProjectError(f"`{name}` cannot be the default kind.", place=document.place((AT, "kind")))
+    listed = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
+    return f"{name} ({listed})" if listed else name
 
 
 def _setting(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a project says for every one of its files."""
+"""The defaults of a project for all its files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from planner.parsing.sql.user_macros import NoMacros, UserMacros, Variable
 
 @dataclass(frozen=True)
 class Defaults:
-    """What the project says for every file, and the time at which the project is read."""
+    """The defaults of the project for every file, and the time at which it is loaded."""
 
     now: datetime
     dialect: str = "spark"
     kind: Kind = Kind.VIEW
     start: datetime | None = None
     start_moves: bool = False  # written as `2 days ago`
-    start_text: str = ""  # as it is written when it moves
+    start_text: str = ""  # its text, if it moves
     cron: str = "@daily"
     owner: str = ""
     audits: tuple[AuditCall, ...] = ()
@@ -33,14 +33,14 @@ class Defaults:
     jinja: Macros = ()
     on_destructive_change: str = ""
     on_additive_change: str = ""
-    properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
+    properties: tuple[Property, ...] = ()  # defaults of each block
     before_all: tuple[StatementTokens, ...] = ()  # statements that run when a plan is applied
     after_all: tuple[StatementTokens, ...] = ()
     around: Around = field(default_factory=Around)  # statements around every model's query
-    columns: Lookup = no_columns  # of the tables that macros ask for
+    columns: Lookup = no_columns  # of the tables that macros name
     gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
-    apart: Mapping[str, str] = field(default_factory=dict)  # those that no model may name, and why
-    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that hide every gateway's
+    apart: Mapping[str, str] = field(default_factory=dict)  # gateways that models must not name, and why
+    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that override those of every gateway
 
     @property
     def scope(self) -> MacroScope:

@@ -1,6 +1,6 @@
-"""From the text of a file to Models and the audits below them; every error says the file, the line and the column.
+"""From the text of a file to Models and the audits below them; every error has the file, the line and the column.
 
-Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `optimize_query`, `references`,
+Accepted in MODEL because they have no effect here: `enabled`, `formatting`, `optimize_query`, `references`,
 `validate_query`.
 """
 
@@ -59,13 +59,13 @@ FORMATS = ("parquet", "orc")
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
-    """The one model of a file and the audits written below it; None when it says `enabled false`; ProjectError(s)."""
+    """The one model of a file and the audits written below it; None with `enabled false`; ProjectError(s)."""
     models, audits = parse_models(text, path, defaults)
     return (models[0] if models else None), audits
 
 
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
-    """The models of a file, one for each of its blueprints, and the audits written below; without those that say
+    """The models of a file, one for each of its blueprints, and the audits written below; without those with
     `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
     tokens = tokenize(outside_jinja(source))
@@ -80,31 +80,23 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
         scope = replace(defaults.scope, blueprint=blueprint)
         model = _model(source, header, defaults, scope)
         if model is not None:
-            models.append(_with_body(model, source, below, scope, held, defaults, first[0]))
+            scope = replace(scope, model=model.name, kind=str(model.kind))
+            if model.kind is Kind.EXTERNAL and below:
+                raise source.error(below[0], f"A {model.kind} model has no query.")
+            around = _around(model.kind, source, held, defaults.around)
+            body = read_body(source, below, scope, defaults.jinja, around, first[0])
+            models.append(_with_body(model, body, source, first[0]))
     return tuple(models), audits
 
 
 def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
-    """The tokens behind the MODEL block, up to the first audit."""
+    """The tokens after the MODEL block, up to the first audit."""
     behind = (t for t in tokens if t.start > first.end)
     return [t for t in behind if last is None or t.end < last.start][1:]
 
 
-def _with_body(
-    model: Model,
-    source: SourceText,
-    below: Tokens,
-    scope: MacroScope,
-    held: Mapping[str, Property],
-    defaults: Defaults,
-    at: Token,
-) -> Model:
+def _with_body(model: Model, body: Body, source: SourceText, at: Token) -> Model:
     """The model with its query and the statements around it."""
-    scope = replace(scope, model=model.name, kind=str(model.kind))
-    if model.kind is Kind.EXTERNAL and below:
-        raise source.error(below[0], f"A {model.kind} model has no query.")
-    around = _around(source, held, defaults.around) if model.kind not in (Kind.EXTERNAL, Kind.EMBEDDED) else Around()
-    body = read_body(source, below, scope, defaults.jinja, around, at)
     if body.query is not None and not _has_query(model.kind):
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
     model = replace(
@@ -118,14 +110,18 @@ def _with_body(
         message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
         raise ProjectError(message, place=line_of(model, model.name))
     if model.kind is Kind.EMBEDDED and (body.pre_statements or body.post_statements or body.on_virtual_update):
-        raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
+        raise source.error(
+            at, "An EMBEDDED model has no statements: its query is inlined into the models that read it."
+        )
     if body.query is None:
         return model
     return _with_query(model, body.query, body)
 
 
-def _around(source: SourceText, held: Mapping[str, Property], general: Around) -> Around:
-    """The statements of the project's defaults, and those in MODEL."""
+def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], general: Around) -> Around:
+    """The statements of the project's defaults, and those in MODEL; none for a kind that runs no statements."""
+    if kind in (Kind.EXTERNAL, Kind.EMBEDDED):
+        return Around()
 
     def parts(key: str) -> tuple[StatementTokens, ...]:
         if key not in held:
@@ -141,15 +137,15 @@ def _around(source: SourceText, held: Mapping[str, Property], general: Around) -
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """The model of a MODEL block alone; None when it says `enabled false`; ProjectError(s)."""
+    """The model of a MODEL block alone; None with `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
     return _model(source, block_statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
 
 
 def line_of(model: Model, identifier: str, header: bool = False) -> Place:
-    """Where an identifier (`column` or `schema.table`) stands in a model's text: in the query, or else in the block.
+    """The place of an identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
 
-    Comments and quoted texts are not searched. The block's own place when it stands nowhere.
+    Comments and quoted texts are not searched. The block's own place if it does not occur.
     """
     source = SourceText(model.path, model.source, model.dialect)
     try:
@@ -189,7 +185,7 @@ def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
 
 
 def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
-    """The MODEL block; all of its wrong properties are told at once."""
+    """The MODEL block; all its errors are reported at once."""
     place = source.place(header[0])
     model = Model(
         name="",
@@ -231,14 +227,14 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    """ProjectError for properties that are right alone and wrong together."""
+    """ProjectError for properties that contradict each other."""
     if model.kind is Kind.INCREMENTAL_BY_PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
-            raise keys[key].error(f"`{key}` of a {model.kind}: it has no table of its own.", "Leave it out.")
+            raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
     if "interval_unit" in keys and (why := unit_error(model.cron)):
-        raise keys["interval_unit"].error(why, "Take a shorter unit, or a rarer cron.")
+        raise keys["interval_unit"].error(why, "Use a shorter unit, or a less frequent cron.")
     if model.start and model.end and model.start >= model.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
@@ -255,7 +251,7 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, part.tokens
     tree = parsed(source, tokens)
     if not isinstance(tree, exp.Query):
-        raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
+        raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")
     check_places(tree, source, tokens)
     placed = is_placed(tree)
     tables = name_tables(tree, source, tokens, body.temporary)
@@ -264,16 +260,16 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
         model = reading_itself(model, line_of(model, model.name))
     names = name_outputs(tree)
     sql = spark_query(tree, source, tokens)
-    text, said = "", ""
+    text, differences = "", ""
     words = named(without_trailing_commas(tokens), names)
     as_is = words == list(tokens)
     if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, body.temporary)):
-        said = misread(words, tree, sql)
+        differences = misread(words, tree, sql)
         model = replace(model, text=text, text_line=source.place(tokens[0]).line)
     return replace(
         model,
         sql=sql,
-        misread=said + "".join(each.misread for each in model.pre_statements),
+        misread=differences + "".join(each.misread for each in model.pre_statements),
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
@@ -296,7 +292,7 @@ def _without_kept(model: Model) -> Model:
     returned = {each.lower() for each in tree.named_selects} if isinstance(tree, exp.Query) else set()
     for column in sorted(kept & returned):
         message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
-        hint = "Leave it out of the query, or give the other one a name with `valid_from_name`, `valid_to_name`."
+        hint = "Remove it from the query, or rename the added column with `valid_from_name` or `valid_to_name`."
         raise ProjectError(message, place=line_of(model, column), hint=hint)
     return replace(model, columns=tuple(column for column in model.columns if column.name not in kept))
 
@@ -331,7 +327,7 @@ def _only(*accepted: str) -> _Reader:
 
 
 def _harmless(model: Model, given: Property, _: Defaults) -> Model:
-    """A key that says nothing to us: see the module's docstring."""
+    """A key that is accepted without effect: see the module's docstring."""
     return model
 
 

@@ -1,1 +1,1 @@
-"""Macros: from the tokens that a person wrote to the tokens that they stand for."""
+"""Macros: expands the tokens of a file."""

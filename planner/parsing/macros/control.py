@@ -1,4 +1,4 @@
-"""Macros that steer: names, lists, conditions, SQL made of text."""
+"""Control flow macros: names, lists, conditions, SQL from strings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def define(room: Expander, call: Invocation) -> list[Piece]:
     counted(room, call, 2, 2, "@DEF(name, value)")
     name = call.arguments[0]
     if len(name) != 1 or not name[0].text.isidentifier():
-        raise room.source.error(call.at, "`@DEF` takes a name and what it stands for.")
+        raise room.source.error(call.at, "`@DEF` takes a name and its value.")
     function = function_of(call.arguments[1])
     room.names[name[0].text.lower()] = function or room.run(call.arguments[1])
     return []
@@ -40,7 +40,7 @@ def blueprint_variable(room: Expander, call: Invocation) -> list[Piece]:
 def _named(room: Expander, call: Invocation, value: Callable[[str], Piece | None]) -> list[Piece]:
     name = room.run(call.arguments[0]) if call.arguments else []
     if not 1 <= len(call.arguments) <= 2 or len(name) != 1 or name[0].token_type is not TokenType.STRING:
-        message = f"`@{call.name.upper()}` takes the variable's name in quotes and, if you like, a default."
+        message = f"`@{call.name.upper()}` takes the variable's name in quotes and, optionally, a default."
         raise room.source.error(call.at, message)
     found = value(name[0].text.lower())
     if found is not None:
@@ -66,14 +66,14 @@ def _of_items(room: Expander, call: Invocation) -> tuple[list[Piece], Piece]:
 
 
 def each(room: Expander, call: Invocation) -> list[Piece]:
-    """`@EACH([a, b], x -> ...)`: what the function gives for each item, with commas between."""
+    """`@EACH([a, b], x -> ...)`: the function's result for each item, joined by commas."""
     items, argument = _of_items(room, call)
     function = room.function(call, argument, 1)
     return [found for item in items if (found := room.applied(function, call, [item]))]
 
 
 def reduce(room: Expander, call: Invocation) -> list[Piece]:
-    """`@REDUCE([a, b, c], (x, y) -> x + y)`: the items put together two by two, from the left."""
+    """`@REDUCE([a, b, c], (x, y) -> x + y)`: the items combined pairwise, from the left."""
     items, argument = _of_items(room, call)
     function = room.function(call, argument, 2)
     while len(items) > 1:
@@ -97,7 +97,7 @@ def choose(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def evaluate(room: Expander, call: Invocation) -> list[Piece]:
-    """`@EVAL(5 + 1)`: what the expression comes to."""
+    """`@EVAL(5 + 1)`: the value of the expression."""
     counted(room, call, 1, 1, "@EVAL(expression)")
     value = room.value(call.arguments[0], call)
     if isinstance(value, Decimal):
@@ -106,11 +106,11 @@ def evaluate(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def sql(room: Expander, call: Invocation) -> list[Piece]:
-    """`@SQL('text')`: a text as the SQL that it holds."""
+    """`@SQL('text')`: the SQL in a string."""
     counted(room, call, 1, 2, "@SQL('text')")
     given = room.run(call.arguments[0])
     if len(given) != 1 or given[0].token_type is not TokenType.STRING:
-        raise room.source.error(call.at, "`@SQL` takes a text in quotes.")
+        raise room.source.error(call.at, "`@SQL` takes a quoted string.")
     return room.pieces(call, room.filled(given[0].text, call.at))
 
 

@@ -20,19 +20,19 @@ from planner.parsing.sql.tokens import SourceText, Tokens
 from planner.parsing.sql.user_macros import Variable
 
 LONGEST = 1_000_000  # characters that a template may grow to
-LOOPS = 100_000  # numbers that its ranges may count, all together
+LOOPS = 100_000  # numbers of all its ranges together
 _MARK = re.compile(r"__mergeplan_(\w+?)__")
-_AS_TEXT = {"date": "ds", "dt": "tstz", "dtntz": "ts"}  # how a date reads between quotes
+_AS_TEXT = {"date": "ds", "dt": "tstz", "dtntz": "ts"}  # dates inside quotes, as strings
 _NUMBERS = ("epoch", "millis", "hour")
 _TYPES = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "DATETIME")
 
 
 class _NotSql(Exception):
-    """What a template may not do; the text says why."""
+    """Something that a template must not do; the message says why."""
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
-    raise _NotSql(f"`{self._date}` is known only when the model runs: nothing can be asked of it in Jinja.")  # type: ignore[attr-defined]
+    raise _NotSql(f"`{self._date}` is known only when the model runs: Jinja cannot compute with it.")  # type: ignore[attr-defined]
 
 
 class _Date:
@@ -81,10 +81,10 @@ def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Mac
         for piece in environment.from_string(template.text, globals=own | context).generate():
             out.append(piece)
             if sum(map(len, out[-1:])) > LONGEST or len(out) > LONGEST:
-                raise _NotSql(f"the text grows to more than {LONGEST} characters.")
+                raise _NotSql(f"the text is longer than {LONGEST} characters.")
         text = "".join(out)
         if len(text) > LONGEST:
-            raise _NotSql(f"the text grows to more than {LONGEST} characters.")
+            raise _NotSql(f"the text is longer than {LONGEST} characters.")
         return text
     except TemplateError as error:
         raise at.error(_sentence(error), getattr(error, "lineno", None) or _line(error)) from None
@@ -115,7 +115,7 @@ def dated(tokens: Tokens, source: SourceText) -> list[Token]:
 
 
 def _text_with_dates(text: str) -> str:
-    """A text in quotes with dates in it, as SQL."""
+    """A quoted string with dates in it, as SQL."""
     parts = []
     for index, part in enumerate(_MARK.split(text)):
         if index % 2 == 0:
@@ -128,7 +128,7 @@ def _text_with_dates(text: str) -> str:
 
 
 def _context(scope: MacroScope) -> dict[str, object]:
-    """What a template sees."""
+    """The names that a template can use."""
 
     def var(name: str, default: Variable = None) -> Variable:
         return scope.variables.get(name.lower(), default)
@@ -159,7 +159,7 @@ def _counting() -> Callable[..., range]:
         found = range(*bounds)
         left -= len(found)
         if left < 0:
-            raise _NotSql(f"its ranges count more than {LOOPS} numbers.")
+            raise _NotSql(f"its ranges have more than {LOOPS} numbers.")
         return found
 
     return counted
@@ -171,7 +171,7 @@ def _environment() -> Any:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class SafeEnvironment(ImmutableSandboxedEnvironment):
-        """No files, no Python, no numbers or texts without end."""
+        """A sandbox without files and Python, and with limits for numbers and strings."""
 
         intercepted_binops = frozenset({"*", "**", "%", "+"})
 

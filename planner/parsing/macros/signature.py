@@ -27,11 +27,11 @@ def bound(room: Expander, call: Invocation, names: Sequence[str], needed: int) -
         if key not in names:
             raise room.source.error(call.at, f"`@{call.name}` has no argument `{key}`.", did_you_mean(key, names))
         if key in found:
-            raise room.source.error(call.at, f"`@{call.name}` is given `{key}` twice.")
+            raise room.source.error(call.at, f"`@{call.name}` has the argument `{key}` twice.")
         found[key] = value
     for name in names[:needed]:
         if name not in found:
-            raise room.source.error(call.at, f"`@{call.name}` lacks its argument `{name}`: `{form}`.")
+            raise room.source.error(call.at, f"`@{call.name}` needs the argument `{name}`: `{form}`.")
     return found
 
 
@@ -48,7 +48,7 @@ def text(room: Expander, call: Invocation, found: dict[str, Piece], name: str, d
     tree = room.tree(found[name], call)
     if isinstance(tree, exp.Literal) and tree.is_string:
         return str(tree.this)
-    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` is a text in quotes.")
+    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` must be a quoted string.")
 
 
 def flag(room: Expander, call: Invocation, found: dict[str, Piece], name: str, default: bool) -> bool:
@@ -58,4 +58,4 @@ def flag(room: Expander, call: Invocation, found: dict[str, Piece], name: str, d
     value = room.value(found[name], call)
     if isinstance(value, bool):
         return value
-    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` is true or false.")
+    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` must be true or false.")

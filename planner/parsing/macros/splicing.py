@@ -1,4 +1,4 @@
-"""Physical names and dates put into the text of a query by position; every other word stays as it stands."""
+"""Physical names and dates put into the text of a query by position; all other text is kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.parsing.sql.spark_text import spark_text
 from planner.parsing.sql.tokens import SourceText, closing, tokenize
 
 THIS = "@this_model"
-# what Spark does not take as the bare alias of a table
+# names that Spark does not accept as the unquoted alias of a table
 _FROM_WORDS = frozenset(
     """anti cross except exists full inner intersect join lateral left minus natural on right semi union
     using""".split()
@@ -25,7 +25,7 @@ _FROM_WORDS = frozenset(
 
 @dataclass(frozen=True, order=True)
 class Splice:
-    """What stands in place of the text from `start` up to `end`."""
+    """A replacement of the text from `start` up to `end`."""
 
     start: int
     end: int
@@ -33,11 +33,11 @@ class Splice:
 
 
 class Unplaced(Exception):
-    """A name of which the parser does not say where it stands."""
+    """A name without a known place in the text."""
 
 
 def is_placed(tree: exp.Expr) -> bool:
-    """True when the parser says of each table and each `@name` where it stands."""
+    """True if the place of each table and each `@name` is known."""
     try:
         list(_places(tree))
     except Unplaced:
@@ -70,7 +70,7 @@ def applied(text: str, changes: list[Splice]) -> str:
 
 
 def origin(changes: list[Splice], offset: int) -> int:
-    """Where in the text stood what stands at an offset of the text with the changes applied."""
+    """The offset in the original text of an offset in the changed text."""
     moved = 0
     for each in sorted(changes):
         begins = each.start + moved
@@ -108,7 +108,7 @@ def key_of(table: exp.Table) -> str:
 
 
 def _in_hint(table: exp.Table) -> bool:
-    """True for what BROADCAST and its like name: an alias."""
+    """True for the argument of BROADCAST and the like, which is an alias."""
     return isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint)
 
 

@@ -1,4 +1,4 @@
-"""Macros that stand for a value, or for several columns of values."""
+"""Macros that return a value, or several columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
 from planner.parsing.macros.signature import arguments_of, bound, flag, text
 from planner.parsing.sql.token_lists import Piece
 
-NULL_KEY = "_sqlmesh_surrogate_key_null_"  # a key that was made before must come out the same
+NULL_KEY = "_sqlmesh_surrogate_key_null_"  # SQLMesh's constant, so that existing keys stay the same
 _LENGTHS = {"SHA224": 224, "SHA256": 256, "SHA384": 384, "SHA512": 512}
 _PARTS = ("day", "week", "month", "quarter", "year")
 _PIVOT = (
@@ -41,7 +41,7 @@ def _given(room: Expander, argument: Piece) -> list[Piece]:
 
 
 def surrogate_key(room: Expander, call: Invocation) -> list[Piece]:
-    """`@GENERATE_SURROGATE_KEY(a, b, hash_function := 'SHA256')`: one text for all values, NULL among them."""
+    """`@GENERATE_SURROGATE_KEY(a, b, hash_function := 'SHA256')`: one string from all values, including NULLs."""
     fields: list[exp.Expr] = []
     for value in _several(room, call):
         fields += [exp.Literal.string("|")] if fields else []
@@ -89,7 +89,7 @@ def safe_div(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def haversine(room: Expander, call: Invocation) -> list[Piece]:
-    """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: how far apart two points are, in miles or 'km'."""
+    """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: the distance of two points, in miles or 'km'."""
     found = bound(room, call, ("lat1", "lon1", "lat2", "lon2", "unit"), 4)
     lat1, lon1, lat2, lon2 = (_term(room, room.tree(found[name], call)) for name in ("lat1", "lon1", "lat2", "lon2"))
     unit = text(room, call, found, "unit", "mi")
@@ -132,7 +132,7 @@ def date_spine(room: Expander, call: Invocation) -> list[Piece]:
     part, start, end = arguments_of(room, call, "datepart", "start_date", "end_date")
     word = part.name.lower()
     if word not in _PARTS:
-        raise room.source.error(call.at, f"`{word}` is no part of a date for `@{call.name}`: {', '.join(_PARTS)}.")
+        raise room.source.error(call.at, f"`{word}` is not a part of a date for `@{call.name}`: {', '.join(_PARTS)}.")
     for each in (start, end):
         if each.is_string and not _is_day(each.name):
             raise room.source.error(call.at, f"`@{call.name}` takes dates as 'YYYY-MM-DD', not '{each.name}'.")

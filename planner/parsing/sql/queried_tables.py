@@ -48,7 +48,7 @@ _NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)", re.ASCII)
 
 
 class NotAdmitted(Exception):
-    """A sentence that says what is not admitted, and why."""
+    """The message says what is not admitted, and why."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,13 @@ def queried(text: str) -> Queried:
     clean, tokens = _read(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
-        raise NotAdmitted(f"`spark.sql` is given a query here, and `{word[:40]}` begins none: a model only reads.")
+        raise NotAdmitted(
+            f"`spark.sql` accepts only a query here, and `{word[:40]}` does not begin one: a model can only read."
+        )
     _check_words(tokens, clean)
     tree = _tree(clean, tokens)
     if not isinstance(tree, exp.Query | exp.Values):
-        raise NotAdmitted("`spark.sql` is given a query here and nothing else: a model only reads.")
+        raise NotAdmitted("`spark.sql` accepts only a query here: a model can only read.")
     return Queried(clean, _tables(tree))
 
 
@@ -102,13 +104,13 @@ def table_name(text: str) -> str:
 def check_function(name: str) -> None:
     """NotAdmitted for a function that reaches past tables, or that stands in a schema of its own."""
     if name.lower().rpartition(".")[2].strip("`") in CLOSED:
-        raise NotAdmitted(f"The function `{name[:80]}` reaches past tables and is not allowed.")
+        raise NotAdmitted(f"The function `{name[:80]}` reads something other than tables and is not allowed.")
 
 
 def _read(text: str) -> tuple[str, list[Token]]:
     """The text without its comments, as long as it was, and its tokens."""
     if len(text) > LONGEST:
-        raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not read.")
+        raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not supported.")
     clean, quotes = _cleaned(text)
     clean = re.sub(r"[;\s]+$", lambda end: " " * len(end[0]), clean)
     try:
@@ -116,9 +118,9 @@ def _read(text: str) -> tuple[str, list[Token]]:
     except (SqlglotError, RecursionError):
         raise NotAdmitted("The query cannot be read.") from None
     if _joined(quotes) != _joined(list(_quoted_spans(tokens, clean))):
-        raise NotAdmitted("The query's quotes can be read in more than one way.")
+        raise NotAdmitted("The query's quotes are ambiguous.")
     if runs_on := _RUNS_ON.search(_unquoted(clean, quotes)):
-        raise NotAdmitted(f"The number `{runs_on[0][:40]}` of the query runs into a word: put a blank between them.")
+        raise NotAdmitted(f"The number `{runs_on[0][:40]}` runs into the name after it: put a space between them.")
     return clean, joined_quotes(tokens, clean)
 
 
@@ -138,7 +140,7 @@ def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
         match = _PIECES.match(text, position)
         if match is None:
             raise NotAdmitted(
-                "A comment or a quoted text of the query is not closed, is nested, or is a hint with quotes."
+                "A comment or a quoted string of the query is not closed, is nested, or is a hint with quotes."
             )
         piece = match[0]
         if match.lastgroup == "quoted":
@@ -146,14 +148,14 @@ def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
                 _RAW.search(text[max(position - 2, 0) : position])
                 and text.find(piece[0], position + 1) + 1 != match.end()
             ):
-                raise NotAdmitted("A raw text of the query ends in a backslash.")
+                raise NotAdmitted("A raw string of the query ends in a backslash.")
             quotes.append(match.span())
         elif match.lastgroup in ("line", "comment"):
             if match.lastgroup == "line" and piece.endswith("\\"):
-                raise NotAdmitted("A comment of the query ends in a backslash, which Spark reads as its going on.")
+                raise NotAdmitted("A comment of the query ends in a backslash, so Spark continues it in the next line.")
             piece = re.sub(r"[^\r\n]", " ", piece)
         elif match.lastgroup == "other" and not _PLAIN.fullmatch(piece):
-            raise NotAdmitted(f"The character {piece!a} may stand in a query between quotes only.")
+            raise NotAdmitted(f"The character {piece!a} is allowed only inside quotes in a query.")
         pieces.append(piece)
         position = match.end()
     return "".join(pieces), quotes
@@ -188,7 +190,7 @@ def _check_words(tokens: Sequence[Token], text: str) -> None:
 
 
 def _check_word(token: Token, after: Token | None, text: str) -> None:
-    """NotAdmitted where a word opens a door, whatever the parser makes of it."""
+    """NotAdmitted for a token that gives access to more than tables, whatever the parser makes of it."""
     follows = after.text if after is not None else ""
     if follows == "(":
         check_function(token.text)
@@ -196,26 +198,26 @@ def _check_word(token: Token, after: Token | None, text: str) -> None:
         return
     word = token.text.upper()
     if word == "TABLE":
-        raise NotAdmitted("`TABLE` in a query hides what is read: write `SELECT * FROM` in its place.")
+        raise NotAdmitted("`TABLE` in a query hides which table is read: write `SELECT * FROM` instead.")
     if word == "USING" and follows != "(":
-        raise NotAdmitted("`USING` runs a program of the machine here and is not allowed.")
+        raise NotAdmitted("`USING` runs a program on the machine and is not allowed.")
     if word == "WITH" and follows == "(":
         raise NotAdmitted("`WITH (...)` sets how a table is read and is not allowed.")
     if token.token_type in (TokenType.SEMICOLON, TokenType.PIPE_GT):
-        raise NotAdmitted(f"`{token.text}` may not stand in a query of project code.")
+        raise NotAdmitted(f"`{token.text}` is not allowed in a query of project code.")
 
 
 def _tree(text: str, tokens: list[Token]) -> exp.Expr:
     try:
         trees = Dialect.get_or_raise("spark").parser().parse(tokens, text)
     except (SqlglotError, RecursionError):
-        raise NotAdmitted("The query cannot be read by mergeplan, which checks what it reads.") from None
+        raise NotAdmitted("mergeplan cannot parse the query, so it cannot check which tables it reads.") from None
     if len(trees) != 1 or trees[0] is None:
-        raise NotAdmitted("One query is given at a time.")
+        raise NotAdmitted("Only one query is allowed at a time.")
     if found := reaching(trees[0]):
         raise NotAdmitted(found[1])
     if odd := trees[0].find(exp.DDL, exp.DML, exp.Command, exp.Into, exp.WithTableHint):
-        raise NotAdmitted(f"`{odd.key.upper()}` is no part of a query: a model only reads.")
+        raise NotAdmitted(f"`{odd.key.upper()}` is not allowed in a query: a model can only read.")
     return trees[0]
 
 
@@ -227,7 +229,9 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
             name = (table.this.name if isinstance(table.this, exp.Anonymous) else table.this.key).lower()
             known = name in TABLE_FUNCTIONS or isinstance(table.this, exp.UDTF | exp.Explode | exp.GenerateSeries)
             if not known or table.args.get("db"):
-                raise NotAdmitted(f"The table function `{name}` is not allowed: it may read what no table holds.")
+                raise NotAdmitted(
+                    f"The table function `{name}` is not allowed: it may read something other than tables."
+                )
             continue
         if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
             continue  # the name of one that the query reads elsewhere
@@ -238,7 +242,7 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
             raise NotAdmitted(f"`{table.name[:80]}` is not the name of a table.")
         name = ".".join(part.name for part in parts).lower()
         if name == "stream":  # `FROM STREAM t` reads t
-            raise NotAdmitted("`STREAM` reads without an end and is not allowed.")
+            raise NotAdmitted("`STREAM` reads an endless stream and is not allowed.")
         if len(parts) > 1 or not _is_defined(table, name):
             found.add(name.removeprefix(CATALOG))
     return frozenset(found)

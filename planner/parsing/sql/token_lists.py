@@ -1,4 +1,4 @@
-"""Tokens that stand where a macro stood: made from values and from SQL, and back to text."""
+"""Tokens that replace a macro: made from values and from SQL, and back to text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a query that runs: the words that stand in the file, comments left out, none of them written anew.
+"""The text of a query that runs: the tokens of the file without comments, not generated from the tree.
 
 The parser's tree is for judging only. So that Spark cannot read in this text what the parser did not, each word must
 be one that Spark's lexer cuts in the same place. The words stand on the lines and in the columns where they stood.
@@ -31,7 +31,7 @@ _AS_WRITTEN = {
 }
 _SYMBOLS = frozenset("( ) , . [ ] : :: = == <=> <> != < <= > >= + - * / % ~ & | || ^ ! -> => |> ?".split())
 _SUFFIXES = frozenset({"L", "S", "Y", "F", "D", "BD"})
-_NOT_SPARKS = (exp.SimilarTo, exp.AtTimeZone)  # what the parser reads, and Spark does not
+_NOT_SPARKS = (exp.SimilarTo, exp.AtTimeZone)  # parsed by sqlglot, but not by Spark
 _ENDS = frozenset(
     """FROM WHERE LATERAL HAVING WINDOW QUALIFY LIMIT OFFSET UNION EXCEPT INTERSECT MINUS |>""".split()
 ) | {"GROUP BY", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
@@ -45,12 +45,12 @@ _BEHIND_LIST = (
 
 
 class Unwritable(Exception):
-    """A word that Spark's lexer would cut otherwise, or does not know."""
+    """A token that Spark's lexer would split differently, or does not know."""
 
 
 def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
-    """A query as its words stand, its columns those of the file; '' for one that Spark does not take as it stands
-    (`QUALIFY`, `[1, 2]`, a word that its lexer cuts otherwise) or that is of another dialect: that is written anew."""
+    """A query as it is written, with the columns of the file; '' for one that Spark does not accept (`QUALIFY`, `[1,
+    2]`, a token that its lexer splits differently) or in another dialect: that is generated from its tree."""
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:
@@ -60,7 +60,7 @@ def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
 
 
 def written(source: SourceText, tokens: Tokens) -> str:
-    """The tokens of a statement in Spark's dialect as text; Unwritable where Spark might read another word.
+    """The tokens of a statement in Spark's dialect as text; Unwritable if Spark might read another token.
 
     Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
     """
@@ -92,7 +92,7 @@ def named(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
     start = _first_select(tokens) if names else None
     items = split(tokens[start : _list_end(tokens, start)]) if start is not None else []
     if not names or max(names) >= len(items):
-        return tokens  # whoever reads it again sees that a name is missing
+        return tokens  # parsing it again shows that a name is missing
     last = {id(items[number][-1]): name for number, name in names.items()}
     out: list[Token] = []
     for token in tokens:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,13 +28,6 @@ from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 
 ID = (Column("id", "int"),)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -126,8 +126,8 @@ def test_columns_are_renamed_left_out_rounded_and_restricted(engine: Engine) -> 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"on": ("kk",)}, "The key `kk` is no column that both tables have with the same type. Did you mean `k`?"),
-        ({"on": ("v",)}, "The key `v` is no column that both tables have with the same type."),
+        ({"on": ("kk",)}, "The key `kk` is not a column that both tables have with the same type. Did you mean `k`?"),
+        ({"on": ("v",)}, "The key `v` is not a column that both tables have with the same type."),
         ({"skip": frozenset({"z"})}, "`--skip-columns`: there is no column `z`."),
         ({"renamed": (("z", "y"),)}, "`--rename`: there is no column `z`."),
     ],

@@ -1,9 +1,6 @@
 """Early cut-off: what reads a table that came out the same is not computed again; what reads another one is."""
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from planner.apply.events import BatchDone, Compared, Event
 from planner.engine.spark.engine import SparkEngine
@@ -18,14 +15,6 @@ READERS = {
     "total": "MODEL (name shop.total, kind FULL);\nSELECT sum(price) AS total FROM shop.daily",
     "grand": "MODEL (name shop.grand, kind FULL);\nSELECT total + 1 AS more FROM shop.total",
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
-    """A state store of one sort: what it keeps of contents is tested on both by themselves."""
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db", project)
-    yield opened
-    opened.close()
 
 
 def computed(events: list[Event]) -> set[str]:

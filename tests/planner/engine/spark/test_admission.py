@@ -127,7 +127,7 @@ def test_sql_is_passed_on_in_parentheses_and_without_comments() -> None:
 
 
 def test_nothing_is_read_before_something_is_admitted() -> None:
-    with pytest.raises(NotAdmitted, match="is not among what this model reads"):
+    with pytest.raises(NotAdmitted, match="is not a table that this model reads"):
         admit(relation(read={"named_table": {"unparsed_identifier": "phys.items"}}), May(SESSION))
 
 

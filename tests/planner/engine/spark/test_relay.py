@@ -86,7 +86,7 @@ def test_what_was_admitted_is_refused_when_the_model_has_answered(relay: tuple[R
     spark.range(1).createGlobalTempView("mergeplan_a_0")
 
     assert relay[0].refuse() == ("global_temp.mergeplan_a_0",)
-    with pytest.raises(SparkConnectGrpcException, match="is not among what this model reads"):
+    with pytest.raises(SparkConnectGrpcException, match="is not a table that this model reads"):
         spark.table("phys.items").count()
 
 
