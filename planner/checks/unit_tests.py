@@ -11,6 +11,7 @@ from threading import RLock
 
 from sqlglot import exp
 
+from planner.checks.diff_query import quoted
 from planner.checks.fetching import THREADS, fetched
 from planner.checks.freezing import NOW, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
@@ -213,16 +214,12 @@ def _one(engine: Engine, name: str, sql: str, expected: TestRows, test: UnitTest
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
     shown = ", ".join(
-        f"CAST({_quoted(column.name)} AS STRING) AS {_quoted(column.name)}"
+        f"CAST({quoted(column.name)} AS STRING) AS {quoted(column.name)}"
         if column.type.startswith("timestamp")
-        else _quoted(column.name)
+        else quoted(column.name)
         for column in columns
     )
     return f"SELECT {shown} FROM ({sql})"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:

@@ -20,7 +20,7 @@ ALLOW = "allow"
 
 @dataclass(frozen=True)
 class Isolation:
-    """What holds for project code: with `required` it is isolated or it does not run.
+    """The isolation of project code: with `required`, it is isolated or does not run.
 
     `hidden` are files and folders that project code may not read even if they lie below a folder that it may.
     `memory` is how many GiB a process may take. `functions`: those in Python may run in workers of Spark that are not

@@ -29,14 +29,14 @@ def starting(module: str) -> str:
 
 @dataclass(frozen=True)
 class IsolationProfile:
-    """What is left to a process: paths that it may read (and run), and write; its network; its limits.
+    """The permissions of a process: paths that it may read (and run), and write; its network; its limits.
 
     `listener` is the descriptor of a socket on which the launcher hands out the one that is notified of each `connect`.
     """
 
     read: tuple[str, ...]
     write: tuple[str, ...]
-    network: Network = Network.DOOR
+    network: Network = Network.PROXY
     memory: int = 8  # GiB
     seconds: int = LONGEST
     own_user: bool = True  # when root starts it
@@ -68,7 +68,8 @@ def profile_from(text: str) -> IsolationProfile:
 
 
 def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:
-    """The paths without what is hidden below them: a folder that holds such stands for all else that is in it."""
+    """The paths without what is hidden below them: a folder that contains a hidden path is replaced by its other
+    contents."""
     resolved = [each.resolve() for each in hidden]
     return tuple(each for path in paths for each in _without(Path(path), resolved))
 

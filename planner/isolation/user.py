@@ -1,4 +1,4 @@
-"""What a process may be and take: a user of its own when root starts it, no capabilities, limited resources."""
+"""The user and the limits of a process: a user of its own if root starts it, no capabilities, limited resources."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ def keep_capabilities(kept: int) -> None:
 
 
 def end_first() -> None:
-    """Where the machine's memory ends, the kernel ends this process and what it starts, and neither Spark nor us."""
+    """If the machine runs out of memory, the kernel kills this process and its children first, not Spark or the
+    planner."""
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def limit(memory: int, seconds: int) -> None:
-    """Limit memory (GiB), processor time, processes, open files and what a file may hold."""
+    """Limit memory (GiB), processor time, processes, open files and the size of files."""
     limits: Mapping[int, int] = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: memory * GIB,

@@ -22,19 +22,19 @@ from planner.isolation.seccomp import Network
 
 @dataclass
 class WorkerFork:
-    """What becomes of forks: the first one is tightened, and so all that it starts."""
+    """Isolates forks: the first one is restricted, and with it all that it starts."""
 
     profile: IsolationProfile
     tight: bool = False
 
     def tighten(self) -> None:
-        """Take from a fresh fork what it does not need, or end it."""
+        """Restrict a new fork, or end it."""
         if self.tight:
             return
         self.tight = True
         try:
             scratch = Path(self.profile.write[0], str(os.getpid()))
-            shutil.rmtree(scratch, ignore_errors=True)  # of one that had our number
+            shutil.rmtree(scratch, ignore_errors=True)  # of an earlier process with our id
             scratch.mkdir(mode=0o700)
             os.environ.update(HOME=str(scratch), TMPDIR=str(scratch))
             tempfile.tempdir = None

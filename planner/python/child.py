@@ -1,4 +1,4 @@
-"""The child's main: a project's Python runs here, apart from everything that mergeplan knows and may do.
+"""The child's main: a project's Python runs here, without access to mergeplan's state and credentials.
 
 Requests and replies are lines of JSON, over two pipes that the project's code does not see: standard input is empty,
 and what the code prints goes to standard error. When the one who started it goes, it goes too.
@@ -32,7 +32,7 @@ GRACE = 2.0  # seconds that ending may take
 
 
 class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The project's modules, out of the texts that the planner has read: what was planned is what runs."""
+    """The project's modules, from the texts that the planner has read: what was planned is what runs."""
 
     def __init__(self, root: str, texts: Mapping[str, str]) -> None:
         self.root = root
@@ -62,7 +62,8 @@ class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.texts[path], os.path.join(self.root, path), "exec"), module.__dict__)  # noqa: S102
 
     def where(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line in which it went wrong: the innermost one; '' when none took part."""
+        """The file of the project and the line of the error: the innermost one; '' if no file of the project is
+        involved."""
         if isinstance(error, SyntaxError) and (name := self._name(error.filename or "")):
             return name, error.lineno or 1
         found = ("", 0)
@@ -114,7 +115,7 @@ class Answering:
         raise ValueError(f"{request['op']}: unknown operation")
 
     def _load(self, request: Mapping[str, Any]) -> Any:
-        """Import files one by one; what they register, and what is wrong with those that cannot be imported."""
+        """Import files one by one; what they register, and the errors of those that cannot be imported."""
         assert self.files is not None
         errors = []
         for path in request["paths"]:
@@ -184,7 +185,7 @@ def error_data(error: BaseException, files: Files) -> dict[str, Any]:
         message = f"It exited Python: SystemExit: {error.code}"
     else:
         message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
-    message = message.encode("utf-8", "replace").decode()  # half a character is no JSON
+    message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
     return {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
 
 
@@ -196,7 +197,7 @@ def serve(asking: IO[str], answering: IO[str]) -> None:
     def read() -> None:
         for line in asking:
             lines.put(line)
-        # who started us has gone, or wants us gone; a Spark that does not answer is not waited for
+        # the planner has ended, or wants this to end; do not wait for a Spark that does not respond
         late = threading.Timer(GRACE, _end)
         late.daemon = True
         late.start()

@@ -1,4 +1,5 @@
-"""Python models and signals as they run in the child: over a Spark Connect session of its own, rows left as views."""
+"""Python models and signals as they run in the child: with a Spark Connect session of their own; the rows become
+views."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Execution:
         return self._spark
 
     def interrupt(self) -> None:
-        """End what the session is running: it would go on without us."""
+        """Stop what the session is running, which would otherwise continue."""
         if self._spark is not None:
             with suppress(Exception):  # a server that has gone runs nothing
                 self._spark.interruptAll()
@@ -56,7 +57,7 @@ class Execution:
         return {"views": count}
 
     def _keep(self, frame: Any, columns: list[list[str]], name: str) -> None:
-        """Let the declared columns of a frame be seen by the planner's own session."""
+        """Create a global view of a frame's declared columns, for the planner's session."""
         given = {str(column).lower(): column for column in frame.columns}
         if missing := [column for column, _ in columns if column not in given]:
             known = ", ".join(f"`{column}`" for column in given)
@@ -69,7 +70,8 @@ class Execution:
         shown.createGlobalTempView(name)
 
     def _from_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
-        """Rows of pandas with the declared types; where these do not fit, with their own, or as text: Spark casts."""
+        """Rows of pandas with the declared types; if these do not fit, with their own types, or as strings: Spark
+        casts them."""
         frame = frame.set_axis([name for name, _ in columns], axis=1)
         schema = ", ".join(f"`{name}` {kind}" for name, kind in columns)
         try:
@@ -92,7 +94,7 @@ def frames(result: Any) -> Iterator[Any]:
 
 
 class Context(ExecutionContext):
-    """What project code is given: the environment's tables by name, Spark, variables."""
+    """The context of project code: the environment's tables by name, Spark, variables."""
 
     def __init__(self, request: Mapping[str, Any], execution: Execution) -> None:
         self._tables: Mapping[str, str] = request["tables"]
@@ -177,7 +179,7 @@ def _moment(value: Any) -> str:
 
 
 def _called(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
-    """Call a function with as much of what there is as it takes."""
+    """Call a function with those of the arguments that it accepts."""
     wanted = inspect.signature(entry).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in wanted.values())
     return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})
@@ -190,7 +192,7 @@ def _connected(spark: Mapping[str, Any]) -> Any:
     from pyspark.sql.connect.session import SparkSession
 
     class Socket(ChannelBuilder):
-        """A channel over the socket file at which the planner lets relations through."""
+        """A gRPC channel over the socket file of the planner's proxy."""
 
         def toChannel(self) -> Any:  # pyspark's name
             return self._insecure_channel(f"unix:{spark['socket']}")
@@ -209,7 +211,7 @@ def _connected(spark: Mapping[str, Any]) -> Any:
 
 
 def _pickle_by_value() -> None:
-    """What a frame's functions need of the project goes with them: Spark's workers cannot import it."""
+    """Send the project's modules along with a frame's functions, because Spark's workers cannot import them."""
     from pyspark import cloudpickle
 
     by_value: Any = cloudpickle.register_pickle_by_value

@@ -1,4 +1,4 @@
-"""Which files of a project its code may read: by the texts in it, and by whether a name is only known when it runs.
+"""Which files of a project its code may read: by the strings in it, and by whether a name is known only at run time.
 
 A file is named by a text of the code: its path or the end of it, a folder on the way, a pattern. Where code opens what
 no text of it names, or lists a folder, it may read any file. More is counted than need be, never less.
@@ -22,7 +22,7 @@ OPENING = frozenset(
 # Methods of a path, or of a reader of Spark's.
 OF_A_PATH = frozenset("read_text read_bytes open".split())
 OF_A_READER = frozenset("csv json parquet orc text load xml".split())
-# What they find has no name in the code.
+# The files that they find are not named in the code.
 LISTING = frozenset("iterdir glob iglob rglob listdir scandir walk fwalk system popen".split())
 SEARCHING = frozenset("subprocess shutil fileinput sqlite3 duckdb tarfile mmap glob pty posix".split())  # modules
 _NO_FILES = ("read_sql", "read_gbq", "read_clipboard")
@@ -44,7 +44,7 @@ class FileReads:
     unclear: bool = False
 
     def look(self, node: ast.AST, module: Module) -> None:
-        """Take in a piece of code of a module."""
+        """Analyse a piece of code of a module."""
         bound = _bindings(node) if not isinstance(node, ast.Module) else {}
         around = _Bindings({**_bindings(module.tree, deep=False), **bound}, module.imports)
         for each in ast.walk(node):
@@ -63,7 +63,7 @@ class FileReads:
 
     @staticmethod
     def _searches(name: ast.Name, node: ast.AST, names: _Bindings) -> bool:
-        """True for a name of what looks for files by itself, and for `open` where it is handed on."""
+        """True for the name of a function that finds files by itself, and for `open` if it is passed on."""
         given = names.imports.get(name.id, ())
         if any(each.module.split(".")[0] in SEARCHING or each.name in LISTING for each in given):
             return True
@@ -113,13 +113,13 @@ class FileReads:
 
 @dataclass(frozen=True)
 class _Bindings:
-    """What the names of a piece of code are bound to; None for one that is bound to something else than a value."""
+    """What the names of a piece of code are bound to; None for one that is not bound to a value."""
 
     bound: Mapping[str, list[ast.expr | None]]
     imports: Mapping[str, tuple[Import, ...]]
 
     def called(self, function: ast.expr) -> str:
-        """The own name of what is called, by whichever name it is imported."""
+        """The original name of a called function, whatever name it is imported as."""
         if isinstance(function, ast.Attribute):
             return function.attr
         name = function.id if isinstance(function, ast.Name) else ""
@@ -177,7 +177,8 @@ def _is_called(name: ast.Name, node: ast.AST) -> bool:
 
 
 def _is_module(receiver: ast.expr) -> bool:
-    """True for `io.open`, `codecs.open`, `gzip.open`: a bare name in lower case that opens what it is given."""
+    """True for `io.open`, `codecs.open`, `gzip.open`: an unqualified name in lower case of a function that opens its
+    argument."""
     return isinstance(receiver, ast.Name) and receiver.id in ("io", "codecs", "gzip", "bz2", "lzma", "os", "zipfile")
 
 

@@ -1,6 +1,6 @@
 """The planner's side of the child in which a project's Python runs: it starts it, sends requests and ends it.
 
-The child gets an environment of its own, no descriptor of ours but two pipes and a third for what it prints, and a
+The child gets an environment of its own, no open files except two pipes and a third one for its output, and a
 process group that is ended with it. It reads the project from us and answers in JSON; nothing else comes back.
 """
 
@@ -37,7 +37,7 @@ START = starting("planner.python.child")
 LONGEST = 64_000_000  # bytes of an answer
 LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
 MOST_SAID = 4_000_000  # characters that it may print in all
-UNASKED = 4  # answers that may wait: more are none
+UNASKED = 4  # replies that may wait; more are a protocol error
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
 PR_SET_DUMPABLE = 4  # prctl(2)
@@ -73,7 +73,7 @@ class Child:
         self.ask({"op": "open", "root": str(root), "files": dict(files)}, 60)
 
     def ask(self, request: Mapping[str, Any], timeout: float | None) -> Any:
-        """The answer to a request, within so many seconds; ChildFailed, or Cancelled when it was stopped meanwhile."""
+        """The answer to a request, within so many seconds; ChildFailed, or Cancelled if it was stopped meanwhile."""
         with self._lock:
             try:
                 self._pipe.write(json.dumps(request, default=str).encode() + b"\n")
@@ -126,7 +126,7 @@ class Child:
         self._answers.put(None)
 
     def _hear(self) -> None:
-        """What the project prints goes to our standard error, as plain text, until it is too much."""
+        """Copies the project's output to our standard error, as plain text, up to a limit."""
         assert self._process.stderr is not None
         left = MOST_SAID
         with suppress(ValueError, OSError), self._process.stderr:
@@ -140,7 +140,7 @@ class Child:
 
 
 def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
-    """The process, isolated if it is to be; Refused when it cannot be."""
+    """The process, isolated if required; Refused if that is not possible."""
     home = scratch / "home"
     command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
     environment = child_environment(os.environ, str(home))
@@ -195,7 +195,7 @@ def _stop(
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Let the child end by itself for a moment, end what is left of its group, and only then let go of its number."""
+    """Give the child a moment to end by itself, kill the rest of its group, and only then release its process id."""
     if process.returncode is not None:
         return
     deadline = time.monotonic() + GRACE
@@ -209,6 +209,6 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
 
 
 def hide_ourselves() -> None:
-    """Keep our memory, environment and open files from what runs as the same user: on Linux /proc would show them."""
+    """Hide our memory, environment and open files from processes of the same user: on Linux, /proc would show them."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

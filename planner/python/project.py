@@ -1,4 +1,4 @@
-"""The Python of one project: its macros as SQL calls them, its models, and what runs them. Nothing of it runs here.
+"""The Python of one project: its macros, its models, and what runs them. None of its code runs in this process.
 
 A project without Python files starts no child. The one that reads the project is ended with `close`; each model that
 is computed has a child of its own.
@@ -57,7 +57,7 @@ class ProjectCode:
     _data: DataFiles | None = None
 
     def load(self, paths: Sequence[str]) -> None:
-        """Import these files and take in what they register; ProjectErrors with all that cannot be imported."""
+        """Import these files and record what they register; ProjectErrors with all that cannot be imported."""
         if not paths:
             return
         self._paths = tuple(paths)
@@ -89,7 +89,7 @@ class ProjectCode:
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
         """The SQL texts, in the call's dialect, that stand in place of the call; ProjectError at the macro's file and
-        line, or at the call's place when it is called wrongly."""
+        line, or at the call's place for a wrong call."""
         place = call.place or Place(call.model)
         request = {
             "op": "macro",
@@ -125,7 +125,7 @@ class ProjectCode:
             raise
 
     def check_tables(self, models: Collection[str]) -> None:
-        """ProjectError where the text of a query names a model's table: that is another one in each environment."""
+        """ProjectError if the text of a query names a model's table, which differs between environments."""
         for names in self.queried.values():
             for name, place in names:
                 if name in models:
@@ -137,7 +137,7 @@ class ProjectCode:
                     )
 
     def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
-        """Take in what a model's code reaches; a digest of the files that it may read, '' when there is none."""
+        """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
         self.queried[model] = code.queried
         if self._data is None:
             self._data = DataFiles(self.root)
@@ -178,7 +178,7 @@ class ProjectCode:
 
 
 def checked(kind: type[A], answer: Any) -> A:
-    """The answer as data of that kind; ChildFailed when it is none."""
+    """The reply as data of that type; ChildFailed if it is invalid."""
     try:
         return kind.model_validate(answer)
     except ValidationError:
@@ -186,7 +186,7 @@ def checked(kind: type[A], answer: Any) -> A:
 
 
 def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
-    """What went wrong in the project's code, where it did, or else at the given place."""
+    """The error of the project's code, at its place, or else at the given place."""
     at = place if wrong.called or not wrong.path else Place(wrong.path, wrong.line)
     message = wrong.message.rstrip(".")
     text = f"{what} failed: {message}." if what else f"{message}."

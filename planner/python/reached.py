@@ -1,4 +1,4 @@
-"""What an entry point's code is: a digest over everything of the project that it can reach, and nothing else.
+"""The digest of an entry point's code: of everything in the project that it can reach, and nothing else.
 
 Comments, formatting and docstrings do not count. A name is followed to what binds it, through functions, classes,
 constants and imports; a module whose import does more than define counts whole, and so does one that is passed about
@@ -32,15 +32,16 @@ SEEKING_ATTRIBUTES = frozenset(
     __loader__ __spec__""".split()
 )
 CALLED = ("table", "resolve_table")
-QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")  # where a table may be named past the environment
+# strings in which a table may be named regardless of the environment
+QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")
 DOTTED = re.compile(r"\b[A-Za-z_]\w*\.[A-Za-z_]\w*\b")
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What an entry point reaches: a digest; the tables it names; lines where it names one by a value; the files; and
-    what may be names of tables in the texts of its queries."""
+    """What an entry point reaches: a digest; the tables it names; lines where it names one by a computed value; the
+    files; and what may be names of tables in the texts of its queries."""
 
     digest: str
     tables: frozenset[str]
@@ -51,7 +52,7 @@ class Reached:
 
 
 class _Lazily(dict[str, Module]):
-    """Modules by name, each read when it is first needed; a package without `__init__.py` is no module."""
+    """Modules by name, each read when it is first needed; a package without `__init__.py` is not a module."""
 
     def __init__(self, known: Mapping[str, str], files: Mapping[str, str]) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ class _Lazily(dict[str, Module]):
 
 @dataclass
 class _Walk:
-    """How far it has been followed."""
+    """The state of following the names."""
 
     modules: _Lazily
     done: dict[tuple[str, str], str] = field(default_factory=dict)  # (module, name) -> what it is

@@ -1,4 +1,4 @@
-"""What a project's Python imports of us, under SQLMesh's names and ours; it exists in the child process only."""
+"""What a project's Python can import, from `sqlmesh` and `mergeplan`; it exists in the child process only."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TimeColumn:
 
 
 class ExecutionContext:
-    """What a Python model is given to read tables with; see docs/python.md."""
+    """The context of a Python model, to read tables; see docs/python.md."""
 
 
 class SQLMeshError(Exception):
@@ -74,7 +74,7 @@ class ConfigError(SQLMeshError):
 
 
 class MacroEvalError(SQLMeshError):
-    """A macro was called wrongly."""
+    """A wrong call of a macro."""
 
 
 def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
@@ -83,7 +83,7 @@ def _registered(name: str, function: Callable[..., Any], arguments: dict[str, An
 
 
 def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
-    """`@model("schema.table", kind=..., columns={...})` before a function that returns the rows."""
+    """`@model("schema.table", kind=..., columns={...})` the decorator of a function that returns the rows."""
 
     def decorate(function: F) -> F:
         given = {"name": name, **arguments} if name else arguments
@@ -94,7 +94,7 @@ def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
 
 
 def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
-    """`@macro()` before a function that SQL calls as `@name(...)`."""
+    """`@macro()` the decorator of a function that SQL calls as `@name(...)`."""
     if callable(name):
         return macro()(name)
 
@@ -171,7 +171,7 @@ def _kinds() -> Iterator[tuple[str, type[ModelKind]]]:
 
 
 def install() -> None:
-    """Put the modules that a project imports of us into this process."""
+    """Add the modules that a project can import to this process."""
     kinds = dict(_kinds())
     top = {
         "model": model, "macro": macro, "signal": signal, "ExecutionContext": ExecutionContext,

@@ -66,7 +66,7 @@ def test_nothing_is_copied_from_a_table_that_a_word_kept() -> None:
     ("said", "told"),
     [
         ("storage_format csv", r"models/a\.sql:1: `storage_format csv` is not supported"),
-        ("physical_properties (a = 1 + 1)", r"models/a\.sql:1: `1 \+ 1` is not a text, a number, or true or false"),
+        ("physical_properties (a = 1 + 1)", r"models/a\.sql:1: `1 \+ 1` is not a string, a number, or true or false"),
     ],
 )
 def test_a_layout_that_cannot_be_is_an_error_at_its_line(said: str, told: str) -> None:

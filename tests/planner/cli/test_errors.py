@@ -143,7 +143,7 @@ def test_a_folder_that_is_no_project_is_told_to_init(offline: CommandLine) -> No
         ran = offline(verb)
 
         assert (ran.code, ran.out) == (1, "")
-        assert re.fullmatch(r"Error: There is no config\.yaml in .*\. Run `mergeplan init` to make .*\n", ran.err)
+        assert re.fullmatch(r"Error: There is no config\.yaml in .*\. Run `mergeplan init` to create .*\n", ran.err)
     assert list(offline.root.iterdir()) == []
 
 

@@ -55,7 +55,7 @@ def test_a_plan_ends_at_a_broken_rule_before_spark_is_started(starred: CommandLi
     ran, skipped = starred("plan"), starred("plan", "--skip-linter", "--skip-tests", "--no-prompts")
 
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("Error: models/star.sql:2: noselectstar: the outermost SELECT says `*`")
+    assert ran.err.startswith("Error: models/star.sql:2: noselectstar: the outermost SELECT uses `*`")
     assert skipped.code == 0
 
 

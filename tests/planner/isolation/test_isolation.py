@@ -12,7 +12,7 @@ import pytest
 from planner.errors import RequestError
 from planner.isolation import landlock
 from planner.isolation.calls import FORBIDDEN, SPECIAL
-from planner.isolation.connecting import WayOut
+from planner.isolation.connecting import ConnectionProxy
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from planner.isolation.probe import cannot
@@ -67,7 +67,7 @@ def test_a_profile_is_read_as_it_was_written() -> None:
     assert profile_from(profile.text) == profile
 
 
-@pytest.mark.parametrize("network", [Network.DOOR, Network.ANSWER, Network.NONE])
+@pytest.mark.parametrize("network", [Network.PROXY, Network.ANSWER, Network.NONE])
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_every_jump_of_a_filter_lands_in_it(architecture: str, network: Network) -> None:
     steps = program(architecture, network, 1234, signals_kept=False)
@@ -87,14 +87,14 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
     scene = Scene(tmp_path / "scene", tmp_path, 9)
     (tmp_path / "home").mkdir(mode=0o777)
     (tmp_path / "home").chmod(0o777)
-    way_out = WayOut(tmp_path / "spark.sock")
+    proxy = ConnectionProxy(tmp_path / "spark.sock")
     profile = IsolationProfile((*libraries(sys.executable, {}, "-I"), str(FILE)), (str(tmp_path / "home"),))
     attack = [sys.executable, "-I", str(FILE), json.dumps(scene.targets())]
     with subprocess.Popen(
-        launched(profile.listening(way_out.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
-        stdout=subprocess.PIPE, text=True, pass_fds=[way_out.descriptor],
+        launched(profile.listening(proxy.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
+        stdout=subprocess.PIPE, text=True, pass_fds=[proxy.descriptor],
     ) as process:  # fmt: skip
-        way_out.started()
+        proxy.started()
         got = loot(process.communicate(timeout=120)[0])
     scene.close()
 
