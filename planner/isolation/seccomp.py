@@ -51,9 +51,7 @@ def restrict(network: Network, *, signals_kept: bool) -> int:
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
     notify = network is Network.PROXY
     number = SPECIAL[machine()]["seccomp"]
-    found = call(
-        number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters))
-    )
+    found = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))
     return found if notify else -1
 
 
