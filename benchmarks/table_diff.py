@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from planner.checks.diff_question import Options
+from planner.checks.diff_query import DiffOptions
 from planner.checks.table_diff import compare_tables
 from planner.engine.protocol import Column, Connection, Engine, Table
 from planner.engine.spark.engine import open_engine
@@ -43,7 +43,7 @@ def naive(engine: Engine) -> tuple[int, ...]:
 
 def ours(engine: Engine) -> tuple[int, ...]:
     """The same numbers, by buckets."""
-    rows = compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), Options(on=("k", "j"))).rows
+    rows = compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), DiffOptions(on=("k", "j"))).rows
     return (*rows.only, rows.common, rows.changed)
 
 

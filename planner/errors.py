@@ -1,14 +1,14 @@
-"""What can go wrong, as one tree; every error says the thing, where it is, and what to do.
+"""The tree of errors; every error names the thing, its place, and what to do.
 
 MergeplanError                exit code 1
 ├── ProjectError              a file of the project is wrong: file and line
 ├── RequestError              the request is wrong: an argument, a name, a date
 │   └── SparkAway             Spark did not start or does not answer: the same request may succeed later
 ├── QueryError                Spark refused a query: the model's file and line
-├── Refused                   exit code 4: a rule forbids it now, and the text says which
+├── Refused                   exit code 4: not allowed now, with the reason
 │   ├── AuditFailed           a blocking audit found rows
 │   ├── PlanMoved             what the plan was built on is no longer so
-│   ├── LeaseHeld             somebody else is changing this environment
+│   ├── LeaseHeld             another process is changing this environment
 │   └── CatalogBusy           another process holds the embedded catalog
 └── Cancelled                 exit code 130: the person or a newer push ended the run
 """
@@ -34,7 +34,7 @@ class MergeplanError(Exception):
     """An expected failure: `message` is one sentence for a person, `hint` is what to do about it."""
 
     exit_code = 1
-    retry = False  # True: nothing has to be mended, the same request may succeed later
+    retry = False  # True: the same request may succeed later
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class ProjectError(MergeplanError):
 
 
 class ProjectErrors(ProjectError):
-    """Several files of the project are wrong; all are told at once."""
+    """Several files of the project are wrong; all are reported at once."""
 
     def __init__(self, errors: tuple[ProjectError, ...]) -> None:
         first = errors[0]
@@ -68,13 +68,13 @@ class RequestError(MergeplanError):
 
 
 class SparkAway(RequestError):
-    """Spark did not start, or does not answer."""
+    """Spark did not start, or does not respond."""
 
     retry = True
 
 
 class QueryError(MergeplanError):
-    """Spark refused a query, or a query failed while it ran.
+    """Spark rejected a query, or a query failed while it ran.
 
     `condition` is Spark's error class; `line` and `column` are 1-based in the query's text, 0 when not known.
     """
@@ -96,7 +96,7 @@ class QueryError(MergeplanError):
 
 
 class Refused(MergeplanError):
-    """A rule forbids this now."""
+    """This is not allowed now."""
 
     exit_code = 4
 
@@ -113,7 +113,7 @@ class AuditFailed(Refused):
 
 
 class PlanMoved(Refused):
-    """What the plan was built on has changed since."""
+    """The state on which the plan is based has changed."""
 
     retry = True
 
@@ -131,6 +131,6 @@ class CatalogBusy(Refused):
 
 
 class Cancelled(MergeplanError):
-    """The run was ended from outside."""
+    """The run was cancelled from outside."""
 
     exit_code = 130

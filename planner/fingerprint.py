@@ -1,4 +1,4 @@
-"""What a model is, as hashes: its data part, its metadata part, its parents."""
+"""A model as hashes: its data part, its metadata part, its parents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """`data`: what its rows come from; `metadata`: what is said about it; `parents`: the fingerprints it reads."""
+    """`data`: what its rows come from; `metadata`: its description, owner, audits and the like; `parents`: the
+    fingerprints it reads."""
 
     data: str
     metadata: str

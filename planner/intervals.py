@@ -1,6 +1,6 @@
-"""Half-open stretches of time, [start, end) in UTC, and the cron beats that cut them.
+"""Half-open intervals [start, end) in UTC, and the cron ticks that bound them.
 
-Everything a plan says about time is said here: which stretches are loaded, which are missing, how they are cut into
+All arithmetic of a plan's time is here: which intervals are loaded, which are missing, how they are split into
 batches. An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
 """
 
@@ -40,7 +40,7 @@ class Interval:
             raise ValueError(f"an interval must end after it starts: {self.start} .. {self.end}")
 
     def __str__(self) -> str:
-        """As people write it: `2020-01-01 - 2020-01-07` with the last day inside, times only when they matter."""
+        """As it is shown to users: `2020-01-01 - 2020-01-07` with the last day inside, times only when they matter."""
         last = self.end - timedelta(seconds=1)
         if self.start.time() == self.end.time() == datetime.min.time():
             return f"{self.start:%Y-%m-%d} - {last:%Y-%m-%d}"
@@ -48,7 +48,7 @@ class Interval:
 
 
 def partitions(interval: Interval, unit_seconds: int) -> tuple[str, ...]:
-    """The partitions of a table cut by time that an interval covers, as the text of their starts; the longest is a
+    """The partitions of a time-partitioned table that an interval covers, as the text of their starts; the longest is a
     day.
 
     >>> partitions(Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)), 86_400)
@@ -65,9 +65,9 @@ Timeline = tuple[Interval, ...]
 
 @dataclass(frozen=True)
 class Cron:
-    """When a model is due: a cron expression or `@daily` and its like, by the clock of the zone `tz` ('': UTC).
+    """When a model is due: a cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC).
 
-    Time itself is counted in UTC, in the units that `given_unit` names ('': the largest that the cron's beats allow).
+    Intervals are in UTC, in units of `given_unit` ('': the largest that fits between the cron's ticks).
     """
 
     text: str
@@ -75,15 +75,15 @@ class Cron:
     given_unit: str = ""
 
     def floor(self, at: datetime) -> datetime:
-        """The last beat at or before `at`, in UTC."""
+        """The last tick at or before `at`, in UTC."""
         return _floor(self.text, self.tz, at)
 
     def after(self, at: datetime) -> datetime:
-        """The first beat after `at`, in UTC."""
+        """The first tick after `at`, in UTC."""
         return next(CronSim(NAMED.get(self.text, self.text), at.astimezone(_zone(self.tz)))).astimezone(UTC)
 
     def due(self, at: datetime) -> datetime:
-        """Up to where a table is to be filled at a time: the whole units before the last beat."""
+        """The time up to which a table should be loaded: the complete units before the last tick."""
         return self.cut(self.floor(at))
 
     def cut(self, at: datetime) -> datetime:
@@ -114,12 +114,12 @@ class Cron:
 
     @property
     def unit(self) -> str:
-        """What the model's time is counted in: the unit that was given, or the largest that fits between two beats."""
+        """The unit of the model's intervals: the given one, or the largest that fits between two ticks."""
         return self.given_unit or _unit(self.text)
 
 
 def cron_error(text: str) -> str | None:
-    """Why a cron expression cannot be read, or None when it can."""
+    """Why a cron expression is invalid, or None if it is valid."""
     try:
         next(CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC)))
     except (CronSimError, StopIteration) as error:
@@ -129,8 +129,8 @@ def cron_error(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _unit(text: str) -> str:
-    beats = CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC))
-    shortest = min(later - earlier for earlier, later in pairwise(islice(beats, 9))).total_seconds()
+    ticks = CronSim(NAMED.get(text, text), datetime(2024, 1, 1, tzinfo=UTC))
+    shortest = min(later - earlier for earlier, later in pairwise(islice(ticks, 9))).total_seconds()
     return next((unit for unit, seconds in UNITS.items() if shortest >= seconds * 0.9), "five_minute")
 
 
@@ -146,7 +146,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def is_zone(name: str) -> bool:
-    """True when a time zone of that name is known, as `Europe/Berlin`."""
+    """True for the name of a time zone, such as `Europe/Berlin`."""
     try:
         _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -194,7 +194,7 @@ def between(start: datetime, end: datetime) -> Timeline:
 
 
 def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval, ...]:
-    """The timeline cut into batches of at most `size` units (None: one batch per interval), in order of time."""
+    """The timeline split into batches of at most `size` units (None: one batch per interval), in order of time."""
     if size is None:
         return timeline
     cut: list[Interval] = []
@@ -206,7 +206,7 @@ def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval,
 
 
 def with_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetime) -> Timeline:
-    """Each missing interval reaches back `lookback` units, for rows that came late, but never before `earliest`."""
+    """Each missing interval reaches back `lookback` units, for late rows, but never before `earliest`."""
     if not lookback:
         return missing
     reached: list[Interval] = []

@@ -1,4 +1,4 @@
-"""What tables and views are called: physical tables by version, views by environment, as a project's config says."""
+"""The names of tables and views: physical tables by version, views by environment, as config.yaml defines them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HASHED = "mergeplan_md5__"
 
 
 class Suffix(StrEnum):
-    """Which part of a view's name says the environment."""
+    """Which part of a view's name contains the environment."""
 
     SCHEMA = "schema"
     TABLE = "table"
 
 
 class Convention(StrEnum):
-    """What stands in a physical table's name besides its version."""
+    """What a physical table's name contains besides its version."""
 
     SCHEMA_AND_TABLE = "schema_and_table"
     TABLE_ONLY = "table_only"
@@ -29,7 +29,7 @@ class Convention(StrEnum):
 
 @dataclass(frozen=True)
 class Naming:
-    """How a project names what it makes; patterns are regular expressions that match from the start, the first wins.
+    """How a project names tables and views; patterns are regular expressions that match from the start, the first wins.
 
     `catalogs` are (pattern of an environment's name, catalog of its views), `schemas` (pattern of a model's schema,
     schema of its physical tables).
@@ -52,7 +52,7 @@ class Naming:
         return f"{catalog}.{schema}.{table}" if catalog else f"{schema}.{table}"
 
     def table(self, model: str, version: str) -> str:
-        """`shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` unless the project says otherwise."""
+        """`shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default."""
         schema, table = model.split(".")
         physical = _first(self.schemas, schema) or f"{PHYSICAL}{schema}"
         full = f"{schema}__{table}__{version}"
@@ -64,8 +64,8 @@ class Naming:
         return f"{physical}.{full}"
 
     def placement(self, model: str) -> str:
-        """What its physical table's name has of the project's own naming; '' by default. It goes into the version, so
-        that one version is one table."""
+        """The part of a physical table's name that the project's settings determine; '' by default. It is part of the
+        version, so that one version is one table."""
         schema = _first(self.schemas, model.split(".")[0])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 

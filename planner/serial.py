@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-Json = Any  # JSON's door: what json.loads gives
+Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
 
 
@@ -61,7 +61,7 @@ def _default(field: Field[Any]) -> object:
 
 @lru_cache(maxsize=512)
 def _reader(kind: Any) -> Callable[[Json], Any]:
-    """How data of one type is read; the answer is kept, since type hints are slow to resolve."""
+    """The reader of one type; cached, because type hints are slow to resolve."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _optional(arguments)

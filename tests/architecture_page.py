@@ -1,4 +1,4 @@
-"""The file lists of docs/architecture.md, made of the files' own first sentences: `python -m tests.architecture_page`."""
+"""The file lists of docs/architecture.md, made of the first sentence of each file: `python -m tests.architecture_page`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def told(columns: Columns) -> str:
     return "; ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in verbs if names) or "none"
 
 
-@pytest.mark.parametrize(("one", "other"), pairs("One query"))
+@pytest.mark.parametrize(("one", "other"), pairs("Equivalent"))
 def test_a_pair_of_one_query_has_one_meaning(one: str, other: str) -> None:
     first, second = shape(one), shape(other)
 
@@ -65,7 +65,7 @@ def test_a_pair_of_one_query_has_one_meaning(one: str, other: str) -> None:
     assert first.text == second.text
 
 
-@pytest.mark.parametrize(("one", "other"), pairs("Not one query") + pairs("Not recognised"))
+@pytest.mark.parametrize(("one", "other"), pairs("Not equivalent") + pairs("Not recognised"))
 def test_a_pair_of_two_queries_has_two_meanings(one: str, other: str) -> None:
     assert shape(one).known
     assert shape(other).known
@@ -81,7 +81,7 @@ def test_an_edit_touches_the_columns_that_are_told(before: str, after: str, rule
 
 def test_the_page_has_pairs_of_every_sort() -> None:
     counts = [
-        len(rows(title)) for title in ("One query", "Not one query", "Not recognised", "How columns are followed")
+        len(rows(title)) for title in ("Equivalent", "Not equivalent", "Not recognised", "How columns are followed")
     ]
 
     assert [count > least for count, least in zip(counts, (60, 30, 12, 20), strict=True)] == [True] * 4

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError, QueryError
-from planner.parsing.definitions.body import Part
+from planner.parsing.definitions.body import StatementTokens
 from planner.parsing.macros.expand import expander
 from planner.parsing.macros.expander import Expander
 from planner.parsing.sql.token_lists import text_of
@@ -34,7 +34,7 @@ _HINT = (
 )
 
 
-def statements_of(project: Project, environment: Environment, key: str) -> tuple[tuple[Part, str], ...]:
+def statements_of(project: Project, environment: Environment, key: str) -> tuple[tuple[StatementTokens, str], ...]:
     """The statements of `before_all` or `after_all` for an environment as it will be, in Spark SQL.
 
     ProjectError at config.yaml for one that there may not be: whatever is not the environment's own stays as it is.
@@ -45,7 +45,7 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
     scope = project.defaults.scope
     scope = replace(scope, variables={**scope.variables, **facts}, stage=key)
     room: Expander | None = None
-    found: list[tuple[Part, str]] = []
+    found: list[tuple[StatementTokens, str]] = []
     for part in project.defaults.before_all if key == BEFORE else project.defaults.after_all:
         own = expander(part.source, scope)
         room = own if room is None else replace(room, source=part.source)
@@ -54,7 +54,7 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
     return tuple(found)
 
 
-def _checked(part: Part, key: str, text: str, own: set[str]) -> str:
+def _checked(part: StatementTokens, key: str, text: str, own: set[str]) -> str:
     """The statement, the name of what it is about without quotes; ProjectError for one that there may not be."""
     match = next((found for form in _FORMS if (found := form.fullmatch(text))), None)
     if match is None:
@@ -68,7 +68,7 @@ def _checked(part: Part, key: str, text: str, own: set[str]) -> str:
     return text[: match.start("table")] + name + text[match.end("table") :]
 
 
-def run_statements(engine: Engine, statements: Iterable[tuple[Part, str]]) -> None:
+def run_statements(engine: Engine, statements: Iterable[tuple[StatementTokens, str]]) -> None:
     """Run them, one after another; QueryError at config.yaml when Spark refuses one."""
     for part, text in statements:
         try:

@@ -27,7 +27,7 @@ from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import check_not_stuck, recover
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
 from planner.apply.work import Failure, Filled, Work
-from planner.checks.audits import AuditResult, run_audits
+from planner.checks.audits import AuditContext, AuditResult, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
@@ -201,17 +201,11 @@ def _fill(plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
         return Filled()
 
+    show = project.config.audits.show_samples
+    options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
+
     def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
-        return run_audits(
-            engine,
-            snapshot,
-            project.audits,
-            interval,
-            tables=layout.tables,
-            embedded=layout.embedded,
-            execution=layout.now,
-            samples=project.config.audits.show_samples,
-        )
+        return run_audits(engine, snapshot, interval, options)
 
     workers = project.config.gateways[project.gateway].connection.concurrent_tasks
     emit(StageStarted(Stage.BACKFILL, len(work)))

@@ -8,7 +8,7 @@ from planner.apply.context import ApplyContext
 from planner.apply.events import AuditRan, ModelFailed
 from planner.apply.layout import Layout, at_model
 from planner.apply.work import Failure, found_rows
-from planner.checks.audits import run_audits
+from planner.checks.audits import AuditContext, run_audits
 from planner.model.graph import graph_of
 
 
@@ -18,17 +18,17 @@ def audit_external_tables(names: Collection[str], layout: Layout, context: Apply
     What others write may change at any time, so that each computation asks anew.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
+    project = context.project
+    project = context.project
+    show = project.config.audits.show_samples
+    options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
     failures = []
     for name in sorted(graph.upstream(names)):
         snapshot = layout.snapshots[name]
         if not snapshot.kind.is_external:
             continue
         with at_model(snapshot.model):
-            results = run_audits(
-                context.engine, snapshot, context.project.audits, None, tables=layout.tables, embedded=layout.embedded,
-                execution=layout.now, samples=context.project.config.audits.show_samples,
-            )  # fmt: skip
-            for result in results:
+            for result in run_audits(context.engine, snapshot, None, options):
                 context.emit(AuditRan(name, result))
                 if not result.ok and result.blocking:
                     failures.append(found_rows(snapshot.model, result))

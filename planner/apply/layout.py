@@ -12,7 +12,8 @@ from typing import Protocol
 from planner.errors import Place, QueryError
 from planner.intervals import Interval, Timeline, batches, between, merge, subtract
 from planner.model.model import Model, SignalCall
-from planner.parsing.render import beside, no_rows, render, written_at
+from planner.parsing.macros.expand import dates
+from planner.parsing.render import no_rows, render, stage_statements, written_at
 from planner.snapshot.snapshot import Snapshot
 
 
@@ -64,9 +65,9 @@ class Layout:
 
     def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
         """The statements that run before and after a model's query, at a stage."""
-        model = snapshot.model
+        model, values = snapshot.model, dates(interval, self.now)
         before, after = (
-            beside(listed, stage, snapshot.table, self.tables, self.embedded, interval, self.now)
+            stage_statements(listed, stage, snapshot.table, values, self.tables, self.embedded)
             for listed in (model.pre_statements, model.post_statements)
         )
         return before, after

@@ -9,7 +9,7 @@ from planner.apply.context import ApplyContext
 from planner.apply.events import AuditRan
 from planner.apply.layout import Layout, at_model
 from planner.apply.work import Failure, found_rows
-from planner.checks.audits import is_asked, run_audit
+from planner.checks.audits import AuditContext, is_enabled, run_audit
 from planner.fingerprint import digest
 from planner.intervals import Interval, subtract
 from planner.model.model import AuditCall
@@ -25,25 +25,17 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
     A merge, which asks the same of the same tables as its pull request did, therefore runs none.
     """
     audits, store, failures = context.project.audits, context.store, list[Failure]()
+    samples = context.project.config.audits.show_samples
+    options = AuditContext(audits, layout.tables, layout.embedded, layout.now, samples)
     for change in plan.changes:
         snapshot = change.new
         for call in _newly_asked(change, store) if snapshot else ():
             assert snapshot is not None
-            if not is_asked(call, audits) or digest(repr(call)) in store.passed_audits.of(snapshot.table):
+            if not is_enabled(call, audits) or digest(repr(call)) in store.passed_audits.of(snapshot.table):
                 continue
             with at_model(snapshot.model):
-                result = run_audit(
-                    context.engine,
-                    snapshot.model,
-                    call,
-                    audits,
-                    snapshot.table,
-                    _whole(store, snapshot),
-                    tables=layout.tables,
-                    embedded=layout.embedded,
-                    execution=layout.now,
-                    samples=context.project.config.audits.show_samples,
-                )
+                held = _whole(store, snapshot)
+                result = run_audit(context.engine, snapshot.model, call, snapshot.table, held, options)
             context.emit(AuditRan(snapshot.name, result))
             if not result.ok and result.blocking:
                 failures.append(found_rows(snapshot.model, result))

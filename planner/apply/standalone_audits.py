@@ -12,8 +12,8 @@ from planner.apply.context import ApplyContext
 from planner.apply.events import AuditRan
 from planner.apply.layout import Layout
 from planner.apply.work import Failure
-from planner.checks.audits import AuditResult
-from planner.checks.standalone import due, read_by, run_standalone, stretch
+from planner.checks.audits import AuditContext, AuditResult
+from planner.checks.standalone import dates_interval, due, read_by, run_standalone
 from planner.errors import AuditFailed, ProjectError, QueryError
 from planner.fingerprint import digest
 from planner.intervals import Timeline, merge
@@ -31,6 +31,8 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
     `first` is the plan as it was before anything was written: later no table lacks rows, and models may be skipped.
     """
     project, store, failures = context.project, context.store, list[Failure]()
+    show = project.config.audits.show_samples
+    options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
     for audit in project.standalone:
         tables = _tables(audit, plan)
         written = _written(audit, first)
@@ -38,10 +40,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
             continue
         time = written or merge(each for held in store.intervals.loaded(tables).values() for each in held)
         try:
-            result = run_standalone(
-                context.engine, audit, layout.tables, layout.embedded, stretch(audit, time),
-                execution=layout.now, samples=project.config.audits.show_samples,
-            )  # fmt: skip
+            result = run_standalone(context.engine, audit, dates_interval(audit, time), layout.now, options)
         except (QueryError, ProjectError) as error:
             failures.append(Failure(f"the audit {audit.name}", error))
             continue

@@ -16,7 +16,8 @@ from planner.apply.events import Emit, Promoted, PromotionUndone, Stage, StageSt
 from planner.engine.protocol import Engine, ViewText
 from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
 from planner.model.model import Column
-from planner.parsing.render import beside
+from planner.parsing.macros.expand import dates
+from planner.parsing.render import stage_statements
 from planner.parsing.sql.macro_scope import EVALUATING
 from planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
 from planner.state.leases import Lease
@@ -121,7 +122,8 @@ class _Swapping:
 
     def _run_statements(self, view: View) -> None:
         """What the model says of its view, each time that this is made or moved."""
-        statements = beside(view.statements, EVALUATING, view.name, {}, {}, None, datetime.now(UTC))
+        values = dates(None, datetime.now(UTC))
+        statements = stage_statements(view.statements, EVALUATING, view.name, values, {}, {})
         if statements:
             self._attempt(view, lambda: _run(self.engine, statements), self._was_refused)
 

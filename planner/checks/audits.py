@@ -1,9 +1,9 @@
-"""Audits: the query that finds the bad rows, and running it as one counted query with a sample."""
+"""Audits: the query of the failing rows, run as one query that counts them and takes a sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlglot import exp
@@ -26,8 +26,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
+class AuditContext:
+    """What audits run with: the project's own audits, the tables and embedded models that their queries may read, the
+    time that `@execution_...` stands for (the interval's end if None), and how failing rows are shown."""
+
+    audits: Mapping[str, Audit] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    embedded: Mapping[str, Model] = field(default_factory=dict)
+    execution: datetime | None = None
+    samples: Samples = "masked"
+
+
+NO_OPTIONS = AuditContext()
+
+
+@dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: how many bad rows, and up to five of them, as far as they may be shown."""
+    """The result of an audit: the number of failing rows, and up to five of them, masked if need be."""
 
     name: str
     model: str  # '' of a standalone audit
@@ -35,7 +50,7 @@ class AuditResult:
     count: int
     sample: Rows
     sql: str
-    place: Place | None = None  # where it is asked for
+    place: Place | None = None  # where the model names it
     reads: tuple[str, ...] = ()  # the tables that a standalone audit names
 
     @property
@@ -44,7 +59,7 @@ class AuditResult:
 
 
 def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
-    """The call's own word, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
+    """The call's own setting, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
     if call.blocking is not None:
         return call.blocking
     own = audits.get(call.name)
@@ -52,31 +67,21 @@ def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
 
 
 def audit_query(
-    model: Model,
-    call: AuditCall,
-    audits: Mapping[str, Audit],
-    table: str,
-    interval: Interval | None,
-    *,
-    tables: Mapping[str, str] | None = None,
-    embedded: Mapping[str, Model] | None = None,
-    execution: datetime | None = None,
+    model: Model, call: AuditCall, table: str, interval: Interval | None, options: AuditContext = NO_OPTIONS
 ) -> str:
-    """The SELECT of bad rows in Spark SQL; of a time-range model only the interval is looked at.
-
-    `tables` and `embedded` are for audits that read other models too. ProjectError at the model for a wrong call.
-    """
-    check_call(call, audits, line_of(model, call.name, header=True))
-    own = audits.get(call.name)
+    """The SELECT of failing rows in Spark SQL, of a time-range model those of the interval; ProjectError at the model
+    for a wrong call."""
+    check_call(call, options.audits, line_of(model, call.name, header=True))
+    own = options.audits.get(call.name)
     sql = own.sql if own else built_in_query(call)
     arguments = {**dict(own.defaults if own else ()), **dict(call.arguments)} if own or built_in(call.name) else {}
-    values = dates(interval, execution or (interval.end if interval else _EPOCH))
+    values = dates(interval, options.execution or (interval.end if interval else _EPOCH))
     values |= {name: fill(spark_tree(text).copy(), values) for name, text in arguments.items()}
-    known = {name: physical for name, physical in (tables or {}).items() if name != model.name}
+    known = {name: physical for name, physical in options.tables.items() if name != model.name}
     known[model.name] = table
     if own and own.text:
-        return text_over(own.text, known, embedded or {}, values, f"({_rows(model, table, interval)})")
-    tree = rendered(sql, known, embedded or {}, values)
+        return text_over(own.text, known, options.embedded, values, f"({_rows(model, table, interval)})")
+    tree = rendered(sql, known, options.embedded, values)
     for column in tree.find_all(exp.Column):
         if column.table == "@this_model":
             column.set("table", exp.to_identifier("this_model"))
@@ -91,40 +96,35 @@ def run_audit(
     engine: Engine,
     model: Model,
     call: AuditCall,
-    audits: Mapping[str, Audit],
     table: str,
     interval: Interval | None,
-    *,
-    tables: Mapping[str, str] | None = None,
-    embedded: Mapping[str, Model] | None = None,
-    execution: datetime | None = None,
-    samples: Samples = "masked",
+    options: AuditContext = NO_OPTIONS,
 ) -> AuditResult:
-    """Run one audit; QueryError at the model's file when Spark refuses it. `samples` says how bad rows are shown."""
-    sql = audit_query(model, call, audits, table, interval, tables=tables, embedded=embedded, execution=execution)
-    known = None if call.name in audits else built_in(call.name)
+    """Run one audit; QueryError at the model's file if Spark rejects the query."""
+    sql = audit_query(model, call, table, interval, options)
+    own = options.audits.get(call.name)
+    known = None if own else built_in(call.name)
     try:
-        count, sample = found_by(engine.on(model.gateway), sql, samples, known.figures if known else ())
+        count, sample = found_by(engine.on(model.gateway), sql, options.samples, known.figures if known else ())
     except MergeplanError as error:
-        own = audits.get(call.name)
         if error.place is None:
             error.place = line_of(model, call.name, header=True)
         error.message = f"The audit `{call.name}` of {model.name} cannot run: {error.message}" if own else error.message
         raise
     place = line_of(model, call.name, header=True) if count else model.place
-    return AuditResult(call.name, model.name, is_blocking(call, audits), count, sample, sql, place)
+    return AuditResult(call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place)
 
 
 def found_by(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:
-    """How many bad rows a query finds, and a few of them as they may be shown; in one pass."""
+    """The number of failing rows of a query, and a sample of them, masked if need be; in one pass."""
     found = engine.fetch(_counted(sql))
     count = int(str(found.rows[0][0])) if found.rows else 0
     rows = Rows(found.columns[1:], tuple(row[1:] for row in found.rows) if count else ())
     return count, shown(rows, samples, figures)
 
 
-def is_asked(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
-    """False for an audit that says `skip true`."""
+def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
+    """False for an audit with `skip true`."""
     own = audits.get(call.name)
     return own is None or not own.skip
 
@@ -132,34 +132,17 @@ def is_asked(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
 def run_audits(
     engine: Engine,
     snapshot: Snapshot,
-    audits: Mapping[str, Audit],
     interval: Interval | None,
-    *,
-    tables: Mapping[str, str] | None = None,
-    embedded: Mapping[str, Model] | None = None,
-    execution: datetime | None = None,
-    samples: Samples = "masked",
+    options: AuditContext,
 ) -> Iterator[AuditResult]:
-    """Run a model's audits on what was just written, one by one, as the caller asks for the next."""
+    """Run a model's audits on the rows that were just written, one by one, as the caller takes the results."""
     for call in snapshot.model.audits:
-        if not is_asked(call, audits):
-            continue
-        yield run_audit(
-            engine,
-            snapshot.model,
-            call,
-            audits,
-            snapshot.table,
-            interval,
-            tables=tables,
-            embedded=embedded,
-            execution=execution,
-            samples=samples,
-        )
+        if is_enabled(call, options.audits):
+            yield run_audit(engine, snapshot.model, call, snapshot.table, interval, options)
 
 
 def _rows(model: Model, table: str, interval: Interval | None) -> str:
-    """The rows that an audit looks at."""
+    """The rows that an audit checks."""
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
     column = f"`{model.time_column}`"
@@ -171,10 +154,10 @@ def _rows(model: Model, table: str, interval: Interval | None) -> str:
 
 
 def _counted(sql: str) -> str:
-    """One pass over the bad rows: how many, and the first few of each task.
+    """One pass over the failing rows: their number, and the first few of each task.
 
-    A row's `monotonically_increasing_id` counts from 0 within its task in the lower 33 bits, so that no task hands on
-    more than the sample, however many bad rows there are.
+    A row's `monotonically_increasing_id` counts from 0 within its task in the lower 33 bits, so that no task returns
+    more than the sample, however many failing rows there are.
     """
     numbered = f"SELECT struct(*) AS bad, monotonically_increasing_id() & 8589934591 AS nth FROM ({sql})"
     gathered = f"SELECT count(*) AS count, slice(collect_list(if(nth < {SAMPLE}, bad, NULL)), 1, {SAMPLE}) AS sample"

@@ -9,13 +9,13 @@ from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, QueryError
 
 THREADS = 4
-TOGETHER = 12  # queries in one
+TOGETHER = 12  # queries per Spark query
 
 
 def fetched(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
-    """Query -> its rows (in no order, columns without names), or why Spark refused it.
+    """Query -> its rows (in no order, columns without names), or why Spark rejected it.
 
-    Queries that cannot be answered together are asked one by one.
+    Queries that fail together are run one by one.
     """
     distinct = list(dict.fromkeys(queries))
     parts = [distinct[start : start + TOGETHER] for start in range(0, len(distinct), TOGETHER)]

@@ -1,4 +1,4 @@
-"""The text of a query as a unit test asks it: at a given moment, or for the rows of one CTE."""
+"""The text of a query as a unit test runs it: at a given time, or for the rows of one CTE."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, tokenize
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, tokenize
 
 NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
 _DATES = ("CURRENT_DATE", "CURDATE")
 _TIMES = ("CURRENT_TIMESTAMP", "NOW")
-_BARE = ("CURRENT_DATE", "CURRENT_TIMESTAMP")  # which Spark also calls without brackets
+_BARE = ("CURRENT_DATE", "CURRENT_TIMESTAMP")  # Spark allows to call these without brackets
 
 
 def frozen_text(text: str) -> str:
-    """The text with `@execution_date` and `@execution_dt` for each function of the clock; '' where it cannot be told
-    from the words alone which these are."""
-    tokens = tokenize(Source("", text, "spark"))
+    """The text with `@execution_date` and `@execution_dt` for each function of the clock; '' if the tokens
+    alone do not identify these."""
+    tokens = tokenize(SourceText("", text, "spark"))
     out, last, found, now = "", 0, 0, 0
     for index, token in enumerate(tokens):
         word = token.text.upper()
@@ -38,8 +38,8 @@ def frozen_text(text: str) -> str:
 
 
 def ctes_of(sql: str) -> str:
-    """A query's WITH clause; '' where it has none, or where the words do not tell where that ends."""
-    tokens, depth = tokenize(Source("", sql, "spark")), 0
+    """A query's WITH clause; '' if it has none, or if the tokens do not show where it ends."""
+    tokens, depth = tokenize(SourceText("", sql, "spark")), 0
     if tokens[0].token_type is not TokenType.WITH:
         return ""
     for token, after in pairwise(tokens):

@@ -1,6 +1,6 @@
-"""The linter: rules about how models are written, and the places where they are broken. It starts no Spark.
+"""The linter: rules for how models are written, and the places of violations. It does not start Spark.
 
-A rule that cannot be sure says nothing: what it reports may stop a plan.
+A rule that is not certain reports nothing, because a violation may stop a plan.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from planner.errors import Place, ProjectError
 from planner.intervals import Cron
 from planner.model.graph import graph_of
 from planner.model.model import Model
-from planner.parsing.files.lint_config import heeded
+from planner.parsing.files.lint_config import applicable
 from planner.parsing.files.model_file import line_of
 from planner.project.lineage import UNKNOWN, Followed, follow
 from planner.project.loader import Project
-from planner.python.linting import Asked, ask_rules
+from planner.python.linting import RuleRequest, run_rules
 from planner.semantics.columns import shape_of
 
-UNNAMED = "_col_"  # what the reader calls an output without a name
+UNNAMED = "_col_"  # sqlglot's alias of an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
-BEATS = 10  # that tell how often a cron comes
+TICKS = 10  # of a cron, enough to see how often it is due
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that a model breaks, and where; a blocking one stops a plan."""
+    """A violation of a rule by a model, and its place; a blocking one stops a plan."""
 
     rule: str
     model: str
@@ -44,7 +44,7 @@ class Violation:
 
     @property
     def error(self) -> ProjectError:
-        """The violation as what ends a verb."""
+        """The violation as an error that ends a command."""
         return ProjectError(f"{self.rule}: {self.message}", place=self.place)
 
 
@@ -53,7 +53,7 @@ Found = Iterator[tuple[str, Place]]
 
 @dataclass(frozen=True)
 class Linted:
-    """The project as the rules look at it."""
+    """The project as the rules see it."""
 
     project: Project
 
@@ -79,14 +79,14 @@ class Linted:
 
 
 def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violation, ...]:
-    """What the models, or only those of these names, break of the rules that the project asks for, by file and
+    """The violations of the project's rules by its models, or only by those of these names, by file and
     line; ProjectError at the line of a rule of the project's own that fails."""
     linted = Linted(project)
     found: list[Violation] = []
     for name, model in project.models.items():
         if only is not None and name not in only:
             continue
-        rules = heeded(project.rules, model)
+        rules = applicable(project.rules, model)
         for rule in sorted(rules.every & CHECKS.keys() - {own.name for own in project.rules.own}):
             found += (
                 Violation(rule, name, message, place, rule in rules.errors)
@@ -97,17 +97,19 @@ def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violati
 
 
 def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
-    """What the project's own rules find, asked in a process that knows nothing of us."""
+    """The violations of custom rules, which run in a separate process."""
     project = linted.project
     wanted = [name for name in project.models if only is None or name in only]
-    asked = [
-        Asked(own.name, own.class_name, own.place, tuple(name for name in wanted if _holds(linted, own.name, name)))
+    requests = [
+        RuleRequest(
+            own.name, own.class_name, own.place, tuple(name for name in wanted if _holds(linted, own.name, name))
+        )
         for own in project.rules.own
     ]
-    if not any(each.models for each in asked):
+    if not any(each.models for each in requests):
         return
     columns = {name: _typed(linted, name) for name in project.models}
-    found = ask_rules(project.root, project.rule_files, asked, project.models, columns, project.code.isolation)
+    found = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
     for each in found:
         model = project.models[each.model]
         place = Place(model.path, each.line, each.column) if each.line else _head(model)
@@ -115,7 +117,7 @@ def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
 
 
 def _holds(linted: Linted, rule: str, name: str) -> bool:
-    return rule in heeded(linted.project.rules, linted.models[name]).every
+    return rule in applicable(linted.project.rules, linted.models[name]).every
 
 
 def _typed(linted: Linted, name: str) -> list[tuple[str, str]] | None:
@@ -127,14 +129,14 @@ def _typed(linted: Linted, name: str) -> list[tuple[str, str]] | None:
 
 def _no_select_star(linted: Linted, model: Model) -> Found:
     for number in _stars(linted, model):
-        yield "the outermost SELECT says `*`: name its columns.", _output_place(model, number)
+        yield "the outermost SELECT uses `*`: name its columns.", _output_place(model, number)
 
 
 def _invalid_star(linted: Linted, model: Model) -> Found:
     stars = _stars(linted, model)
     unknown = [f"`{name}`" for name in model.depends_on if linted.followed.get(name, Followed(UNKNOWN)).columns is None]
     if stars and unknown:
-        message = f"`*` cannot be told column by column: the columns of {', '.join(unknown)} are not known."
+        message = f"`*` cannot be expanded: the columns of {', '.join(unknown)} are not known."
         yield message, _output_place(model, stars[0])
 
 
@@ -145,11 +147,11 @@ def _column_names(linted: Linted, model: Model) -> Found:
     if tree is None:
         return
     if len(known) == len(model.depends_on) and (missing := shape_of(model.sql, parents, model.time_column).unresolved):
-        yield f"nothing that `{model.name}` reads has a column `{missing}`.", line_of(model, missing)
+        yield f"no table that `{model.name}` reads has a column `{missing}`.", line_of(model, missing)
     elif found := ambiguous_column(tree, known):
         column, sources = found
-        told = " and ".join(f"`{each}`" for each in sources)
-        yield f"`{column}` is ambiguous: {told} have it. Write which one is meant.", line_of(model, column)
+        tables = " and ".join(f"`{each}`" for each in sources)
+        yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", line_of(model, column)
 
 
 def _projections(linted: Linted, model: Model) -> Found:
@@ -165,7 +167,7 @@ def _projections(linted: Linted, model: Model) -> Found:
                 _output_place(model, number),
             )
         elif name in names:
-            yield f"two outputs are called `{name}`.", _output_place(model, number)
+            yield f"two output columns are named `{name}`.", _output_place(model, number)
         names.add(name)
 
 
@@ -182,7 +184,7 @@ def _unit_tests(linted: Linted, model: Model) -> Found:
 def _external_models(linted: Linted, model: Model) -> Found:
     for name in model.depends_on:
         if name not in linted.models:
-            yield f"`{name}` is no model and not declared in external_models.yaml.", line_of(model, name)
+            yield f"`{name}` is neither a model nor declared in external_models.yaml.", line_of(model, name)
 
 
 def _crons(linted: Linted, model: Model) -> Found:
@@ -201,7 +203,7 @@ def _joins(linted: Linted, model: Model) -> Found:
     for join in tree.find_all(exp.Join) if tree is not None else ():
         on = join.args.get("on")
         if isinstance(on, exp.Boolean) and on.this and isinstance(join.this, (exp.Table, exp.Subquery)):
-            message = f"the join with `{join.alias_or_name}` has no condition: add ON or USING, or say CROSS JOIN."
+            message = f"the join with `{join.alias_or_name}` has no condition: add ON or USING, or write CROSS JOIN."
             yield message, line_of(model, join.alias_or_name)
 
 
@@ -227,16 +229,16 @@ def _output_place(model: Model, number: int) -> Place:
 
 
 def _head(model: Model) -> Place:
-    """Where the model says its name."""
+    """The place of the model's name."""
     return model.place if model.kind.is_external else line_of(model, model.name, header=True)
 
 
 def _pause(cron: Cron) -> float:
-    """The longest time between two beats, in seconds."""
-    beats = [SOME_DAY]
-    for _ in range(BEATS):
-        beats.append(cron.after(beats[-1]))
-    return max((after - before).total_seconds() for before, after in pairwise(beats[1:]))
+    """The longest time between two ticks, in seconds."""
+    ticks = [SOME_DAY]
+    for _ in range(TICKS):
+        ticks.append(cron.after(ticks[-1]))
+    return max((after - before).total_seconds() for before, after in pairwise(ticks[1:]))
 
 
 CHECKS: Mapping[str, Callable[[Linted, Model], Found]] = {

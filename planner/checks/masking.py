@@ -1,4 +1,4 @@
-"""Sample rows that may be shown to anybody: values as shapes, `a***`, `###.##`, so that no value can be read."""
+"""Masks sample rows, which everybody may see: values become `a***` or `###.##`, so that no value can be read."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import get_args
 from planner.engine.protocol import Rows, Value
 from planner.parsing.files.schema import Samples
 
-SHORT = 4  # letters; of a text shorter than this not even the first is shown
+SHORT = 4  # letters; of a shorter string not even the first letter is shown
 
 
 def checked_samples(word: str | None) -> Samples | None:
-    """The word as a way to show rows; None for none."""
+    """The given setting of `show_samples`; None if it is not given."""
     return next((each for each in get_args(Samples) if each == word), None)
 
 
 def shown(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
-    """The rows as they may be shown; `figures` are columns of counts and the like, which tell of no single row."""
+    """The rows, masked as `samples` requires; `figures` are aggregates such as counts, which reveal no single row."""
     if samples == "full":
         return rows
     if samples == "none":
@@ -33,7 +33,8 @@ def shown(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
 
 
 def mask(value: Value) -> Value:
-    """A value's shape: NULL stays NULL, an empty text stays empty, a text is its first letter and its length."""
+    """A value's shape: NULL stays NULL, an empty string stays empty, a string becomes its first letter and its
+    length."""
     match value:
         case None:
             return None

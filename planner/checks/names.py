@@ -1,4 +1,4 @@
-"""A column that several of the tables of one FROM have: which one is meant cannot be told, and Spark refuses it."""
+"""Ambiguous columns: a name that several tables of one FROM have, which Spark rejects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Dis
 
 
 def ambiguous_column(tree: exp.Expr, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
-    """A column without a table's name that surely is in several sources, and these; None when there is none."""
+    """An unqualified column that certainly is in several sources, with these sources; None if there is none."""
     try:
         return next((found for scope in traverse_scope(tree) if (found := _ambiguous(scope, schemas))), None)
     except SqlglotError:
@@ -42,7 +42,7 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
 
 
 def _columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The columns that a source surely has."""
+    """The columns that a source certainly has."""
     if isinstance(source, exp.Table):
         return schemas.get(f"{source.db}.{source.name}".lower(), frozenset())
     if isinstance(source, Scope) and isinstance(source.expression, exp.Query):

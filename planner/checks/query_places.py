@@ -1,4 +1,4 @@
-"""Where in a model's file the outputs of its query stand, as far as its tokens tell."""
+"""The places of a query's outputs in the model's file, as far as its tokens show them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model.model import Model
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, statements, tokenize
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, statements, tokenize
 
 BEGINS = ("SELECT", "WITH", "(")
 ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")
@@ -16,8 +16,8 @@ QUANTIFIERS = ("DISTINCT", "ALL")
 
 
 def output_places(model: Model) -> tuple[Place, ...]:
-    """Where each output of the outermost SELECT begins; () when that cannot be told."""
-    source = Source(model.path, model.source, model.dialect)
+    """Where each output of the outermost SELECT begins; () if that is not known."""
+    source = SourceText(model.path, model.source, model.dialect)
     tokens = _query(source)
     start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
     if start is None:
@@ -36,7 +36,7 @@ def output_places(model: Model) -> tuple[Place, ...]:
     return tuple(source.place(token) for token in found)
 
 
-def _query(source: Source) -> Tokens:
+def _query(source: SourceText) -> Tokens:
     try:
         found = statements(tokenize(source))
     except ProjectError:

@@ -14,7 +14,7 @@ from planner.engine.protocol import Rows, Value
 
 @dataclass(frozen=True)
 class Difference:
-    """A row that was expected and did not come, one that came and was not expected, or two that nearly match."""
+    """A row that is missing, one that is unexpected, or a pair of similar rows that differ."""
 
     columns: tuple[str, ...]  # of both rows
     expected: tuple[Value, ...] | None
@@ -23,7 +23,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """One line for a person."""
+        """One line of output."""
         if self.expected is None and self.actual is None:
             return f"  columns: {', '.join(self.differing)}"
         if self.expected is None:
@@ -31,7 +31,7 @@ class Difference:
         if self.actual is None:
             return f"  missing: {_row_text(self.columns, self.expected)}"
         pairs = zip(self.columns, self.expected, self.actual, strict=True)
-        told = ", ".join(
+        cells = ", ".join(
             f"{name}: expected {_cell_text(left)}, got {_cell_text(right)}"
             for name, left, right in pairs
             if name in self.differing
@@ -40,11 +40,11 @@ class Difference:
             (name, cell) for name, cell in zip(self.columns, self.expected, strict=True) if name not in self.differing
         ]
         where = f" (where {_row_text([name for name, _ in same], [cell for _, cell in same])})" if same else ""
-        return f"  {told}{where}"
+        return f"  {cells}{where}"
 
 
 def compared(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[Difference, ...]:
-    """How the rows differ, () when they do not; `partial` looks at the expected columns only."""
+    """How the rows differ, () if they do not; `partial` compares the expected columns only."""
     odd = [f"`{name}` is expected and does not exist" for name in expected.columns if name not in actual.columns]
     if not partial:
         odd += [f"`{name}` is not expected" for name in actual.columns if name not in expected.columns]
@@ -70,7 +70,7 @@ def _key(row: Sequence[Value], kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def canonical(value: Value, kind: str) -> str:
-    """A value as the text that all equal values of a Spark type share."""
+    """A value as text, the same text for all equal values of a Spark type."""
     if value is None:
         return "NULL"
     base = kind.partition("(")[0].partition("<")[0]
@@ -88,7 +88,7 @@ def canonical(value: Value, kind: str) -> str:
 
 
 def _float_text(value: Value) -> str:
-    """Nine digits: what is left after that is the order of additions."""
+    """Nine digits: the rest depends on the order of additions."""
     try:
         return f"{float(str(value)) + 0.0:.9g}"
     except ValueError:
@@ -142,7 +142,7 @@ def _taken(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[Keye
 
 
 def _paired(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[Difference]:
-    """Each missing row beside the unexpected one that is most like it, as long as at least one cell is the same."""
+    """Each missing row with the most similar unexpected one, if at least one cell is the same."""
     found = []
     for key, row in missing:
         likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected]

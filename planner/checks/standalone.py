@@ -1,16 +1,15 @@
-"""Standalone audits: each asks several models at once, after their tables were filled."""
+"""Standalone audits: each checks several models together, after their tables were filled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from planner.checks.audits import AuditResult, found_by
+from planner.checks.audits import AuditContext, AuditResult, found_by
 from planner.engine.protocol import Engine
 from planner.errors import MergeplanError
 from planner.intervals import Interval, Timeline
 from planner.model.model import Audit, Model
-from planner.parsing.files.schema import Samples
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.render import fill, rendered, text_over
 from planner.parsing.sql.spark_text import spark_text
@@ -23,7 +22,7 @@ def standalone_query(
     interval: Interval | None,
     execution: datetime,
 ) -> str:
-    """The SELECT of bad rows in Spark SQL over physical tables, its dates those of the interval."""
+    """The SELECT of failing rows in Spark SQL over physical tables, with the interval's dates."""
     values = dates(interval, execution)
     values |= {name: fill(spark_tree(text).copy(), values) for name, text in audit.defaults}
     if audit.text:
@@ -32,19 +31,12 @@ def standalone_query(
 
 
 def run_standalone(
-    engine: Engine,
-    audit: Audit,
-    tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
-    interval: Interval | None,
-    *,
-    execution: datetime,
-    samples: Samples = "masked",
+    engine: Engine, audit: Audit, interval: Interval | None, execution: datetime, options: AuditContext
 ) -> AuditResult:
-    """Run one; QueryError at the audit's file when Spark refuses it. The result's model is ''."""
-    sql = standalone_query(audit, tables, embedded, interval, execution)
+    """Run one standalone audit; QueryError at its file if Spark rejects the query. The result's model is ''."""
+    sql = standalone_query(audit, options.tables, options.embedded, interval, execution)
     try:
-        count, sample = found_by(engine, sql, samples)
+        count, sample = found_by(engine, sql, options.samples)
     except MergeplanError as error:
         error.place = error.place or audit.place
         error.message = f"The audit `{audit.name}` cannot run: {error.message}"
@@ -53,7 +45,7 @@ def run_standalone(
 
 
 def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The tables that an audit reads, those that embedded models (any without a table) read for it too."""
+    """The tables that an audit reads, also those that it reads through embedded models."""
     found: set[str] = set()
     left = list(audit.depends_on)
     while left:
@@ -64,15 +56,15 @@ def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[s
 
 
 def due(audit: Audit, written: Timeline) -> bool:
-    """True when the time that was written reaches a beat of the audit's cron, and lies after its start."""
+    """True when the written intervals contain a tick of the audit's cron after its start."""
     return any(
         audit.cron.floor(each.end) > audit.cron.floor(each.start) and (audit.start is None or each.end > audit.start)
         for each in written
     )
 
 
-def stretch(audit: Audit, written: Timeline) -> Interval | None:
-    """The time that the audit's dates stand for: from the first moment written, but not before its start."""
+def dates_interval(audit: Audit, written: Timeline) -> Interval | None:
+    """The interval of the audit's dates: from the first written moment, but not before its start."""
     if not written:
         return None
     start, end = written[0].start, written[-1].end

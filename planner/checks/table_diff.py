@@ -1,7 +1,8 @@
-"""How two tables differ: their columns, and their rows by key; as SQL to ask and as data that the answers make.
+"""How two tables differ: their columns, and their rows by key; as the SQL to run and the data of its results.
 
-Each side is read once: its rows fall into buckets by their key, and of each bucket Spark tells the number of rows and
-two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to NULL.
+Each side is read once: its rows are grouped into buckets by their key, and for each bucket Spark returns the number
+of rows and two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to
+NULL.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner.checks.diff_question import BUCKETS, Compared, Options, Question, quoted
+from planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted
 from planner.engine.protocol import Engine, Rows, Value
 from planner.engine.table import HIDDEN_COLUMN
 from planner.errors import RequestError
 from planner.model.model import Column
 from planner.parsing.sql.tokens import did_you_mean
 
-CROWDED = 1.5  # times as many rows a join may make before the rows of each key are counted
+CROWDED = 1.5  # factor by which a join may multiply rows before the rows of each key are counted
 NO_ROWS = Rows((), ())
 LOW = 4_294_967_295  # the lower half of a hash: whole hashes would overflow when they are summed
 
@@ -83,9 +84,9 @@ class TableDiff:
 
 
 def compare_tables(
-    engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: Options, model: str = ""
+    engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: DiffOptions, model: str = ""
 ) -> TableDiff:
-    """How the second table differs from the first; RequestError for a column that is not there, QueryError."""
+    """How the second table differs from the first; RequestError for an unknown column, QueryError."""
     first, second = (_columns(engine, table) for table in tables)
     renamed, common = _common(first, second, options)
     schema = schema_diff(renamed, second)
@@ -111,7 +112,7 @@ def compare_tables(
 
 
 def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff:
-    """What must be done to the first table's columns to have the second's; names in lower case, as Spark knows them."""
+    """The changes from the first table's columns to the second's; names in lower case, as in Spark."""
     old, new = ({column.name: column for column in columns} for columns in (first, second))
     return SchemaDiff(
         tuple((column.name, column.type) for name, column in new.items() if name not in old),
@@ -125,8 +126,8 @@ def _columns(engine: Engine, table: str) -> tuple[Column, ...]:
 
 
 def _common(
-    first: Sequence[Column], second: Sequence[Column], options: Options
-) -> tuple[tuple[Column, ...], tuple[Compared, ...]]:
+    first: Sequence[Column], second: Sequence[Column], options: DiffOptions
+) -> tuple[tuple[Column, ...], tuple[ComparedColumn, ...]]:
     """The first table's columns under the second's names, and those that can be compared: of one type in both."""
     after, known = dict(options.renamed), {column.name for column in first}
     for old in after:
@@ -137,32 +138,32 @@ def _common(
     for name in sorted(options.skip - new.keys() - {column.name for column, _ in named}):
         raise RequestError(f"`--skip-columns`: there is no column `{name}`.", hint=did_you_mean(name, new))
     common = tuple(
-        Compared(column.name, old, column.name, column.type)
+        ComparedColumn(column.name, old, column.name, column.type)
         for column, old in named
         if column.name in new and new[column.name].type == column.type
     )
     return tuple(column for column, _ in named), common
 
 
-def _question(tables: tuple[str, str], common: Sequence[Compared], options: Options) -> Question:
+def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options: DiffOptions) -> DiffQuery:
     by_name = {each.name: each for each in common}
     for name in options.on:
         if name not in by_name:
             raise RequestError(
-                f"The key `{name}` is no column that both tables have with the same type.",
+                f"The key `{name}` is not a column that both tables have with the same type.",
                 hint=did_you_mean(name, by_name),
             )
     kept = tuple(each for name, each in by_name.items() if name not in options.skip)
     if not options.on:
-        return Question(tables, kept, (), options)
+        return DiffQuery(tables, kept, (), options)
     values = tuple(each for each in kept if each.name not in options.on)
-    return Question(tables, tuple(by_name[name] for name in options.on), values, options)
+    return DiffQuery(tables, tuple(by_name[name] for name in options.on), values, options)
 
 
 @dataclass(frozen=True)
 class _Buckets:
-    """What the buckets tell: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones, how
-    many rows these hold in either table, and whether keys seem to have several rows."""
+    """The results of the buckets: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones,
+    how many rows these have in either table, and whether keys seem to have several rows."""
 
     rows: RowDiff
     inside: str
@@ -170,28 +171,28 @@ class _Buckets:
     crowded: bool
 
 
-def _buckets(engine: Engine, question: Question) -> _Buckets:
+def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """One pass over both tables."""
     rows = question.both(["b", "h", f"IF({question.null_key}, 1, 0) AS nk"])
     sums = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(nk)"
-    told: tuple[dict[int, tuple[int, ...]], ...] = ({}, {})
+    sides: tuple[dict[int, tuple[int, ...]], ...] = ({}, {})
     for row in engine.fetch(f"SELECT side, b, {sums} FROM ({rows}) GROUP BY side, b").rows:
         side, bucket, *cells = (_whole(cell) for cell in row)
-        told[side][bucket] = tuple(cells)
-    differing = [b for b in sorted(told[0].keys() | told[1].keys()) if told[0].get(b) != told[1].get(b)]
-    counts, nulls = ((_total(told[0], at), _total(told[1], at)) for at in (0, 3))
-    held = _total(told[0], 0, differing), _total(told[1], 0, differing)
+        sides[side][bucket] = tuple(cells)
+    differing = [b for b in sorted(sides[0].keys() | sides[1].keys()) if sides[0].get(b) != sides[1].get(b)]
+    counts, nulls = ((_total(sides[0], at), _total(sides[1], at)) for at in (0, 3))
+    held = _total(sides[0], 0, differing), _total(sides[1], 0, differing)
     few = len(differing) <= BUCKETS // 2
     return _Buckets(
         RowDiff(counts=counts, common=counts[0] - held[0], null_keys=nulls, buckets=len(differing)),
         f" WHERE b IN ({', '.join(map(str, differing))})" if few else "",
         held if few else counts,
-        any(_dispersion([cells[0] for cells in side.values()]) > CROWDED for side in told),
+        any(_dispersion([cells[0] for cells in side.values()]) > CROWDED for side in sides),
     )
 
 
-def _total(told: Mapping[int, tuple[int, ...]], at: int, buckets: Iterable[int] | None = None) -> int:
-    return sum(told[b][at] for b in (told if buckets is None else buckets) if b in told)
+def _total(cells: Mapping[int, tuple[int, ...]], at: int, buckets: Iterable[int] | None = None) -> int:
+    return sum(cells[b][at] for b in (cells if buckets is None else buckets) if b in cells)
 
 
 def _dispersion(counts: Sequence[int]) -> float:
@@ -201,7 +202,7 @@ def _dispersion(counts: Sequence[int]) -> float:
     return squares / BUCKETS / mean if mean else 0.0
 
 
-def _duplicates(engine: Engine, question: Question, inside: str) -> tuple[int, int]:
+def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:
     """How many keys of each table have several rows."""
     counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
     several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
@@ -209,7 +210,7 @@ def _duplicates(engine: Engine, question: Question, inside: str) -> tuple[int, i
     return found.get(0, 0), found.get(1, 0)
 
 
-def _joined(engine: Engine, question: Question, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
+def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
     """Everything counted, the rows of the differing buckets joined by key; and whether a key joined several rows."""
     both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
@@ -228,25 +229,25 @@ def _joined(engine: Engine, question: Question, found: _Buckets, *, numbered: bo
     return rows, (first + common, second + common) != found.held
 
 
-def _samples(engine: Engine, question: Question, inside: str, numbered: bool) -> Samples:
+def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
     """Rows of each sort, in the order of their keys."""
     joined, limit = question.joined(inside, numbered), question.options.samples
     order = ", ".join(str(n + 1) for n in range(len(question.key)))
     keys = [(f"k{n}", each.name) for n, each in enumerate(question.key)]
     values = [(f"v{n}", each.name) for n, each in enumerate(question.values)]
 
-    def asked(shown: Sequence[tuple[str, str]], where: str) -> Rows:
+    def fetched(shown: Sequence[tuple[str, str]], where: str) -> Rows:
         cells = ", ".join(f"{sql} AS {quoted(name)}" for sql, name in shown)
         return engine.fetch(f"SELECT {cells} FROM {joined} WHERE {where} ORDER BY {order} LIMIT {limit}")
 
     differs = " OR ".join(f"NOT (a.{sql} <=> b.{sql})" for sql, _ in values)
     sides = [(f"{a}.{sql}", f"{which}__{name}") for sql, name in values for a, which in (("a", "s"), ("b", "t"))]
     changed = (
-        asked([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
+        fetched([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
         if differs
         else None
     )
-    only = (asked([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba"))
+    only = (fetched([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba"))
     return Samples(changed or NO_ROWS, *only)
 
 

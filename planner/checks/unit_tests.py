@@ -11,6 +11,7 @@ from threading import RLock
 
 from sqlglot import exp
 
+from planner.checks.diff_query import quoted
 from planner.checks.fetching import THREADS, fetched
 from planner.checks.freezing import NOW, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
@@ -19,12 +20,12 @@ from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column, Model
-from planner.parsing.definitions.unit_tests import Relation, UnitTest
+from planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.render import query_of, rendered, with_views_inlined
 from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import Source, did_you_mean, parsed, tokenize
+from planner.parsing.sql.tokens import SourceText, did_you_mean, parsed, tokenize
 from planner.project.loader import Project, with_variables
 from planner.python.running import Running, running
 from planner.tables.self_reference import own_columns
@@ -48,7 +49,7 @@ class OutputResult:
 
 @dataclass(frozen=True)
 class TestResult:
-    """How a test went; `error` when it could not be run at all."""
+    """The result of a test; `error` if it could not run at all."""
 
     __test__ = False  # pytest must not collect it
 
@@ -69,27 +70,27 @@ class TestResult:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One output of a test: what to ask Spark, and what is expected of the answer."""
+class _OutputQuery:
+    """One output of a test: the query to run, and the expected rows."""
 
     test: UnitTest
     output: str
     sql: str
     columns: tuple[Column, ...]
-    expected: Relation
+    expected: TestRows
     expected_sql: str
 
 
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
     """Run the tests; one that cannot be run is a failed one, and the others go on.
 
-    Spark is asked for the outputs of many tests at once: most of the time that a small query takes is not its own.
+    The outputs of many tests are computed in one Spark query: most of the time of a small query is overhead.
     """
     schemas = _Schemas(engine, project)
 
-    def prepared(test: UnitTest) -> tuple[_Asked, ...] | MergeplanError:
+    def prepared(test: UnitTest) -> tuple[_OutputQuery, ...] | MergeplanError:
         try:
-            return _asked(engine, project, test, schemas, code)
+            return _output_queries(engine, project, test, schemas, code)
         except (ProjectError, QueryError) as error:
             return error
 
@@ -97,13 +98,13 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
         code = _Code(python, held)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
             ready = list(pool.map(prepared, tests))
-        every = [each for asked in ready if not isinstance(asked, MergeplanError) for each in asked]
+        every = [each for queries in ready if not isinstance(queries, MergeplanError) for each in queries]
         found = fetched(engine, [sql for each in every for sql in (each.sql, each.expected_sql) if sql])
-    return tuple(_result(test, asked, found) for test, asked in zip(tests, ready, strict=True))
+    return tuple(_result(test, queries, found) for test, queries in zip(tests, ready, strict=True))
 
 
 def known_columns(engine: Engine, project: Project, name: str) -> bool:
-    """True when a table's columns and types are known without its rows."""
+    """True if a table's columns and types are known without its rows."""
     return _Schemas(engine, project).of(name) is not None
 
 
@@ -114,13 +115,14 @@ def cte_names(model: Model) -> tuple[str, ...]:
 
 
 def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:
-    """What the test's model makes of its inputs, by output: `query` and the names of the CTEs that the test names."""
-    every = replace(test, query=test.query or Relation())
+    """The rows that the test's model returns for its inputs, by output: `query` and the names of the CTEs that the
+    test names."""
+    every = replace(test, query=test.query or TestRows())
     with running(project.code, engine) as python, ExitStack() as held:
-        asked = _asked(engine, project, every, _Schemas(engine, project), _Code(python, held))
-        found = fetched(engine, [each.sql for each in asked])
+        queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, held))
+        found = fetched(engine, [each.sql for each in queries])
     answers: dict[str, Rows] = {}
-    for each in asked:
+    for each in queries:
         answer = found[each.sql]
         if isinstance(answer, MergeplanError):
             raise answer
@@ -129,13 +131,13 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
 
 
 def _result(
-    test: UnitTest, asked: tuple[_Asked, ...] | MergeplanError, found: Mapping[str, Rows | MergeplanError]
+    test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, found: Mapping[str, Rows | MergeplanError]
 ) -> TestResult:
-    """How one test went, by what Spark answered."""
-    if isinstance(asked, MergeplanError):
-        return TestResult(test, error=_placed(asked, test))
+    """The result of one test."""
+    if isinstance(queries, MergeplanError):
+        return TestResult(test, error=_placed(queries, test))
     outputs = []
-    for each in asked:
+    for each in queries:
         actual, wanted = found[each.sql], found[each.expected_sql] if each.expected_sql else None
         for answer in (actual, wanted):
             if isinstance(answer, MergeplanError):
@@ -156,7 +158,7 @@ def _placed(error: MergeplanError, test: UnitTest) -> MergeplanError:
 
 @dataclass(frozen=True)
 class _Code:
-    """What runs Python models, and what holds their rows until they have been looked at."""
+    """Runs Python models, and keeps their rows until they were compared."""
 
     python: Running
     held: ExitStack
@@ -174,18 +176,20 @@ class _Code:
             for name, view in views.items()
         }
         interval, execution = _moments(test)
-        model = replace(model, gateway="")  # the test asks on the project's own gateway
+        model = replace(model, gateway="")  # the test runs on the project's own gateway
         rows = self.python.rows(model, interval, views, execution, inputs, dict(test.variables))
         return self.held.enter_context(rows)
 
 
 def _moments(test: UnitTest) -> tuple[Interval, datetime]:
-    """The interval that a test is about, and when it runs."""
+    """The interval of a test, and its execution time."""
     start = test.start or (test.end - timedelta(days=1) if test.end else _EPOCH)
     return Interval(start, test.end or start + timedelta(days=1)), test.execution_time or _EPOCH
 
 
-def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, code: _Code) -> tuple[_Asked, ...]:
+def _output_queries(
+    engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, code: _Code
+) -> tuple[_OutputQuery, ...]:
     model = project.models[test.model]
     if model.python is not None:
         sql = code.rows(model, test, schemas)
@@ -200,33 +204,29 @@ def _asked(engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, 
     return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
 
 
-def _one(engine: Engine, name: str, sql: str, expected: Relation, test: UnitTest, dialect: str) -> _Asked:
-    """The question for one output; times are compared as texts, so that no time zone gets in between."""
+def _one(engine: Engine, name: str, sql: str, expected: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
+    """The query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
     own = _own_query(expected.query, dialect, test) if expected.query else ""
     own = _times_as_texts(own, engine.schema(own)) if own else ""
-    return _Asked(test, name, _times_as_texts(sql, columns), columns, expected, own)
+    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected, own)
 
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
     shown = ", ".join(
-        f"CAST({_quoted(column.name)} AS STRING) AS {_quoted(column.name)}"
+        f"CAST({quoted(column.name)} AS STRING) AS {quoted(column.name)}"
         if column.type.startswith("timestamp")
-        else _quoted(column.name)
+        else quoted(column.name)
         for column in columns
     )
     return f"SELECT {shown} FROM ({sql})"
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
     """The model's query over the given rows, at the given time: as a tree, and as it runs.
 
-    Where temporary views must be put into it, or a moment of which the text does not say where it stands, it runs as
-    the tree is written.
+    If temporary views must be inlined, or a time whose place in the text is not known, the SQL is generated from the
+    tree.
     """
     reads = _reads(project, model)
     for name in test.inputs:
@@ -265,7 +265,7 @@ def _reads(project: Project, model: Model) -> set[str]:
 
 
 def _frozen(tree: exp.Expr, at: datetime) -> exp.Expr:
-    """The query as if it ran at a given moment."""
+    """The query with a given current time."""
     values = dates(None, at)
     for now in list(tree.find_all(*NOW)):
         name = "execution_date" if isinstance(now, exp.CurrentDate) else "execution_dt"
@@ -286,7 +286,7 @@ def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
     return spark_text(shown)
 
 
-def _as_rows(expected: Relation, columns: tuple[Column, ...]) -> Rows:
+def _as_rows(expected: TestRows, columns: tuple[Column, ...]) -> Rows:
     """Expected rows over the columns they name; of a full comparison over all columns, a missing key being NULL."""
     named = dict.fromkeys(key for row in expected.rows for key in row)
     known = [column.name for column in columns]
@@ -294,7 +294,7 @@ def _as_rows(expected: Relation, columns: tuple[Column, ...]) -> Rows:
     return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected.rows))
 
 
-def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
+def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
     """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
     if given is not None and given.query:
         return _own_query(given.query, dialect, test)
@@ -314,7 +314,7 @@ def _inlined(name: str, given: Relation | None, known: tuple[Column, ...] | None
 
 def _own_query(sql: str, dialect: str, test: UnitTest) -> str:
     """A query that the test itself brings, in the model's dialect, as Spark SQL."""
-    source = Source(test.path, "\n" * (test.line - 1) + sql, dialect)
+    source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
     tokens = tokenize(source)
     tree = parsed(source, tokens, "The test's query")
     if not isinstance(tree, exp.Query):
@@ -330,7 +330,7 @@ class _Known:
 
 
 class _Schemas:
-    """The columns of the project's models, as far as declarations and Spark's analysis tell them; asked for once."""
+    """The columns of the project's models, from declarations or Spark's analysis; determined once."""
 
     def __init__(self, engine: Engine, project: Project) -> None:
         self._engine, self._project = engine, project
@@ -338,7 +338,7 @@ class _Schemas:
         self._lock = RLock()
 
     def of(self, name: str) -> tuple[Column, ...] | None:
-        """A table's columns, or None when nothing tells them."""
+        """A table's columns, or None if they are not known."""
         with self._lock:
             if name not in self._known:
                 self._known[name] = _Known(None)  # a cycle ends here
@@ -358,14 +358,14 @@ class _Schemas:
             nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
             tables[parent] = f"(SELECT {nulls})"
 
-        def ask(own: Mapping[str, str]) -> tuple[Column, ...]:
+        def returned(own: Mapping[str, str]) -> tuple[Column, ...]:
             given = {**tables, **own}
             return self._engine.schema(query_of(model, given, self._project.embedded, dates(None, _EPOCH)))
 
         try:
             if model.reads_itself:
-                return own_columns(model, lambda own: ask({name: own}))
-            return (*ask({}), *model.kept_columns)
+                return own_columns(model, lambda own: returned({name: own}))
+            return (*returned({}), *model.kept_columns)
         except (QueryError, ProjectError):
             return None
 

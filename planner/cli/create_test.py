@@ -16,7 +16,7 @@ from planner.cli.workspace import opened, workspace
 from planner.engine.protocol import Rows
 from planner.errors import Place, RequestError
 from planner.model.model import Model
-from planner.parsing.definitions.unit_tests import Relation, Surroundings, UnitTest, read_tests
+from planner.parsing.definitions.unit_tests import Surroundings, TestRows, UnitTest, read_tests
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import read_document
@@ -89,7 +89,7 @@ def _body(work: Workspace, model: Model, title: str, file: Path, asked: NewTest)
 def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
     """What the model makes of the test's inputs."""
     if ctes:
-        test = replace(test, ctes={each: Relation() for each in cte_names(model)})
+        test = replace(test, ctes={each: TestRows() for each in cte_names(model)})
     found = {output: _listed(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
     query, others = found.pop("query"), found
     return {**({"ctes": dict(others)} if others else {}), "query": query}

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import sqlglot
 
-from planner.checks.audits import audit_query
+from planner.checks.audits import AuditContext, audit_query
 from planner.cli.given import given_to
 from planner.cli.workspace import opened, workspace
 from planner.errors import Place, ProjectError, RequestError
@@ -24,7 +24,7 @@ from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import render as rendered
 from planner.parsing.sql.misreading import differ
 from planner.parsing.sql.spark_text import SPARK
-from planner.parsing.sql.tokens import Source, checked_dialect, did_you_mean, tokenize
+from planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
 from planner.session.workspace import Workspace
@@ -103,11 +103,12 @@ def _query(work: Workspace, asked: Rendering) -> Iterator[str]:
 
 
 def _audits(work: Workspace, asked: Rendering) -> Iterator[str]:
-    model, audits = asked.model, work.project.audits
+    model = asked.model
+    options = AuditContext(work.project.audits, embedded=asked.expanded, execution=work.now)
     if not model.audits:
         raise RequestError(f"`{model.name}` has no audits.")
     for call in model.audits:
-        yield audit_query(model, call, audits, model.name, asked.interval, embedded=asked.expanded, execution=work.now)
+        yield audit_query(model, call, model.name, asked.interval, options)
 
 
 def _written(sql: str, dialect: str, *, in_one_line: bool) -> str:
@@ -124,7 +125,7 @@ def _in_one_line(sql: str) -> str:
 def _laid_out(sql: str, dialect: str) -> str:
     """The query laid out, or as it stands where its words would be others."""
     text = pretty(spark_tree(sql), dialect)
-    before, after = (tokenize(Source("", each, dialect)) for each in (sql, text))
+    before, after = (tokenize(SourceText("", each, dialect)) for each in (sql, text))
     return sql.strip() if differ(before, after) else text
 
 

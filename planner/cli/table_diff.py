@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from planner.checks.diff_question import DECIMALS
+from planner.checks.diff_query import DECIMALS
 from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines, line
 from planner.cli.output import output_of, output_option, showing

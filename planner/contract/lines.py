@@ -86,7 +86,7 @@ class Audit(Data):
     count: int = Field(default=0, description="how many rows it found")
     query: str = Field(default="", description="the query that it ran")
     sample: Sample = Field(
-        default=Sample(), description="at most five of the rows, [masked](audits.md#when-rows-are-found)"
+        default=Sample(), description="at most five of the rows, [masked](audits.md#when-an-audit-fails)"
     )
     path: str = Field(default="", description="where the audit is asked for")
     line: int = Field(default=0, description="its line")

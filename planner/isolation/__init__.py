@@ -1,1 +1,1 @@
-"""What keeps a project's own code apart by the operating system: no file, process, signal or address but its own."""
+"""Isolates project code by the operating system: it can access only its own files, processes, signals and addresses."""

@@ -1,4 +1,4 @@
-"""The system calls that project code may not make, by their numbers on the architectures that are known here.
+"""The system calls that project code may not make, by their numbers on the supported architectures.
 
 A call that is newer than all of these does not exist for project code.
 """

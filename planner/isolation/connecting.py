@@ -1,6 +1,6 @@
-"""The one way out of an isolated process: whatever address it connects to, it gets a connection to one Unix socket.
+"""The only connection of an isolated process: whatever address it connects to, it gets a connection to one Unix socket.
 
-The kernel asks us at each `connect` that the process makes, and waits. We open the connection ourselves and put it in
+The kernel notifies us of each `connect` of the process, and waits. We open the connection ourselves and put it in
 the place of the socket that was to be connected, so that no address that the process names is ever looked at.
 """
 
@@ -23,20 +23,20 @@ FIRST_ARGUMENT = 32  # in it
 IN_ITS_PLACE = 1  # SECCOMP_ADDFD_FLAG_SETFD
 
 
-class WayOut:
-    """Answers for the `connect`s of one process and of those that it starts, until they have ended.
+class ConnectionProxy:
+    """Handles the `connect` calls of one process and of its children, until they have ended.
 
     `descriptor` is for the launcher; close it with `started` once the process has it.
     """
 
-    def __init__(self, door: Path) -> None:
-        self._door = door
+    def __init__(self, target: Path) -> None:
+        self._target = target
         self._line, theirs = socket.socketpair()
         self._theirs: socket.socket | None = theirs
         self.descriptor = theirs.fileno()
 
     def started(self) -> None:
-        """The process has its end: from now on it is answered."""
+        """Start handling: the process has its end of the socket."""
         if self._theirs is not None:
             self._theirs.close()
         threading.Thread(target=self._serve, name="way-out", daemon=True).start()
@@ -49,9 +49,9 @@ class WayOut:
                     self._answer_all(listener)
 
     def _answer_all(self, listener: int) -> None:
-        asked = select.poll()
-        asked.register(listener, select.POLLIN)
-        while any(event & select.POLLIN for _, event in asked.poll()):
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        while any(event & select.POLLIN for _, event in poll.poll()):
             question = ctypes.create_string_buffer(QUESTION_BYTES)
             with suppress(OSError):  # it ended while it waited
                 fcntl.ioctl(listener, RECEIVE, question)
@@ -64,7 +64,7 @@ class WayOut:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
                 ours.setblocking(False)
-                ours.connect(_short(self._door))
+                ours.connect(_short(self._target))
                 given = struct.pack("QIIII", number, IN_ITS_PLACE, ours.fileno(), descriptor, os.O_CLOEXEC)
                 fcntl.ioctl(listener, ADD_DESCRIPTOR, given)
         except OSError as error:  # also when we have no descriptor left
@@ -73,5 +73,5 @@ class WayOut:
 
 
 def _short(path: Path) -> str:
-    """The path as an address takes it, which has room for about a hundred letters."""
+    """The path in a form that fits into an address, which holds about a hundred characters."""
     return os.path.relpath(path) if len(os.fsencode(path)) > 100 else str(path)

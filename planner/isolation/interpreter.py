@@ -1,4 +1,4 @@
-"""What a Python reads to run: itself, the libraries that it may import, and the system's."""
+"""The paths that a Python needs to read: itself, its libraries, and those of the system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASK = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_
 
 
 def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[str, ...]:
-    """The paths that a Python reads which is started with these options; RequestError when it does not run."""
+    """The paths that a Python with these options reads; RequestError if it does not run."""
     return _libraries(python, environ.get("PYTHONPATH", ""), environ.get("PATH", ""), options)
 
 
@@ -25,8 +25,8 @@ def _libraries(python: str, python_path: str, path: str, options: tuple[str, ...
     environment = {"PATH": path, **({"PYTHONPATH": python_path} if python_path else {})}
     command = [python, *options, "-c", ASK]
     try:
-        asked = subprocess.run(command, env=environment, cwd="/", capture_output=True, timeout=60, check=True)
-        executable, prefix, base, *places = json.loads(asked.stdout)
+        process = subprocess.run(command, env=environment, cwd="/", capture_output=True, timeout=60, check=True)
+        executable, prefix, base, *places = json.loads(process.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         raise RequestError(f"{python} does not run as a Python.", hint="Look at PYSPARK_PYTHON.") from None
     itself = [Path(python), Path(executable), Path(executable).resolve()]

@@ -17,9 +17,9 @@ from planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LANDLOCK_RES
 FLOOR = 3
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE, IOCTL_DEVICE = 1 << 14, 1 << 15
-DEVICE_NODES = 1 << 6 | 1 << 11  # character and block devices are made by nobody
+DEVICE_NODES = 1 << 6 | 1 << 11  # nobody may create character and block devices
 LISTED_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE  # what there is to allow of a single file
-HANDLED = {3: (1 << 15) - 1, 4: (1 << 15) - 1}  # by version, of files; from 5 on also what devices are told
+HANDLED = {3: (1 << 15) - 1, 4: (1 << 15) - 1}  # by version, of files; from 5 on also commands to devices
 HANDLED_LATER = (1 << 16) - 1
 CONNECT_OR_BIND_TCP = 3
 SIGNALS_AND_ABSTRACT_SOCKETS = 3

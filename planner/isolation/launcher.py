@@ -1,6 +1,6 @@
-"""Takes away from its own process all that a profile does not allow, and becomes the program that it is to start.
+"""Restricts its own process to what a profile allows, and then becomes the program to start.
 
-It runs before any code of a project, with nothing imported but Python's own library. What cannot be taken away ends it.
+It runs before any code of a project, with nothing imported but Python's own library. If a restriction fails, it exits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import socket
 import sys
 
 from planner.isolation import landlock, seccomp
-from planner.isolation.profile import DEVICES, Profile, profile_from
+from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from planner.isolation.seccomp import Network
 from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
 from planner.isolation.user import become_own_user, end_first, keep_capabilities, limit
@@ -30,8 +30,8 @@ def main() -> None:
         sys.exit(FAILED)
 
 
-def restrict(profile: Profile) -> None:
-    """Take away from this process what the profile does not allow. OSError, KeyError for an unknown architecture."""
+def restrict(profile: IsolationProfile) -> None:
+    """Restrict this process to what the profile allows. OSError, KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     end_first()
     if profile.own_user and os.getuid() == 0:
@@ -54,7 +54,7 @@ def restrict(profile: Profile) -> None:
 
 
 def _hand_over(listener: int, descriptor: int) -> None:
-    """Give the one who started us what it needs to answer for `connect`, and keep nothing of it."""
+    """Send the parent process the descriptor that handles `connect`, and close it here."""
     with socket.socket(fileno=descriptor) as line:
         socket.send_fds(line, [b"!"], [listener])
     os.close(listener)

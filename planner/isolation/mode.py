@@ -1,4 +1,4 @@
-"""Whether project code is isolated: what the operator said, and the limits that come with it."""
+"""Whether project code is isolated: the operator's settings, and its limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOW = "allow"
 
 @dataclass(frozen=True)
 class Isolation:
-    """What holds for project code: with `required` it is isolated or it does not run.
+    """The isolation of project code: with `required`, it is isolated or does not run.
 
     `hidden` are files and folders that project code may not read even if they lie below a folder that it may.
     `memory` is how many GiB a process may take. `functions`: those in Python may run in workers of Spark that are not
@@ -41,18 +41,18 @@ NO_ISOLATION = Isolation()
 
 
 def isolation_of(environ: Mapping[str, str]) -> Isolation:
-    """What the environment says; without a word of it nothing is isolated. RequestError for a value that is none.
+    """The settings of the environment; by default nothing is isolated. RequestError for an invalid value.
 
     `available` isolates where this machine can, and lets project code run where it cannot.
     """
-    said = environ.get(VARIABLE, "") or NONE
-    if said not in (REQUIRED, AVAILABLE, NONE):
-        raise RequestError(f"{VARIABLE} is `{said}`.", hint=f"Say `{REQUIRED}`, `{AVAILABLE}` or `{NONE}`.")
+    mode = environ.get(VARIABLE, "") or NONE
+    if mode not in (REQUIRED, AVAILABLE, NONE):
+        raise RequestError(f"{VARIABLE} is `{mode}`.", hint=f"Use `{REQUIRED}`, `{AVAILABLE}` or `{NONE}`.")
     memory = environ.get(MEMORY, "") or "8"
     if not memory.isdecimal() or not 1 <= int(memory) <= 65_536:
-        raise RequestError(f"{MEMORY} is `{memory}`.", hint="Say how many GiB project code may take, from 1 on.")
+        raise RequestError(f"{MEMORY} is `{memory}`.", hint="Set how many GiB project code may use, at least 1.")
     functions = environ.get(FUNCTIONS, "")
     if functions not in ("", ALLOW):
-        raise RequestError(f"{FUNCTIONS} is `{functions}`.", hint=f"Say `{ALLOW}`, or leave it out.")
+        raise RequestError(f"{FUNCTIONS} is `{functions}`.", hint=f"Use `{ALLOW}`, or remove it.")
     hidden = tuple(Path(each) for each in environ.get(HIDDEN, "").split(os.pathsep) if each)
-    return Isolation(said == REQUIRED or (said == AVAILABLE and not cannot()), hidden, int(memory), functions == ALLOW)
+    return Isolation(mode == REQUIRED or (mode == AVAILABLE and not cannot()), hidden, int(memory), functions == ALLOW)

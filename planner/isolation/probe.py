@@ -1,4 +1,4 @@
-"""Whether this machine can isolate: tried for good, in a process that attacks what it must not reach."""
+"""Whether this machine can isolate: tested with a process that tries everything that must not work."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from planner.isolation.connecting import WayOut
+from planner.isolation.connecting import ConnectionProxy
 from planner.isolation.interpreter import libraries
 from planner.isolation.launcher import SAYS
-from planner.isolation.profile import Profile
+from planner.isolation.profile import IsolationProfile
 
 # Each line must fail; a number says which did not.
 ATTACK = """
@@ -44,7 +44,7 @@ print(",".join(broken) or "isolated")
 
 @cache
 def cannot() -> str:
-    """Why this machine cannot isolate project code, '' when it can. It is tried once in a process's life."""
+    """Why this machine cannot isolate project code, '' when it can. Tested once per process."""
     if sys.platform != "linux":
         return f"this is {sys.platform}, not Linux"
     with tempfile.TemporaryDirectory(prefix="mergeplan-probe-") as folder:
@@ -58,18 +58,18 @@ def cannot() -> str:
 
 
 def _tried(secret: Path, scratch: Path) -> str:
-    way_out = WayOut(scratch / "nobody.sock")
-    profile = Profile(libraries(sys.executable, {}, "-I", "-S"), (str(scratch),)).listening(way_out.descriptor)
+    proxy = ConnectionProxy(scratch / "nobody.sock")
+    profile = IsolationProfile(libraries(sys.executable, {}, "-I", "-S"), (str(scratch),)).listening(proxy.descriptor)
     command = profile.launched([sys.executable, "-I", "-S", "-c", ATTACK, str(secret), str(scratch)])
     try:
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-            pass_fds=(way_out.descriptor,), cwd="/",
+            pass_fds=(proxy.descriptor,), cwd="/",
         ) as process:  # fmt: skip
-            way_out.started()
-            said, wrong = process.communicate(timeout=60)
+            proxy.started()
+            output, wrong = process.communicate(timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         return f"a process that was to be isolated did not run ({error})"
     if process.returncode:
         return (wrong.strip().splitlines() or ["a process that was isolated failed"])[-1].removeprefix(SAYS).rstrip(".")
-    return "" if said.strip() == "isolated" else f"attacks on it succeeded ({said.strip()})"
+    return "" if output.strip() == "isolated" else f"attacks on it succeeded ({output.strip()})"

@@ -28,22 +28,22 @@ def starting(module: str) -> str:
 
 
 @dataclass(frozen=True)
-class Profile:
-    """What is left to a process: paths that it may read (and run), and write; its network; its limits.
+class IsolationProfile:
+    """The permissions of a process: paths that it may read (and run), and write; its network; its limits.
 
-    `listener` is the descriptor of a socket on which the launcher hands out the one that hears of each `connect`.
+    `listener` is the descriptor of a socket on which the launcher hands out the one that is notified of each `connect`.
     """
 
     read: tuple[str, ...]
     write: tuple[str, ...]
-    network: Network = Network.DOOR
+    network: Network = Network.PROXY
     memory: int = 8  # GiB
     seconds: int = LONGEST
     own_user: bool = True  # when root starts it
     limited: bool = True
     listener: int = -1
 
-    def listening(self, descriptor: int) -> Profile:
+    def listening(self, descriptor: int) -> IsolationProfile:
         """The same with a listener."""
         return replace(self, listener=descriptor)
 
@@ -60,15 +60,16 @@ class Profile:
 LAUNCH = starting("planner.isolation.launcher")
 
 
-def profile_from(text: str) -> Profile:
+def profile_from(text: str) -> IsolationProfile:
     """A profile out of its text."""
     given: dict[str, Any] = json.loads(text)
     paths = {name: tuple(given[name]) for name in ("read", "write")}
-    return Profile(**{**given, **paths, "network": Network(given["network"])})
+    return IsolationProfile(**{**given, **paths, "network": Network(given["network"])})
 
 
 def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:
-    """The paths without what is hidden below them: a folder that holds such stands for all else that is in it."""
+    """The paths without what is hidden below them: a folder that contains a hidden path is replaced by its other
+    contents."""
     resolved = [each.resolve() for each in hidden]
     return tuple(each for path in paths for each in _without(Path(path), resolved))
 

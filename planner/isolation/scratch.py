@@ -1,4 +1,4 @@
-"""The end of a folder in which project code wrote: it is removed whatever lies in it."""
+"""Removes a folder that project code wrote to, whatever it contains."""
 
 from __future__ import annotations
 

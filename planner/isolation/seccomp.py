@@ -1,4 +1,4 @@
-"""seccomp: the system calls that are left to project code, as a filter that the kernel runs before each of them.
+"""seccomp: the system calls that project code may make, as a filter that the kernel runs before each call.
 
 What Landlock does not keep (sockets that are no TCP, modes and owners of files, memory and limits of other processes,
 new namespaces, io_uring, keys, shared memory) is closed here. https://docs.kernel.org/userspace-api/seccomp_filter.html
@@ -31,17 +31,17 @@ Step = tuple[int, int, int, int]
 
 
 class Network(StrEnum):
-    """What is left of sockets: one way out that whoever started it opens, Unix sockets to answer on, none to connect or
-    answer, or all."""
+    """Which sockets are allowed: one connection that the parent process opens, Unix sockets to answer on, none, or
+    all."""
 
-    DOOR = "door"
+    PROXY = "proxy"
     ANSWER = "answer"
     NONE = "none"
     ALL = "all"
 
 
 def restrict(network: Network, *, signals_kept: bool) -> int:
-    """Filter all calls from now on; the descriptor that hears of each `connect`, -1 where none is let through.
+    """Filter all calls from now on; the descriptor that is notified of each `connect`, -1 if none is allowed.
 
     `signals_kept` is whether Landlock keeps signals inside. Needs `no_new_privs`. OSError.
     """
@@ -49,10 +49,10 @@ def restrict(network: Network, *, signals_kept: bool) -> int:
     code = b"".join(struct.pack("HBBI", *step) for step in steps)
     held = ctypes.create_string_buffer(code, len(code))
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
-    asks = network is Network.DOOR
+    notify = network is Network.PROXY
     number = SPECIAL[machine()]["seccomp"]
-    found = call(number, SET_FILTER, NEW_LISTENER if asks else 0, ctypes.create_string_buffer(filters, len(filters)))
-    return found if asks else -1
+    found = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))
+    return found if notify else -1
 
 
 def program(architecture: str, network: Network, pid: int, signals_kept: bool) -> tuple[Step, ...]:
@@ -89,7 +89,7 @@ def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str
         yield "tgkill", _only(0, (pid,))
     yield "socket", _local_streams()
     yield "socketpair", _local_streams()
-    yield "connect", [(RETURN, 0, 0, ASK if network is Network.DOOR else _error(errno.EACCES))]
+    yield "connect", [(RETURN, 0, 0, ASK if network is Network.PROXY else _error(errno.EACCES))]
     if network is not Network.ANSWER:  # whose forks are filtered further
         yield "prctl", _never(0, (SET_SECCOMP,))
         yield "seccomp", [(RETURN, 0, 0, _error(errno.EPERM))]
@@ -114,7 +114,7 @@ def _unless_bits(place: int, bits: int) -> list[Step]:
 
 
 def _local_streams() -> list[Step]:
-    """Allowed are streams within this machine."""
+    """Only Unix stream sockets are allowed."""
     refuse = (RETURN, 0, 0, _error(errno.EPERM))
     family = [_argument(0), (JUMP_EQUAL, 1, 0, AF_UNIX), refuse]
     kind = [_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM), refuse]

@@ -1,4 +1,4 @@
-"""What a process may be and take: a user of its own when root starts it, no capabilities, limited resources."""
+"""The user and the limits of a process: a user of its own if root starts it, no capabilities, limited resources."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from planner.isolation.system import prctl
 
-OWN_USER = 61_110  # nobody has it: above people's and packages' ids, below those that systemd lends
-READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; what may be read is Landlock's to say
+OWN_USER = 61_110  # unused: above the ids of people and packages, below those that systemd lends
+READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; Landlock decides what may be read
 PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_SET_SECUREBITS = 8, 23, 24, 47, 28
 AMBIENT_RAISE, AMBIENT_CLEAR = 2, 4
 CAPABILITIES = 0x20080522  # the version of the structure below
@@ -48,12 +48,13 @@ def keep_capabilities(kept: int) -> None:
 
 
 def end_first() -> None:
-    """Where the machine's memory ends, the kernel ends this process and what it starts, and neither Spark nor us."""
+    """If the machine runs out of memory, the kernel kills this process and its children first, not Spark or the
+    planner."""
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def limit(memory: int, seconds: int) -> None:
-    """Limit memory (GiB), processor time, processes, open files and what a file may hold."""
+    """Limit memory (GiB), processor time, processes, open files and the size of files."""
     limits: Mapping[int, int] = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: memory * GIB,

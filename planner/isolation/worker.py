@@ -16,25 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.isolation import landlock, seccomp
-from planner.isolation.profile import DEVICES, Profile, profile_from
+from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from planner.isolation.seccomp import Network
 
 
 @dataclass
-class Worker:
-    """What becomes of forks: the first one is tightened, and so all that it starts."""
+class WorkerFork:
+    """Isolates forks: the first one is restricted, and with it all that it starts."""
 
-    profile: Profile
+    profile: IsolationProfile
     tight: bool = False
 
     def tighten(self) -> None:
-        """Take from a fresh fork what it does not need, or end it."""
+        """Restrict a new fork, or end it."""
         if self.tight:
             return
         self.tight = True
         try:
             scratch = Path(self.profile.write[0], str(os.getpid()))
-            shutil.rmtree(scratch, ignore_errors=True)  # of one that had our number
+            shutil.rmtree(scratch, ignore_errors=True)  # of an earlier process with our id
             scratch.mkdir(mode=0o700)
             os.environ.update(HOME=str(scratch), TMPDIR=str(scratch))
             tempfile.tempdir = None
@@ -61,8 +61,8 @@ def main() -> None:
     """Run `PROFILE -m MODULE ...`."""
     profile, option, module, *rest = sys.argv[1:]
     if option != "-m":
-        sys.exit(f"{option}: Spark starts its workers otherwise than is known here.")
-    worker = Worker(profile_from(profile))
+        sys.exit(f"{option}: Spark starts its workers in an unknown way.")
+    worker = WorkerFork(profile_from(profile))
     os.register_at_fork(after_in_child=worker.tighten, after_in_parent=worker.tidy)
     sys.argv = [module, *rest]
     with suppress(KeyboardInterrupt):

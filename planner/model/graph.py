@@ -1,4 +1,4 @@
-"""The graph of models: who reads whom, in an order in which parents come first."""
+"""The graph of models: which model reads which, ordered with parents first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.model.model import Model
 
 @dataclass(frozen=True)
 class Graph:
-    """Models by name, and for each the models it reads; tables that are no model are left out."""
+    """Models by name, and for each the models it reads; tables that are not models are left out."""
 
     models: Mapping[str, Model]
     parents: Mapping[str, tuple[str, ...]]
@@ -49,7 +49,7 @@ class Graph:
 
 
 def graph_of(models: Mapping[str, Model]) -> Graph:
-    """The graph of these models; ProjectError that draws the cycle when there is one."""
+    """The graph of these models; ProjectError with the cycle if there is one."""
     parents = {name: tuple(p for p in model.depends_on if p in models) for name, model in models.items()}
     try:
         TopologicalSorter(parents).prepare()
@@ -59,9 +59,9 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
         cycle = cycle[start:-1] + cycle[:start]
         model = models[cycle[0]]
         raise ProjectError(
-            f"Models read each other in a circle: {' -> '.join([*cycle, cycle[0]])}.",
+            f"Models depend on each other in a cycle: {' -> '.join([*cycle, cycle[0]])}.",
             place=model.place,
-            hint="Take one of these references out.",
+            hint="Remove one of these references.",
         ) from None
     return Graph(models, parents)
 

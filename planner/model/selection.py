@@ -1,4 +1,4 @@
-"""Which models a person means: names, globs, tags and git, reached along the graph and put together as sets.
+"""Selectors of models: names, globs, tags and git, extended along the graph and combined as sets.
 
 a.b   a.*   tag:x   git:main        one or several models
 +x   x+   +x+                       and all that they read; and all that reads them
@@ -17,18 +17,19 @@ from planner.model.graph import Graph
 from planner.model.model import Model
 
 Changed = Callable[[str], frozenset[str]]  # a git ref -> the models whose files differ from it
-HINT = "Name models, globs or `tag:` and a tag; `+x`, `x+`, `&`, `|`, `^` and brackets put them together."
+HINT = "Name models, globs or `tag:` and a tag; `+x`, `x+`, `&`, `|`, `^` and brackets combine them."
 _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
 
 def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = None) -> frozenset[str]:
-    """The models that any selector names; RequestError for one that cannot be read or that names nothing.
+    """The models that any selector names; RequestError for one that is invalid or selects nothing.
 
-    A name, glob or tag within a selector that no model has is an error too: it is a slip, and `^slip` would be all.
+    A name, glob or tag within a selector that no model has is an error too: a typo, and `^typo` would select
+    everything.
     """
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
-        found = _Reading(graph, selector, changed).all()
+        found = _Selector(graph, selector, changed).all()
         if not found:
             raise RequestError(f"`{selector}` selects no model.", hint=HINT)
         chosen |= found
@@ -36,7 +37,7 @@ def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = Non
 
 
 @dataclass
-class _Reading:
+class _Selector:
     """One selector being read, from left to right: `^` binds closest, then `&`, then `|`."""
 
     graph: Graph
@@ -82,7 +83,7 @@ class _Reading:
         if word in "()&|+":
             raise self._unread(f"a name is missing before `{word}`" if word != "+" else "a name is missing")
         prefix, colon, rest = word.partition(":")
-        # `tag:+x` is how it was written once
+        # `tag:+x` is an older spelling
         up, down = word.startswith("+") or rest.startswith("+"), word.endswith("+")
         prefix, core = prefix.removeprefix("+").lower(), (rest if colon else word).removeprefix("+").removesuffix("+")
         if colon and prefix not in ("tag", "git"):
@@ -101,7 +102,7 @@ class _Reading:
         if self.changed is None:
             raise self._unread("`git:` cannot be used here")
         if not ref:
-            raise self._unread("`git:` names no branch")
+            raise self._unread("`git:` needs a branch")
         return self.changed(ref) & self.graph.models.keys()
 
     def _reach(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
@@ -115,7 +116,7 @@ class _Reading:
         return False
 
     def _unread(self, why: str) -> RequestError:
-        return RequestError(f"`{self.selector}` cannot be read: {why}.", hint=HINT)
+        return RequestError(f"`{self.selector}` is not a valid selector: {why}.", hint=HINT)
 
 
 def _matches(prefix: str, core: str, model: Model) -> bool:

@@ -39,8 +39,8 @@ def render(
 def query_of(
     model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> str:
-    """The model's query as it runs: its own text, or, of what is no SQL of Spark's as it stands, what is made of its
-    tree. Each `@name` is what `values` says."""
+    """The model's query as it runs: its own text, or, if that is not Spark SQL, the SQL that is generated from its
+    tree. Each `@name` has its value of `values`."""
     if not model.text:
         return spark_text(rendered(model.sql, tables, embedded, values))
     return text_over(model.text, tables, embedded, values)
@@ -53,15 +53,15 @@ def text_over(
     values: Mapping[str, exp.Expr],
     this: str = "",
 ) -> str:
-    """A text as it runs; `this` is the query in brackets that `@this_model` stands for."""
+    """The text of a query as it runs; `this` is the query in brackets for `@this_model`."""
     return spliced(text, _given(text, tables, embedded, values), values, this)
 
 
 def written_at(
     model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
-    """Where in the model's file stands what Spark found at a line and a column of `render` without an interval; None
-    when that is not known."""
+    """The place in the model's file of an error that Spark found at a line and column of `render` without an
+    interval; None when that is not known."""
     if not model.text or not line:
         return None
     values = dates(None, _EPOCH)
@@ -98,23 +98,21 @@ def no_rows(columns: Iterable[Column]) -> str:
 def rendered(
     sql: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> exp.Expr:
-    """A query of ours as a tree: tables replaced, and each `@name` that `values` knows replaced by its expression."""
+    """A generated query as a tree: tables replaced, and each `@name` in `values` replaced by its expression."""
     tree = spark_tree(sql).copy()
     _replace_tables(tree, tables, embedded)
     return fill(tree, values)
 
 
-def beside(
+def stage_statements(
     statements: Iterable[Statement],
     stage: str,
     this: str,
+    values: Mapping[str, exp.Expr],
     tables: Mapping[str, str],
     embedded: Mapping[str, Model],
-    interval: Interval | None,
-    execution: datetime,
 ) -> tuple[str, ...]:
-    """The statements of a stage in Spark SQL; `this` is the table (or view) that `@this_model` stands for."""
-    values = dates(interval, execution)
+    """The statements of a stage in Spark SQL, with the values of dates; `this` is the table or view `@this_model`."""
     known = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
 
     def text(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Which column is made from which, through all models of a project; and which columns decide what rows there are.
+"""Column-level lineage through all models of a project, and the columns that decide which rows there are.
 
 It is read from the queries alone. Rows decide rows all the way down: a model has the rows that it has because of the
 rows of what it reads. Where a query cannot be followed column by column, all that it reads matters to all of it.
@@ -19,22 +19,22 @@ from planner.semantics.columns import Parent, Shape, model_shape
 from planner.semantics.dependencies import tables_in
 from planner.semantics.types import spelled
 
-ROWS = ""  # in place of a column's name: which rows the model has
-ALL = "*"  # in place of a column's name: any column, and the rows, as it cannot be told which
+ROWS = ""  # instead of a column's name: which rows the model has
+ALL = "*"  # instead of a column's name: any column, and the rows, because it is not known which
 UNKNOWN = Parent(None)
 
 
 class How(StrEnum):
-    """What one column has to do with another."""
+    """How one column depends on another."""
 
     MADE_FROM = "made_from"
     DECIDES_ROWS = "decides_rows"
-    EVERY_COLUMN = "every_column"  # it cannot be told, so everything may matter to everything
+    EVERY_COLUMN = "every_column"  # unknown, so every column may depend on every other
 
 
 @dataclass(frozen=True)
 class Node:
-    """A column of a model or of a table that is no model; ROWS and ALL stand where no single column can."""
+    """A column of a model or of another table; ROWS and ALL are used where no single column can be named."""
 
     model: str
     column: str
@@ -55,9 +55,9 @@ class Edge:
 
 @dataclass(frozen=True)
 class Lineage:
-    """What was asked for and all that it is made from, or with `downstream` all that is made from it.
+    """A model or column and everything that it is made from, or with `downstream` everything that is made from it.
 
-    `unfollowed` says why a model's query could not be followed.
+    `unfollowed` has the reason why a model's query could not be followed.
     """
 
     model: str
@@ -76,7 +76,7 @@ class Lineage:
 
 @dataclass(frozen=True)
 class Followed:
-    """One model: what a query that reads it must know of it, and what goes into each of its columns."""
+    """One model: what downstream queries need to know of it, and the sources of each of its columns."""
 
     table: Parent
     edges: tuple[Edge, ...] = ()
@@ -89,7 +89,7 @@ class Followed:
 
 
 def lineage_of(models: Mapping[str, Model], asked: str, *, downstream: bool = False) -> Lineage:
-    """The lineage of `schema.model` or `schema.model.column`; RequestError when there is no such thing."""
+    """The lineage of `schema.model` or `schema.model.column`; RequestError if there is no such model or column."""
     graph = graph_of(models)
     model, column = _named(graph, asked)
     readers = [name for name, each in models.items() if model in each.depends_on]
@@ -140,17 +140,18 @@ def _edges(model: Model, shape: Shape, relation: Relation) -> Iterator[Edge]:
     deciding = tables_in(Block(block.sources, steps, block.where))
     for column, value in relation.columns.items():
         reads = {parent: shape.reads[parent].outputs.get(column, frozenset()) for parent in sorted(shape.reads)}
-        # What is looked up decides no row: which rows it has shows in the values that are found there.
+        # A lookup decides no rows: which rows the looked-up table has shows in the values that are found there.
         looked_up = tables_in(Block(tuple(value.free), where=(value,)))
         for parent, read in reads.items():
             rows = [ROWS] if parent in looked_up - deciding else []
             for each in (*sorted(read), *rows):
                 yield Edge(Node(parent, each), Node(name, column), How.MADE_FROM)
-    # Which rows a query finds at a run, and how they differ from those of the last, says when a version is in force.
+    # In SCD type 2, when a version is valid depends on which rows each run finds, and how they differ from the last
+    # run's.
     for kept in model.kept_columns:
         yield from (Edge(Node(parent, ROWS), Node(name, kept.name), How.MADE_FROM) for parent in sorted(shape.reads))
     for parent in sorted(shape.reads):
-        # A table that is filled by time keeps the rows of its days, so its time column decides too.
+        # A time-partitioned table keeps only the rows of its interval, so its time column decides rows too.
         of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())
         rows = [ROWS] if parent in deciding else []
         for each in (*sorted(shape.reads[parent].rows | of_time), *rows):
@@ -175,12 +176,13 @@ def _named(graph: Graph, asked: str) -> tuple[str, str | None]:
     if model not in known:
         raise RequestError(f"There is no model `{model if dot else asked}`.", hint=did_you_mean(model, known))
     if dot and not column:
-        raise RequestError(f"`{asked}` ends where a column should stand.", hint="Write MODEL or MODEL.COLUMN.")
+        raise RequestError(f"`{asked}` ends where a column is expected.", hint="Write MODEL or MODEL.COLUMN.")
     return model, column if dot else None
 
 
 def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) -> tuple[Node, ...]:
-    """A column is its values and its model's rows; what is made from the values need not mind the rows."""
+    """A column depends on its values and on its model's rows; what is made from the values does not depend on the
+    rows."""
     blurred = bool(own.why_not) and not downstream  # one column is then made from what all are made from
     if column is not None:
         return (Node(model, column),) if downstream or blurred else (Node(model, column), Node(model, ROWS))

@@ -1,6 +1,6 @@
-"""A folder as a Project: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, all read once.
+"""Loads a Project from a folder: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, each read once.
 
-Every wrong file is told at once. Nothing is written.
+The errors of all files are reported at once. Nothing is written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Project:
-    """Everything a folder says. `models` and `audits` are by name; `files` is a hash over all that was read."""
+    """The content of a project's folder. `models` and `audits` are by name; `files` is a hash over all that was
+    read."""
 
     root: Path
     config: Config
@@ -56,16 +57,16 @@ class Project:
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
-        """The audits that run by themselves, by name."""
+        """The standalone audits, by name."""
         return tuple(audit for _, audit in sorted(self.audits.items()) if audit.standalone)
 
     @property
     def embedded(self) -> dict[str, Model]:
-        """The models that have no table: their queries stand inside those that read them."""
+        """The models without a table, whose queries are inlined into those that read them."""
         return {name: model for name, model in self.models.items() if model.kind.is_embedded}
 
 
-class _Reading:
+class _Load:
     """The errors and the file texts that one load collects."""
 
     def __init__(self, root: Path) -> None:
@@ -116,13 +117,13 @@ def load_project(
     gateways_from: Path | None = None,
     isolation: Isolation = NO_ISOLATION,
 ) -> Project:
-    """The project of a folder at a time; ProjectErrors tell of every file that is wrong, RequestError of the gateway.
+    """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
 
-    Environment variables are read only where config.yaml asks for them with `{{ env_var('X') }}`. `gateways_from` is
-    another config.yaml whose gateways, `openlineage` and `audits` hold in place of the folder's own. Refused when the
+    Environment variables are read only where config.yaml uses them with `{{ env_var('X') }}`. `gateways_from` is
+    another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Refused when the
     folder brings Python code that is to be isolated, and this machine cannot.
     """
-    reading = _Reading(root.resolve())
+    reading = _Load(root.resolve())
     ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
     document = _config_document(reading, ruling)
     config, ruled_by = read_config(document), document  # where its gateways are written
@@ -134,10 +135,9 @@ def load_project(
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
-    defaults = read_defaults(config, chosen, document, now)
     own = _own_rules(reading, config)
     rules = chosen_rules(config.linter, document, own)
-    defaults = replace(defaults, jinja=_jinja_macros(reading, config))
+    defaults = replace(read_defaults(config, chosen, document, now), jinja=_jinja_macros(reading, config))
 
     code = _read_code(reading, config, defaults, isolation)
     defaults = replace(defaults, macros=code)
@@ -150,24 +150,29 @@ def load_project(
     reading.each([models], code.check_tables)
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, config, ruled_by, chosen, models)
-    tests: list[UnitTest] = []
-    dialects = {name: model.dialect for name, model in models.items()}
-    if not reading.errors:  # a model that could not be read would look like one that does not exist
-        around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
-        reading.each(
-            _files(reading, config, "tests", ".yaml", ".yml"),
-            lambda path: tests.extend(_read_tests(_document(reading, path), around)),
-        )
-        reading.each(tests, lambda test: _check_name(test, tests))
+    tests = _unit_tests(reading, config, models, now)
     reading.finish()
     rule_files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)} if rules.own else {}
     files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules, rule_files)
 
 
+def _unit_tests(reading: _Load, config: Config, models: Mapping[str, Model], now: datetime) -> list[UnitTest]:
+    """The unit tests of a project without errors: a model that could not be read would look like an unknown one."""
+    if reading.errors:
+        return []
+    tests: list[UnitTest] = []
+    dialects = {name: model.dialect for name, model in models.items()}
+    around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
+    files = _files(reading, config, "tests", ".yaml", ".yml")
+    reading.each(files, lambda path: tests.extend(_read_tests(_document(reading, path), around)))
+    reading.each(tests, lambda test: _check_name(test, tests))
+    return tests
+
+
 @dataclass(frozen=True)
 class SqlFile:
-    """A file of models/ or audits/, not yet understood: its path from the root, its text, its ends of lines."""
+    """A file of models/ or audits/, not yet parsed: its path from the root, its text, its ends of lines."""
 
     name: str
     text: str
@@ -176,7 +181,7 @@ class SqlFile:
 
 def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
     """config.yaml and every SQL file of a folder; ProjectErrors when one cannot be read."""
-    reading = _Reading(root.resolve())
+    reading = _Load(root.resolve())
     config = read_config(_config_document(reading))
     found: list[SqlFile] = []
 
@@ -203,27 +208,25 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     return replace(found, settings=model.settings)
 
 
-def _config_document(reading: _Reading, ruling: str | None = None) -> Document:
+def _config_document(reading: _Load, ruling: str | None = None) -> Document:
     path = next((path for name in ("config.yaml", "config.yml") if (path := reading.root / name).is_file()), None)
     if path is not None:
         text = reading.text(path)
         return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
         raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
-    raise ProjectError(
-        f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to make a project of it."
-    )
+    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to create a project.")
 
 
-def _jinja_macros(reading: _Reading, config: Config) -> tuple[tuple[str, str], ...]:
+def _jinja_macros(reading: _Load, config: Config) -> tuple[tuple[str, str], ...]:
     return tuple((reading.name(path), reading.text(path)) for path in _files(reading, config, "macros", ".sql"))
 
 
-def _document(reading: _Reading, path: Path) -> Document:
+def _document(reading: _Load, path: Path) -> Document:
     return read_document(reading.name(path), reading.text(path))
 
 
-def _files(reading: _Reading, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
+def _files(reading: _Load, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
     """The files of a folder and the folders in it, sorted; hidden ones and `ignore_patterns` left out."""
     for path in sorted((reading.root / folder).rglob("*")):
         name = reading.name(path)
@@ -239,7 +242,7 @@ def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...
     return () if rows else read_tests(document, around)
 
 
-def _test_file(reading: _Reading, path: str, test: str) -> str:
+def _test_file(reading: _Load, path: str, test: str) -> str:
     """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
     for folder in (reading.root, (reading.root / test).parent):
         found = (folder / path).resolve()
@@ -259,7 +262,7 @@ def _python_files(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def _read_code(reading: _Reading, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
+def _read_code(reading: _Load, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
     """The project's Python, with what it registers; nothing is started where there is none."""
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
     paths = [
@@ -276,7 +279,7 @@ def _read_code(reading: _Reading, config: Config, defaults: Defaults, isolation:
 
 
 def _read_models(
-    reading: _Reading, config: Config, defaults: Defaults, code: ProjectCode
+    reading: _Load, config: Config, defaults: Defaults, code: ProjectCode
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
@@ -313,7 +316,7 @@ def _read_models(
         again, count = waiting[:], len(waiting)
         waiting.clear()
         reading.each(again, read)
-        # what still waits asks for tables that are in no file, or in a circle
+        # the remaining ones need tables that no file defines, or depend on each other
         known.complete = known.complete or len(waiting) == count
     return dict(sorted(models.items())), audits
 
@@ -324,7 +327,7 @@ def _add_model(models: dict[str, Model], model: Model) -> None:
         raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
 
 
-def _own_rules(reading: _Reading, config: Config) -> dict[str, OwnRule]:
+def _own_rules(reading: _Load, config: Config) -> dict[str, OwnRule]:
     """The linter's rules that the project defines in linter/, by name; they are not run here."""
     found: dict[str, OwnRule] = {}
     if config.linter.enabled:
@@ -333,7 +336,7 @@ def _own_rules(reading: _Reading, config: Config) -> dict[str, OwnRule]:
     return found
 
 
-def _read_audits(reading: _Reading, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
+def _read_audits(reading: _Load, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
     for audit in parse_audits(reading.text(path), reading.name(path), defaults):
         _add_audit(audits, audit)
 
@@ -346,9 +349,9 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
 
 
 def _under_settings(
-    reading: _Reading, config: Config, document: Document, own: str, models: Mapping[str, Model]
+    reading: _Load, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """The models with the settings of the Spark that computes them, where these shape rows."""
+    """The models with the settings of the Spark that computes them, if these change results."""
     found: dict[str, GatewaySettings] = {}
 
     def read(gateway: str) -> None:
@@ -397,8 +400,8 @@ def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
 
 
 def _question(audit: Audit | None) -> str:
-    said = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
-    return repr((*said, "skip") if audit and audit.skip else said) if audit else ""
+    parts = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
+    return repr((*parts, "skip") if audit and audit.skip else parts) if audit else ""
 
 
 def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:

@@ -15,7 +15,7 @@ from planner.errors import RequestError
 FOLDERS = ("models", "seeds", "audits", "tests", "macros")
 Template = Literal["default", "empty"]
 FLOW = b"""
-# --- CLI mode FLOW: less to read and nothing to answer ---
+# --- CLI mode FLOW: shorter output and no prompt ---
 plan:
   no_diff: true      # leave out how the texts differ
   auto_apply: true   # apply what was planned without asking

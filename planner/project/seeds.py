@@ -1,4 +1,5 @@
-"""Seed files: CSV as rows of text, its header checked against the declared columns, its content as a hash a column."""
+"""Seed files: CSV as rows of strings, its header checked against the declared columns, its content as one hash per
+column."""
 
 from __future__ import annotations
 
@@ -47,10 +48,10 @@ def with_seed(root: Path, model: Model) -> Model:
 
 
 def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
-    """Each column with a hash of its cells, row after row, in an order that the file's does not matter to.
+    """Each column with a hash of its cells, in an order that does not depend on the order of lines in the file.
 
-    The rows are sorted by the first column that tells them apart, if there is one: an edit of other cells then leaves
-    every row in its place, and so the hashes of all columns but the edited ones.
+    The rows are sorted by the first column with unique values, if there is one. An edit of other cells then does not
+    reorder the rows, so that only the hashes of the edited columns change.
     """
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
@@ -106,7 +107,7 @@ def _records(root: Path, seed: Seed, named_at: Place) -> Iterator[Cells]:
                 raise ProjectError(message, place=Place(seed.path, reader.line_num)) from None
     except UnicodeDecodeError:
         place = Place(seed.path, _undecodable_line(path, seed.encoding))
-        hint = "Say which one with `csv_settings (encoding = '...')`."
+        hint = "Set the encoding with `csv_settings (encoding = '...')`."
         raise ProjectError(f"The file is not encoded as {seed.encoding}.", place=place, hint=hint) from None
     except LookupError:
         raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at) from None
@@ -120,7 +121,7 @@ def _header(row: list[str], place: Place) -> Cells:
         if not name:
             raise ProjectError("A column of the header has no name.", place=place)
         if header.count(name) > 1:
-            raise ProjectError(f"The column `{name}` stands twice in the header.", place=place)
+            raise ProjectError(f"The column `{name}` occurs twice in the header.", place=place)
     return header
 
 
@@ -129,12 +130,12 @@ def _check_header(model: Model, header: tuple[str, ...]) -> None:
     for column in model.columns:
         if column.name not in header:
             hint = did_you_mean(column.name, header)
-            message = f"The header lacks the column `{column.name}` that {model.place} declares."
+            message = f"The header has no column `{column.name}` that {model.place} declares."
             raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
 
 
 def _narrow(fits: list[set[str]], row: Cells) -> None:
-    """Drop the types that a cell of the row cannot have."""
+    """Remove the types that do not fit the cells of the row."""
     for fit, cell in zip(fits, row, strict=True):
         if cell is not None and fit:
             fit -= {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}

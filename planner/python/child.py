@@ -1,6 +1,6 @@
-"""The child's main: a project's Python runs here, apart from everything that mergeplan knows and may do.
+"""The child's main: a project's Python runs here, without access to mergeplan's state and credentials.
 
-It is asked and answers in lines of JSON, over two pipes that the project's code does not see: standard input is empty,
+Requests and replies are lines of JSON, over two pipes that the project's code does not see: standard input is empty,
 and what the code prints goes to standard error. When the one who started it goes, it goes too.
 """
 
@@ -32,7 +32,7 @@ GRACE = 2.0  # seconds that ending may take
 
 
 class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The project's modules, out of the texts that the planner has read: what was planned is what runs."""
+    """The project's modules, from the texts that the planner has read: what was planned is what runs."""
 
     def __init__(self, root: str, texts: Mapping[str, str]) -> None:
         self.root = root
@@ -62,7 +62,8 @@ class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.texts[path], os.path.join(self.root, path), "exec"), module.__dict__)  # noqa: S102
 
     def where(self, error: BaseException) -> tuple[str, int]:
-        """The file of the project and the line in which it went wrong: the innermost one; '' when none took part."""
+        """The file of the project and the line of the error: the innermost one; '' if no file of the project is
+        involved."""
         if isinstance(error, SyntaxError) and (name := self._name(error.filename or "")):
             return name, error.lineno or 1
         found = ("", 0)
@@ -81,47 +82,47 @@ class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Answering:
-    """What the child does for each thing it is asked; `files` once it has been told the project."""
+    """What the child does for each request; `files` are set when the project is opened."""
 
     def __init__(self) -> None:
         self.files: Files | None = None
         self.execution: Execution | None = None
 
-    def answer(self, asked: Mapping[str, Any]) -> Any:
+    def answer(self, request: Mapping[str, Any]) -> Any:
         """The answer to one request, as JSON data."""
-        match asked["op"]:
+        match request["op"]:
             case "open":
-                self.files = Files(asked["root"], asked["files"])
+                self.files = Files(request["root"], request["files"])
                 sys.meta_path.insert(0, self.files)
-                sys.path.insert(0, asked["root"])
+                sys.path.insert(0, request["root"])
                 return None
             case "load":
-                return self._load(asked)
+                return self._load(request)
             case "macro":
                 macros = {name: each.function for name, each in shims.REGISTRY.macros.items()}
-                return call(macros[asked["name"]], Evaluator(asked, macros), asked["args"], asked["kwargs"])
+                return call(macros[request["name"]], Evaluator(request, macros), request["args"], request["kwargs"])
             case "sql":
                 macros = {name: each.function for name, each in shims.REGISTRY.macros.items()}
-                evaluator = Evaluator(asked, macros)
-                return list(sql_of(self._entry(asked)(evaluator), asked["dialect"]))
+                evaluator = Evaluator(request, macros)
+                return list(sql_of(self._entry(request)(evaluator), request["dialect"]))
             case "execute":
-                self.execution = self.execution or Execution(asked["spark"])
-                return self.execution.run(self._entry(asked), asked)
+                self.execution = self.execution or Execution(request["spark"])
+                return self.execution.run(self._entry(request), request)
             case "signal":
-                return self._signal(asked)
+                return self._signal(request)
             case "lint":
-                return rules.check(asked)
-        raise ValueError(f"{asked['op']}: nobody knows that")
+                return rules.check(request)
+        raise ValueError(f"{request['op']}: unknown operation")
 
-    def _load(self, asked: Mapping[str, Any]) -> Any:
-        """Import files one by one; what they register, and what is wrong with those that cannot be imported."""
+    def _load(self, request: Mapping[str, Any]) -> Any:
+        """Import files one by one; what they register, and the errors of those that cannot be imported."""
         assert self.files is not None
         errors = []
-        for path in asked["paths"]:
+        for path in request["paths"]:
             try:
                 importlib.import_module(module_name(path))
             except BaseException as error:  # a project's file may raise, or exit, as it likes
-                errors.append({**told(error, self.files), "file": path})
+                errors.append({**error_data(error, self.files), "file": path})
         found = shims.REGISTRY
         return {
             "macros": sorted(found.macros),
@@ -130,21 +131,21 @@ class Answering:
             "errors": errors,
         }
 
-    def _named(self, each: shims.Registered) -> dict[str, Any]:
+    def _named(self, each: shims.Decorated) -> dict[str, Any]:
         assert self.files is not None
         return {"name": each.name, "path": self.files.relative(each.path), "line": each.line}
 
-    def _model(self, each: shims.Registered) -> dict[str, Any]:
+    def _model(self, each: shims.Decorated) -> dict[str, Any]:
         return {**self._named(each), "arguments": {key: plain(value) for key, value in each.arguments.items()}}
 
-    def _entry(self, asked: Mapping[str, Any]) -> Any:
-        return getattr(importlib.import_module(module_name(asked["path"])), asked["entrypoint"])
+    def _entry(self, request: Mapping[str, Any]) -> Any:
+        return getattr(importlib.import_module(module_name(request["path"])), request["entrypoint"])
 
-    def _signal(self, asked: Mapping[str, Any]) -> Any:
-        batch = intervals_of(asked["intervals"])
-        context = Context(asked, self._opened(asked["spark"]))
-        function = shims.REGISTRY.signals[asked["name"]].function
-        kwargs = {name: Evaluator({}, {}).eval_expression(value) for name, value in asked["kwargs"].items()}
+    def _signal(self, request: Mapping[str, Any]) -> Any:
+        batch = intervals_of(request["intervals"])
+        context = Context(request, self._opened(request["spark"]))
+        function = shims.REGISTRY.signals[request["name"]].function
+        kwargs = {name: Evaluator({}, {}).eval_expression(value) for name, value in request["kwargs"].items()}
         return readiness(function, batch, context, kwargs)
 
     def _opened(self, spark: Mapping[str, Any] | None) -> Execution:
@@ -172,31 +173,31 @@ def plain(value: Any) -> Any:
         return {"column": plain(value.column), **({"format": value.format} if value.format else {})}
     if hasattr(value, "sql"):
         return {"$sql": value.sql(dialect="spark")}
-    raise TypeError(f"`{type(value).__name__}` is not a value that @model takes")
+    raise TypeError(f"`{type(value).__name__}` is not a value that @model accepts")
 
 
-def told(error: BaseException, files: Files) -> dict[str, Any]:
-    """An error as data: what was said, and where in the project."""
+def error_data(error: BaseException, files: Files) -> dict[str, Any]:
+    """An error as data: its message, and its place in the project."""
     path, line = files.where(error)
     if isinstance(error, SyntaxError):
         message = f"This is not Python: {error.msg}"
     elif isinstance(error, SystemExit):
-        message = f"It ended Python: SystemExit: {error.code}"
+        message = f"It exited Python: SystemExit: {error.code}"
     else:
         message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
-    message = message.encode("utf-8", "replace").decode()  # half a character is no JSON
+    message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
     return {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
 
 
 def serve(asking: IO[str], answering: IO[str]) -> None:
-    """Answer until nobody asks any more."""
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    """Handle requests until the input ends."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     work = Answering()
 
     def read() -> None:
         for line in asking:
-            asked.put(line)
-        # who started us has gone, or wants us gone; a Spark that does not answer is not waited for
+            lines.put(line)
+        # the planner has ended, or wants this to end; do not wait for a Spark that does not respond
         late = threading.Timer(GRACE, _end)
         late.daemon = True
         late.start()
@@ -206,13 +207,13 @@ def serve(asking: IO[str], answering: IO[str]) -> None:
 
     threading.Thread(target=read, daemon=True).start()
     while True:
-        request = json.loads(asked.get())
+        request = json.loads(lines.get())
         try:
             answer = {"ok": work.answer(request)}
             text = json.dumps(answer)
         except BaseException as error:
             files = work.files or Files("/", {})
-            text = json.dumps({"error": told(error, files)})
+            text = json.dumps({"error": error_data(error, files)})
         sys.stdout.flush()
         sys.stderr.flush()
         answering.write(text + "\n")

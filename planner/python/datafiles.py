@@ -1,4 +1,4 @@
-"""The files of a project as data: which there are, and what they hold, for the code that may read them."""
+"""The data files of a project, their names and contents, for the code that may read them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from planner.fingerprint import digest
 from planner.python.filereads import FileReads
 
-# What stands in a project's folder and is none of its files.
+# Folders inside a project's folder that do not belong to it.
 _LEFT_OUT = frozenset(("__pycache__", "node_modules", "spark-warehouse", "metastore_db"))
 _READ_BY_US = (("models", ".sql"), ("audits", ".sql"), ("macros", ".sql"), ("tests", ".yaml"), ("tests", ".yml"))
 
 
 class DataFiles:
-    """The files below a project's root; each is read when its content is first asked for."""
+    """The files below a project's root; each is read when its content is first needed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -57,7 +57,7 @@ class DataFiles:
 
 
 def _is_read_by_us(path: str) -> bool:
-    """True for what counts where it is used: code, queries, tests, the configuration."""
+    """True for files that mergeplan itself reads: code, queries, tests, the configuration."""
     kind = (path.split("/")[0], Path(path).suffix)
     return kind in _READ_BY_US or kind[1] == ".py" or path in ("config.yaml", "config.yml")
 

@@ -1,4 +1,4 @@
-"""What a Python macro is given, and how what stands in its call becomes the arguments that it declares."""
+"""The evaluator that Python macros get, and the conversion of a call's SQL to the declared arguments."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ DATES = [
 
 
 class Evaluator:
-    """What a macro may look up while it runs: variables, columns, the model and the gateway."""
+    """What a macro can use while it runs: variables, columns, the model and the gateway."""
 
-    def __init__(self, asked: Mapping[str, Any], macros: Mapping[str, Callable[..., Any]]) -> None:
-        self.dialect: str = asked.get("dialect", "spark")
-        self.gateway: str | None = asked.get("gateway") or None
-        self.model_fqn: str = asked.get("model", "")
+    def __init__(self, request: Mapping[str, Any], macros: Mapping[str, Callable[..., Any]]) -> None:
+        self.dialect: str = request.get("dialect", "spark")
+        self.gateway: str | None = request.get("gateway") or None
+        self.model_fqn: str = request.get("model", "")
         self.runtime_stage = "loading"
         self.this_model = self.model_fqn
-        self._columns: Mapping[str, Any] = asked.get("columns", {})
-        self._variables = {name.lower(): value for name, value in asked.get("variables", {}).items()}
+        self._columns: Mapping[str, Any] = request.get("columns", {})
+        self._variables = {name.lower(): value for name, value in request.get("variables", {}).items()}
         self._macros = macros
         self.locals: dict[str, Any] = {
             **{name: exp.Parameter(this=exp.var(name)) for name in DATES},
@@ -77,7 +77,7 @@ class Evaluator:
         return expression.to_py() if isinstance(expression, exp.Expression) else expression
 
     def send(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """What another macro of the project makes of these arguments."""
+        """The result of another macro of the project."""
         return self._macros[name.lower()](self, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -85,14 +85,14 @@ class Evaluator:
 
 
 def call(function: Callable[..., Any], evaluator: Evaluator, args: list[str], kwargs: Mapping[str, str]) -> list[str]:
-    """What a macro returns for arguments given as SQL texts, as SQL texts; TypeError when it is called wrongly."""
+    """What a macro returns for arguments given as SQL texts, as SQL texts; TypeError for a wrong call."""
     given = [_parsed(text, evaluator.dialect) for text in args]
     named = {name: _parsed(text, evaluator.dialect) for name, text in kwargs.items()}
     signature = inspect.signature(function)
     bound = signature.bind(evaluator, *given, **named)
     try:
         hints = get_type_hints(function)
-    except Exception:  # an annotation that names what is not there says nothing
+    except Exception:  # an annotation that cannot be evaluated is ignored
         hints = {}
     for name, value in list(bound.arguments.items())[1:]:
         kind, hint = signature.parameters[name].kind, hints.get(name)
@@ -129,7 +129,7 @@ def _written(value: exp.Expression, dialect: str) -> str:
 
 
 def coerced(value: Any, hint: Any, dialect: str) -> Any:
-    """The argument as its annotation wants it; as it is where that cannot be done, as SQLMesh does."""
+    """The argument converted to its annotation; unchanged if that is not possible, as in SQLMesh."""
     if hint is None or hint is Any or not isinstance(value, exp.Expression):
         return value
     try:

@@ -1,4 +1,5 @@
-"""Python models and signals as they run in the child: over a Spark Connect session of its own, rows left as views."""
+"""Python models and signals as they run in the child: with a Spark Connect session of their own; the rows become
+views."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ LAST = timedelta(microseconds=1)  # an end is the last moment inside
 
 
 class Execution:
-    """The Spark that project code may use, opened when it is first asked for."""
+    """The Spark session of project code, opened when it is first used."""
 
     def __init__(self, spark: Mapping[str, Any] | None) -> None:
         self._given = spark
@@ -33,30 +34,30 @@ class Execution:
         return self._spark
 
     def interrupt(self) -> None:
-        """End what the session is running: it would go on without us."""
+        """Stop what the session is running, which would otherwise continue."""
         if self._spark is not None:
             with suppress(Exception):  # a server that has gone runs nothing
                 self._spark.interruptAll()
 
-    def run(self, entry: Callable[..., Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, entry: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
         """Call a model's function; how many views hold what it returned, `PREFIX_0` and so on.
 
         TypeError when it returned no frame, ValueError when a frame lacks a column.
         """
         _pickle_by_value()
-        context = Context(asked, self)
+        context = Context(request, self)
         if "pyspark" in sys.modules:
             _ = self.spark  # its functions look for the session that there is
-        moments = {name: datetime.fromisoformat(asked[name]) for name in ("start", "end", "execution_time")}
+        moments = {name: datetime.fromisoformat(request[name]) for name in ("start", "end", "execution_time")}
         moments["end"] -= LAST
         count = 0
         for frame in frames(_called(entry, context, moments)):
-            self._keep(frame, asked["columns"], f"{asked['prefix']}_{count}")
+            self._keep(frame, request["columns"], f"{request['prefix']}_{count}")
             count += 1
         return {"views": count}
 
     def _keep(self, frame: Any, columns: list[list[str]], name: str) -> None:
-        """Let the declared columns of a frame be seen by the planner's own session."""
+        """Create a global view of a frame's declared columns, for the planner's session."""
         given = {str(column).lower(): column for column in frame.columns}
         if missing := [column for column, _ in columns if column not in given]:
             known = ", ".join(f"`{column}`" for column in given)
@@ -69,7 +70,8 @@ class Execution:
         shown.createGlobalTempView(name)
 
     def _from_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
-        """Rows of pandas with the declared types; where these do not fit, with their own, or as text: Spark casts."""
+        """Rows of pandas with the declared types; if these do not fit, with their own types, or as strings: Spark
+        casts them."""
         frame = frame.set_axis([name for name, _ in columns], axis=1)
         schema = ", ".join(f"`{name}` {kind}" for name, kind in columns)
         try:
@@ -92,14 +94,14 @@ def frames(result: Any) -> Iterator[Any]:
 
 
 class Context(ExecutionContext):
-    """What project code is given: the environment's tables by name, Spark, variables."""
+    """The context of project code: the environment's tables by name, Spark, variables."""
 
-    def __init__(self, asked: Mapping[str, Any], execution: Execution) -> None:
-        self._tables: Mapping[str, str] = asked["tables"]
-        self._variables: Mapping[str, Any] = asked["variables"]
-        self._hidden: frozenset[str] = frozenset(asked["hidden"])
+    def __init__(self, request: Mapping[str, Any], execution: Execution) -> None:
+        self._tables: Mapping[str, str] = request["tables"]
+        self._variables: Mapping[str, Any] = request["variables"]
+        self._hidden: frozenset[str] = frozenset(request["hidden"])
         self._execution = execution
-        self.gateway: str | None = asked["gateway"] or None
+        self.gateway: str | None = request["gateway"] or None
         self.default_catalog = "spark_catalog"
         self.dialect = "spark"
 
@@ -121,7 +123,7 @@ class Context(ExecutionContext):
         """The table that holds a model's rows in this environment."""
         key = name.replace("`", "").replace('"', "").lower().removeprefix("spark_catalog.")
         if key not in self._tables:
-            raise ValueError(f"`{key}` is not among what this model reads; name it in `depends_on`")
+            raise ValueError(f"`{key}` is not a table that this model reads; add it to `depends_on`")
         return self._tables[key]
 
     def fetchdf(self, query: Any, quote_identifiers: bool = False) -> Any:
@@ -154,19 +156,19 @@ def intervals_of(given: list[list[str]]) -> list[tuple[datetime, datetime]]:
 def readiness(
     function: Callable[..., Any], batch: list[tuple[datetime, datetime]], context: Context, kwargs: Mapping[str, Any]
 ) -> Any:
-    """What a signal says: all, none, or these intervals of the batch."""
+    """The result of a signal: all, none, or some intervals of the batch."""
     names = inspect.signature(function).parameters
     given = {"context": context} if "context" in names else {}
-    said = function(batch, **given, **kwargs)
-    if isinstance(said, bool):
-        return said
-    if isinstance(said, list | tuple) and all(isinstance(each, list | tuple) and len(each) == 2 for each in said):
-        return [[_moment(start), _moment(end)] for start, end in said]
-    raise TypeError(f"a signal returns True, False or intervals, not {type(said).__name__}")
+    result = function(batch, **given, **kwargs)
+    if isinstance(result, bool):
+        return result
+    if isinstance(result, list | tuple) and all(isinstance(each, list | tuple) and len(each) == 2 for each in result):
+        return [[_moment(start), _moment(end)] for start, end in result]
+    raise TypeError(f"a signal returns True, False or intervals, not {type(result).__name__}")
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message."""
     return (str(error).strip().splitlines() or [""])[0][:500]
 
 
@@ -177,7 +179,7 @@ def _moment(value: Any) -> str:
 
 
 def _called(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
-    """Call a function with as much of what there is as it takes."""
+    """Call a function with those of the arguments that it accepts."""
     wanted = inspect.signature(entry).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in wanted.values())
     return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})
@@ -190,7 +192,7 @@ def _connected(spark: Mapping[str, Any]) -> Any:
     from pyspark.sql.connect.session import SparkSession
 
     class Socket(ChannelBuilder):
-        """A channel over the socket file at which the planner lets relations through."""
+        """A gRPC channel over the socket file of the planner's proxy."""
 
         def toChannel(self) -> Any:  # pyspark's name
             return self._insecure_channel(f"unix:{spark['socket']}")
@@ -209,7 +211,7 @@ def _connected(spark: Mapping[str, Any]) -> Any:
 
 
 def _pickle_by_value() -> None:
-    """What a frame's functions need of the project goes with them: Spark's workers cannot import it."""
+    """Send the project's modules along with a frame's functions, because Spark's workers cannot import them."""
     from pyspark import cloudpickle
 
     by_value: Any = cloudpickle.register_pickle_by_value

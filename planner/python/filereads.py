@@ -1,4 +1,4 @@
-"""Which files of a project its code may read: by the texts in it, and by whether a name is only known when it runs.
+"""Which files of a project its code may read: by the strings in it, and by whether a name is known only at run time.
 
 A file is named by a text of the code: its path or the end of it, a folder on the way, a pattern. Where code opens what
 no text of it names, or lists a folder, it may read any file. More is counted than need be, never less.
@@ -22,7 +22,7 @@ OPENING = frozenset(
 # Methods of a path, or of a reader of Spark's.
 OF_A_PATH = frozenset("read_text read_bytes open".split())
 OF_A_READER = frozenset("csv json parquet orc text load xml".split())
-# What they find has no name in the code.
+# The files that they find are not named in the code.
 LISTING = frozenset("iterdir glob iglob rglob listdir scandir walk fwalk system popen".split())
 SEARCHING = frozenset("subprocess shutil fileinput sqlite3 duckdb tarfile mmap glob pty posix".split())  # modules
 _NO_FILES = ("read_sql", "read_gbq", "read_clipboard")
@@ -36,16 +36,17 @@ _OF_PATHS = frozenset(
 
 @dataclass
 class FileReads:
-    """What the code that was looked at says of files: its texts; whether it opens any; whether one has no name."""
+    """What the analysed code says about files: its strings, whether it opens any, and whether one has an unknown
+    name."""
 
     texts: set[str] = field(default_factory=set)
     opens: bool = False
     unclear: bool = False
 
     def look(self, node: ast.AST, module: Module) -> None:
-        """Take in a piece of code of a module."""
+        """Analyse a piece of code of a module."""
         bound = _bindings(node) if not isinstance(node, ast.Module) else {}
-        around = _Names({**_bindings(module.tree, deep=False), **bound}, module.imports)
+        around = _Bindings({**_bindings(module.tree, deep=False), **bound}, module.imports)
         for each in ast.walk(node):
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 self.texts.add(each.value)
@@ -61,17 +62,20 @@ class FileReads:
                 self.opens = self.unclear = True
 
     @staticmethod
-    def _searches(name: ast.Name, node: ast.AST, names: _Names) -> bool:
-        """True for a name of what looks for files by itself, and for `open` where it is handed on."""
+    def _searches(name: ast.Name, node: ast.AST, names: _Bindings) -> bool:
+        """True for the name of a function that finds files by itself, and for `open` if it is passed on."""
         given = names.imports.get(name.id, ())
         if any(each.module.split(".")[0] in SEARCHING or each.name in LISTING for each in given):
             return True
         return names.called(name) in OPENING and bool(given or name.id == "open") and not _is_called(name, node)
 
-    def _call(self, call: ast.Call, names: _Names) -> None:
+    def _call(self, call: ast.Call, names: _Bindings) -> None:
         called = names.called(call.func)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        said = [*call.args, *(each.value for each in call.keywords if each.arg in (None, "path", "file", "source"))]
+        arguments = [
+            *call.args,
+            *(each.value for each in call.keywords if each.arg in (None, "path", "file", "source")),
+        ]
         if called in OF_A_PATH and receiver is not None and not _is_module(receiver):
             self._opened(receiver, names)
             return
@@ -79,10 +83,10 @@ class FileReads:
         reads = reads or (called in OF_A_READER and receiver is not None and "read" in _attributes(receiver))
         if not reads or (called == "load" and isinstance(receiver, ast.Name) and receiver.id in _NOT_OURS):
             return
-        for path in said[:1] or [call]:
+        for path in arguments[:1] or [call]:
             self._opened(path, names)
 
-    def _opened(self, path: ast.expr, names: _Names) -> None:
+    def _opened(self, path: ast.expr, names: _Bindings) -> None:
         self.opens = True
         self.unclear = self.unclear or not names.is_written(path)
 
@@ -108,14 +112,14 @@ class FileReads:
 
 
 @dataclass(frozen=True)
-class _Names:
-    """What the names of a piece of code are bound to; None for one that is bound to something else than a value."""
+class _Bindings:
+    """What the names of a piece of code are bound to; None for one that is not bound to a value."""
 
     bound: Mapping[str, list[ast.expr | None]]
     imports: Mapping[str, tuple[Import, ...]]
 
     def called(self, function: ast.expr) -> str:
-        """The own name of what is called, by whichever name it is imported."""
+        """The original name of a called function, whatever name it is imported as."""
         if isinstance(function, ast.Attribute):
             return function.attr
         name = function.id if isinstance(function, ast.Name) else ""
@@ -173,7 +177,8 @@ def _is_called(name: ast.Name, node: ast.AST) -> bool:
 
 
 def _is_module(receiver: ast.expr) -> bool:
-    """True for `io.open`, `codecs.open`, `gzip.open`: a bare name in lower case that opens what it is given."""
+    """True for `io.open`, `codecs.open`, `gzip.open`: an unqualified name in lower case of a function that opens its
+    argument."""
     return isinstance(receiver, ast.Name) and receiver.id in ("io", "codecs", "gzip", "bz2", "lzma", "os", "zipfile")
 
 

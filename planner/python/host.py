@@ -1,6 +1,6 @@
-"""The planner's side of the child in which a project's Python runs: started, asked, and ended.
+"""The planner's side of the child in which a project's Python runs: it starts it, sends requests and ends it.
 
-The child gets an environment of its own, no descriptor of ours but two pipes and a third for what it prints, and a
+The child gets an environment of its own, no open files except two pipes and a third one for its output, and a
 process group that is ended with it. It reads the project from us and answers in JSON; nothing else comes back.
 """
 
@@ -37,7 +37,7 @@ START = starting("planner.python.child")
 LONGEST = 64_000_000  # bytes of an answer
 LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
 MOST_SAID = 4_000_000  # characters that it may print in all
-UNASKED = 4  # answers that may wait: more are none
+UNASKED = 4  # replies that may wait; more are a protocol error
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
 PR_SET_DUMPABLE = 4  # prctl(2)
@@ -45,7 +45,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class ChildFailed(Exception):
-    """The project's code failed, or the child did; `wrong` says how and where."""
+    """The project's code failed, or the child did; `wrong` has the message and the place."""
 
     def __init__(self, wrong: Wrong) -> None:
         super().__init__(wrong.message)
@@ -53,7 +53,7 @@ class ChildFailed(Exception):
 
 
 class Child:
-    """One process that runs a project's Python; it is asked one thing at a time."""
+    """One process that runs a project's Python; it handles one request at a time."""
 
     def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
         hide_ourselves()
@@ -63,7 +63,7 @@ class Child:
         (self.scratch / "home").mkdir()
         self._process = _started(root, self.scratch, isolation)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._said: deque[str] = deque(maxlen=3)
+        self._output: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._readers = [threading.Thread(target=each, daemon=True) for each in (self._read, self._hear)]
@@ -73,7 +73,7 @@ class Child:
         self.ask({"op": "open", "root": str(root), "files": dict(files)}, 60)
 
     def ask(self, request: Mapping[str, Any], timeout: float | None) -> Any:
-        """The answer to a request, within so many seconds; ChildFailed, or Cancelled when it was stopped meanwhile."""
+        """The answer to a request, within so many seconds; ChildFailed, or Cancelled if it was stopped meanwhile."""
         with self._lock:
             try:
                 self._pipe.write(json.dumps(request, default=str).encode() + b"\n")
@@ -98,7 +98,7 @@ class Child:
             reply = Reply.model_validate_json(line)
         except ValidationError:
             self.stop()
-            raise ChildFailed(Wrong(message="It gave an answer that is none.")) from None
+            raise ChildFailed(Wrong(message="Its reply is invalid.")) from None
         if reply.error is not None:
             raise ChildFailed(reply.error)
         return reply.ok
@@ -113,10 +113,10 @@ class Child:
             return Cancelled("the run was cancelled.")
         _reap(self._process)
         code = self._process.returncode
-        said = f" It said: {self._said[-1]}" if self._said else ""
+        output = f" Its last output: {self._output[-1]}" if self._output else ""
         how = f"with exit code {code}" if code is None or code >= 0 else f"by signal {-code}"
         self.stop()
-        return ChildFailed(Wrong(message=f"Python ended {how}, and with it this run.{said}"))
+        return ChildFailed(Wrong(message=f"Python ended {how}, and with it this run.{output}"))
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -126,7 +126,7 @@ class Child:
         self._answers.put(None)
 
     def _hear(self) -> None:
-        """What the project prints goes to our standard error, as plain text, until it is too much."""
+        """Copies the project's output to our standard error, as plain text, up to a limit."""
         assert self._process.stderr is not None
         left = MOST_SAID
         with suppress(ValueError, OSError), self._process.stderr:
@@ -134,13 +134,13 @@ class Child:
                 text = CONTROL.sub("", line.decode("utf-8", "replace").rstrip())[:2000]
                 if text and left > 0:
                     left -= len(text)
-                    self._said.append(text)
+                    self._output.append(text)
                     more = "" if left > 0 else "\nIt printed more, which is not kept."
                     print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
 
 def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
-    """The process, isolated if it is to be; Refused when it cannot be."""
+    """The process, isolated if required; Refused if that is not possible."""
     home = scratch / "home"
     command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
     environment = child_environment(os.environ, str(home))
@@ -164,7 +164,7 @@ def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Pope
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
-    """All that project code sees of our environment: what any program needs to start, and nothing that opens a door."""
+    """The environment variables that project code gets: those that programs need to start, and no credentials."""
     kept = {name: value for name, value in environ.items() if ENVIRONMENT.fullmatch(name)}
     own = {"HOME": home, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "GRPC_VERBOSITY": "NONE"}
     return {**kept, **own, "SPARK_CONNECT_MODE_ENABLED": "1"}  # pyspark's functions are those of a client
@@ -195,7 +195,7 @@ def _stop(
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Let the child end by itself for a moment, end what is left of its group, and only then let go of its number."""
+    """Give the child a moment to end by itself, kill the rest of its group, and only then release its process id."""
     if process.returncode is not None:
         return
     deadline = time.monotonic() + GRACE
@@ -209,6 +209,6 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
 
 
 def hide_ourselves() -> None:
-    """Keep our memory, environment and open files from what runs as the same user: on Linux /proc would show them."""
+    """Hide our memory, environment and open files from processes of the same user: on Linux, /proc would show them."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""How the child in which a project's Python runs is isolated, and that it is refused where it cannot be.
+"""Isolates the child in which a project's Python runs, and fails if that is not possible.
 
 It reads the interpreter, the libraries that it may import and its own project, writes a folder of its own, and connects
 to the socket `spark.sock` beside that folder, whatever address it names.
@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from planner.errors import Refused
-from planner.isolation.connecting import WayOut
+from planner.isolation.connecting import ConnectionProxy
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from planner.isolation.probe import cannot
-from planner.isolation.profile import Profile, without
+from planner.isolation.profile import IsolationProfile, without
 from planner.isolation.user import OWN_USER
 
 __all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolated", "isolation_of"]
 SOCKET = "spark.sock"
 OPTIONS = ("-P", "-s")  # of the child's Python: its own folder and the user's own libraries are not imported from
 HINT = (
-    "The operator can run it on Linux 6.2 or newer with Landlock, or say that code may run without isolation: "
+    "The operator can run it on Linux 6.2 or newer with Landlock, or allow code to run without isolation: "
     "MERGEPLAN_ISOLATION=none."
 )
 
@@ -36,27 +36,27 @@ def isolated(
     scratch: Path,
     isolation: Isolation,
 ) -> subprocess.Popen[bytes]:
-    """The command's process, isolated; Refused when this machine cannot."""
+    """The command's process, isolated; Refused if this machine cannot."""
     if why := cannot():
-        raise Refused(f"The project brings Python code, and it cannot be isolated here: {why}.", hint=HINT)
+        raise Refused(f"The project contains Python code, and it cannot be isolated here: {why}.", hint=HINT)
     own_folder(scratch / "home")
-    scratch.chmod(0o711)  # its socket and its home can be reached, and nothing else be seen
+    scratch.chmod(0o711)  # its socket and its home are accessible, but cannot be listed
     profile = code_profile(root, scratch, isolation)
-    way_out = WayOut(scratch / SOCKET)
+    proxy = ConnectionProxy(scratch / SOCKET)
     try:
-        return start(profile.listening(way_out.descriptor).launched(command), (way_out.descriptor,))
+        return start(profile.listening(proxy.descriptor).launched(command), (proxy.descriptor,))
     finally:
-        way_out.started()
+        proxy.started()
 
 
-def code_profile(root: Path, scratch: Path, isolation: Isolation) -> Profile:
-    """What project code may do."""
+def code_profile(root: Path, scratch: Path, isolation: Isolation) -> IsolationProfile:
+    """The isolation profile of project code."""
     read = (*libraries(sys.executable, os.environ, *OPTIONS), str(root))
     home = str(scratch / "home")
-    return Profile(without(read, isolation.hidden), (home,), memory=isolation.memory)
+    return IsolationProfile(without(read, isolation.hidden), (home,), memory=isolation.memory)
 
 
 def own_folder(folder: Path) -> None:
-    """Let the user that project code has write there."""
+    """Allow the user of project code to write there."""
     if os.getuid() == 0:
         os.chown(folder, OWN_USER, OWN_USER)

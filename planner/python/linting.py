@@ -1,4 +1,4 @@
-"""The linter's rules of a project, asked in a child: the models go there as data, and what was found comes back."""
+"""Runs custom linter rules in a child: the models are sent as data, and the violations come back."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from planner.errors import Place, ProjectError
 from planner.model.model import Model
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import Answer
+from planner.python.messages import ChildMessage
 
 LONGEST = 120.0  # seconds that all rules together may take
 NAMES = """name path dialect sql owner description start end stamp time_column lookback batch_size partitioned_by
     clustered_by unique_key storage_format table_format forward_only ignored_rules""".split()
 
 
-class Found(Answer):
-    """What a rule found in a model; line and column are 0 where it did not say."""
+class Found(ChildMessage):
+    """A violation that a rule found in a model; line and column are 0 if it gave none."""
 
     rule: str
     model: str
@@ -34,8 +34,8 @@ FOUND = TypeAdapter(tuple[Found, ...])
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A rule, where its class stands, and the models that it is to look at."""
+class RuleRequest:
+    """A rule, the place of its class, and the models that it is to check."""
 
     name: str
     class_name: str
@@ -43,15 +43,15 @@ class Asked:
     models: tuple[str, ...]
 
 
-def ask_rules(
+def run_rules(
     root: Path,
     files: Mapping[str, str],
-    rules: Sequence[Asked],
+    rules: Sequence[RuleRequest],
     models: Mapping[str, Model],
     columns: Mapping[str, Sequence[tuple[str, str]] | None],
     isolation: Isolation = NO_ISOLATION,
 ) -> tuple[Found, ...]:
-    """What the rules find; ProjectError at the line of a rule that fails. `files` are the project's Python texts."""
+    """The violations; ProjectError at the line of a rule that fails. `files` are the project's Python texts."""
     request = {
         "op": "lint",
         "root": str(root),
@@ -69,15 +69,15 @@ def ask_rules(
     except ChildFailed as failed:
         wrong = failed.wrong
         place = Place(wrong.path, wrong.line) if wrong.path else rules[0].place
-        raise ProjectError(f"A rule of the linter failed: {wrong.message.rstrip('.')}.", place=place) from None
+        raise ProjectError(f"A linter rule failed: {wrong.message.rstrip('.')}.", place=place) from None
     except ValidationError:
-        raise ProjectError("A rule of the linter gave an answer that is none.", place=rules[0].place) from None
+        raise ProjectError("A linter rule returned an invalid result.", place=rules[0].place) from None
     names = {rule.name for rule in rules}
     return tuple(each for each in found if each.rule in names and each.model in models)
 
 
 def _shown(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
-    """A model as a rule may look at it."""
+    """A model as a rule sees it."""
     given = {name: getattr(model, name) for name in NAMES}
     body = "python" if model.python else "sql"
     if not model.kind.has_query:

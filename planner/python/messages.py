@@ -1,4 +1,4 @@
-"""What the child answers, as data that is checked before anything is made of it."""
+"""The messages of the child, as data that is validated before it is used."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ def _inside(path: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A text as one line that is no longer than one reads."""
+    """A text as one line of limited length."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:600]
 
 
 Path = Annotated[str, AfterValidator(_inside)]
 
 
-class Answer(BaseModel):
-    """An answer of the child."""
+class ChildMessage(BaseModel):
+    """A part of a reply of the child."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Wrong(Answer):
-    """What went wrong, and where in the project, '' when nowhere; `called` when it was called wrongly."""
+class Wrong(ChildMessage):
+    """An error and its place in the project, '' if it has none; `called` if a call was wrong."""
 
     message: Annotated[str, AfterValidator(_sentence)]
     path: Path = ""
     line: int = 0
     called: bool = False
-    file: Path = ""  # that was being loaded
+    file: Path = ""  # the file that was being loaded
 
 
-class Registered(Answer):
+class Registration(ChildMessage):
     """A macro, signal or model: its function's name, file and line."""
 
     name: str
@@ -47,29 +47,29 @@ class Registered(Answer):
     line: int
 
 
-class RegisteredModel(Registered):
-    """A model, with what @model was given."""
+class RegisteredModel(Registration):
+    """A model, with the arguments of @model."""
 
     arguments: dict[str, Any]
 
 
-class Loaded(Answer):
+class LoadedCode(ChildMessage):
     """What a project's files register."""
 
     macros: tuple[str, ...]
-    signals: tuple[Registered, ...]
+    signals: tuple[Registration, ...]
     models: tuple[RegisteredModel, ...]
     errors: tuple[Wrong, ...]
 
 
-class Executed(Answer):
+class Executed(ChildMessage):
     """How many views hold the rows that a model returned."""
 
     views: int = Field(ge=0, le=MOST_VIEWS)
 
 
-class Reply(Answer):
-    """A line of the child: what it was asked for, or what went wrong."""
+class Reply(ChildMessage):
+    """A line of the child: the result of a request, or an error."""
 
     ok: Any = None
     error: Wrong | None = None

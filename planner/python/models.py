@@ -1,6 +1,6 @@
-"""From what `@model(...)` was given to a Model: as the text of a MODEL block, so that one parser checks both.
+"""From the arguments of `@model(...)` to a Model: as the text of a MODEL block, so that one parser checks both.
 
-Each property stands in that text in the line in which the project writes it, so that an error is told there.
+Each property is in the same line of that text as in the project's file, so that errors have the right line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -35,20 +35,24 @@ Versions = Callable[[str], str]
 Queried = Callable[[str, Reached, Iterable[str]], str]
 
 
-def python_models(
-    found: RegisteredModel,
-    files: Mapping[str, str],
-    defaults: Defaults,
-    query: Query,
-    versions: Versions,
-    queried: Queried,
-) -> Iterator[Model]:
-    """The models of one decorated function, one for each blueprint; `query` asks an `is_sql` one for its SQL, `queried`
-    is told what code a model reaches.
+@dataclass(frozen=True)
+class ModelReader:
+    """What Python models are made with: the project's texts and defaults, and what only running its code can answer.
 
-    ProjectError(s) at the line of the argument that is wrong.
+    `query` returns the SQL of an `is_sql` model, `versions` the version of a package, `queried` is called with the code
+    that a model reaches.
     """
-    module = read_module(found.path, files[found.path])
+
+    files: Mapping[str, str]
+    defaults: Defaults
+    query: Query
+    versions: Versions
+    queried: Queried
+
+
+def python_models(found: RegisteredModel, reader: ModelReader) -> Iterator[Model]:
+    """The models of one decorated function, one for each blueprint; ProjectError(s) at the line of a wrong argument."""
+    module = read_module(found.path, reader.files[found.path])
     lines = _lines(module, found)
     blueprints: Any = found.arguments.get("blueprints")
     if not isinstance(blueprints, list | None) or any(not isinstance(each, dict) for each in blueprints or ()):
@@ -60,9 +64,7 @@ def python_models(
         given = {key: _filled(value, blueprint) for key, value in found.arguments.items() if key not in OURS}
         text = header(given, lines, found.line)
         try:
-            model = _model(
-                found, text, files, defaults, blueprint, query, versions, queried, lines.get("kind", found.line)
-            )
+            model = _model(found, text, reader, blueprint, lines.get("kind", found.line))
         except ProjectError as error:
             nodes = module.defined.get(found.name, ())
             raise _on_lines(error, found, text.count("\n") + 1, nodes[-1].lineno if nodes else found.line) from None
@@ -83,19 +85,12 @@ def header(given: Mapping[str, Any], lines: Mapping[str, int], first: int) -> st
 
 
 def _model(
-    found: RegisteredModel,
-    text: str,
-    files: Mapping[str, str],
-    defaults: Defaults,
-    blueprint: Mapping[str, Any],
-    query: Query,
-    versions: Versions,
-    queried: Queried,
-    kind_line: int,
+    found: RegisteredModel, text: str, reader: ModelReader, blueprint: Mapping[str, Any], kind_line: int
 ) -> Model | None:
+    files, defaults = reader.files, reader.defaults
     if found.arguments.get("is_sql"):
         dialect = str(found.arguments.get("dialect") or defaults.dialect)
-        model, _ = parse_model(f"{text}\n{query(found, blueprint, dialect)}", found.path, defaults)
+        model, _ = parse_model(f"{text}\n{reader.query(found, blueprint, dialect)}", found.path, defaults)
         return replace(model, source=files[found.path]) if model else None
     usual = defaults.kind if defaults.kind.is_stored else Kind.FULL
     model = parse_block(text, found.path, replace(defaults, kind=usual))
@@ -107,24 +102,24 @@ def _model(
     if not model.columns:
         hint = 'Write `columns={"id": "int"}` in @model.'
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
-    code = reached(files, found.path, found.name, versions)
+    code = reached(files, found.path, found.name, reader.versions)
     tables = _tables(found, model, code)
     variables = _variables(code, files, {**defaults.variables, **blueprint})
-    told = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
+    values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
     gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
-    read = queried(model.name, code, [str(value) for value in variables.values()])
-    of_code = digest(code.digest, repr(told), gateway, *([read] if read else []))[:32]
-    python = PythonCode(found.path, found.name, of_code, told)
+    read = reader.queried(model.name, code, [str(value) for value in variables.values()])
+    of_code = digest(code.digest, repr(values), gateway, *([read] if read else []))[:32]
+    python = PythonCode(found.path, found.name, of_code, values)
     kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns
     columns = tuple(column for column in model.columns if column.name not in kept)
     return replace(model, source=files[found.path], columns=columns, depends_on=tables, python=python)
 
 
 def _tables(found: RegisteredModel, model: Model, code: Reached) -> tuple[str, ...]:
-    """What it reads: what it says, and what its code names."""
+    """The tables that it reads: those that it declares, and those that its code names."""
     if code.unclear and "depends_on" not in found.arguments:
-        hint = 'Name it in quotes, `context.table("schema.table")`, or say `depends_on` in @model.'
-        message = f"Which table `{model.name}` reads here cannot be told before it runs."
+        hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
+        message = f"The table that `{model.name}` reads here cannot be determined before it runs."
         raise ProjectError(message, place=code.unclear[0], hint=hint)
     named = {model_name(name.removeprefix("spark_catalog."), model.place) for name in code.tables}
     tables = named | set(model.depends_on)
@@ -134,7 +129,7 @@ def _tables(found: RegisteredModel, model: Model, code: Reached) -> tuple[str, .
 
 
 def _variables(code: Reached, files: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables whose name stands somewhere in the code: no other can be asked for."""
+    """The variables whose names occur in the code: it cannot read any other."""
     words = {word.lower() for path in code.files for word in re.findall(r"\w+", files[path])}
     return {name.lower(): value for name, value in known.items() if name.lower() in words}
 
@@ -151,7 +146,8 @@ def _lines(module: Module, found: RegisteredModel) -> dict[str, int]:
 
 
 def _on_lines(error: ProjectError, found: RegisteredModel, last: int, function: int) -> ProjectError:
-    """The error without columns, which are not those of the file; one in the query is told at the function."""
+    """The error without columns, because they are not those of the file; an error in the query is reported at the
+    function."""
     if isinstance(error, ProjectErrors):
         return ProjectErrors(tuple(_on_lines(each, found, last, function) for each in error.errors))
     at = error.place
@@ -203,8 +199,8 @@ def _kind(value: Any, dialect: str) -> str:
 
 def _setting(key: str, value: Any, dialect: str) -> str:
     if isinstance(value, dict) and "column" in value:  # a time column
-        told = f", {_text(value['format'], dialect)}" if value.get("format") else ""
-        return f"({_raw(value['column'])}{told})"
+        form = f", {_text(value['format'], dialect)}" if value.get("format") else ""
+        return f"({_raw(value['column'])}{form})"
     if isinstance(value, list):
         return "(" + ", ".join(map(_raw, value)) + ")"
     if key in EXPRESSIONS:

@@ -1,4 +1,4 @@
-"""A project's Python files as modules: what each defines by name, what it imports, whether its import does anything."""
+"""A project's Python files as modules: what each defines by name, what it imports, whether its import has effects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from planner.errors import Place, ProjectError
 
-# What may be called while a module is imported without doing anything but make a value.
+# Functions without side effects, which a module may call while it is imported.
 PURE_CALLS = frozenset(
     """frozenset tuple list dict set str int float bool bytes range sorted len min max sum zip enumerate
     re.compile logging.getLogger getLogger Path pathlib.Path PurePath date datetime timedelta timezone datetime.date
@@ -31,8 +31,8 @@ PURE_BASES = frozenset(
     ABC abc.ABC NamedTuple typing.NamedTuple t.NamedTuple TypedDict typing.TypedDict t.TypedDict Protocol
     typing.Protocol t.Protocol Generic str int float dict list tuple""".split()
 )
-CALLED_BY_CLASSES = ("__class_getitem__", "__init_subclass__", "__set_name__")  # without a call that one could see
-OURS = frozenset({"sqlmesh", "mergeplan"})  # the names under which a project imports us
+CALLED_BY_CLASSES = ("__class_getitem__", "__init_subclass__", "__set_name__")  # without a visible call
+OURS = frozenset({"sqlmesh", "mergeplan"})  # the packages that a project imports for models and macros
 BUILTINS = frozenset(dir(builtins))
 _WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", "numpy"}
 
@@ -154,7 +154,7 @@ def imported(statement: ast.Import | ast.ImportFrom, module: str, package: bool)
 
 
 def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], names: tuple[str, ...]) -> bool:
-    """True for a decorator of ours, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
+    """True for one of these decorators, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
     called = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator).split(".")
     bound = tuple(imports.get(called[0], ()))
     if not bound or any(each.module.split(".")[0] not in OURS for each in bound):
@@ -201,7 +201,7 @@ def _is_quiet_member(node: ast.stmt, found: _Found) -> bool:
 
 
 def _makes_a_value(node: ast.expr, found: _Found) -> bool:
-    """True when computing it does nothing else: no call but of what is known to be harmless, no walrus, no await."""
+    """True if evaluating it has no side effects: only calls that are known to be harmless, no walrus, no await."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call) and not _is_harmless(_dotted(each.func), found):
             return False
@@ -221,7 +221,7 @@ def _is_harmless(called: str, found: _Found) -> bool:
 
 
 def _is_well_known(called: str, found: _Found) -> bool:
-    """True when the name is Python's own or comes of a package that we know, and not of the project."""
+    """True if the name is a builtin of Python or of a known package, and not of the project."""
     root = called.split(".")[0]
     given = found.imports.get(root, ())
     if root in found.defined:

@@ -1,4 +1,4 @@
-"""The Python of one project: its macros as SQL calls them, its models, and what runs them. Nothing of it runs here.
+"""The Python of one project: its macros, its models, and what runs them. None of its code runs in this process.
 
 A project without Python files starts no child. The one that reads the project is ended with `close`; each model that
 is computed has a child of its own.
@@ -25,8 +25,8 @@ from planner.parsing.sql.user_macros import MacroCall
 from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import Loaded, RegisteredModel, Wrong
-from planner.python.models import python_models
+from planner.python.messages import LoadedCode, RegisteredModel, Wrong
+from planner.python.models import ModelReader, python_models
 from planner.python.reached import Reached
 
 A = TypeVar("A", bound=BaseModel)
@@ -57,7 +57,7 @@ class ProjectCode:
     _data: DataFiles | None = None
 
     def load(self, paths: Sequence[str]) -> None:
-        """Import these files and take in what they register; ProjectErrors with all that cannot be imported."""
+        """Import these files and record what they register; ProjectErrors with all that cannot be imported."""
         if not paths:
             return
         self._paths = tuple(paths)
@@ -71,7 +71,8 @@ class ProjectCode:
 
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
-        for model in python_models(found, self.files, defaults, self._query, installed, self._reached):
+        reader = ModelReader(self.files, defaults, self._query, installed, self._reached)
+        for model in python_models(found, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
             yield model
@@ -88,7 +89,7 @@ class ProjectCode:
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
         """The SQL texts, in the call's dialect, that stand in place of the call; ProjectError at the macro's file and
-        line, or at the call's place when it is called wrongly."""
+        line, or at the call's place for a wrong call."""
         place = call.place or Place(call.model)
         request = {
             "op": "macro",
@@ -113,34 +114,36 @@ class ProjectCode:
         if child is not None:
             child.stop()
 
-    def start(self, paths: Sequence[str]) -> tuple[Child, Loaded]:
+    def start(self, paths: Sequence[str]) -> tuple[Child, LoadedCode]:
         """A child that has loaded these files of the project."""
         child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
-            return child, checked(Loaded, answer)
+            return child, checked(LoadedCode, answer)
         except BaseException:
             child.stop()
             raise
 
     def check_tables(self, models: Collection[str]) -> None:
-        """ProjectError where the text of a query names a model's table: that is another one in each environment."""
+        """ProjectError if the text of a query names a model's table, which differs between environments."""
         for names in self.queried.values():
             for name, place in names:
                 if name in models:
                     hint = f'Write `{{context.table("{name}")}}` in its place.'
                     raise ProjectError(
-                        f"The query names `{name}`, which is another table here.", place=place, hint=hint
+                        f"The query names `{name}` directly, which is not its table in every environment.",
+                        place=place,
+                        hint=hint,
                     )
 
     def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
-        """Take in what a model's code reaches; a digest of the files that it may read, '' when there is none."""
+        """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
         self.queried[model] = code.queried
         if self._data is None:
             self._data = DataFiles(self.root)
         return self._data.digest(code.reads, given)
 
-    def _loaded(self) -> Loaded:
+    def _loaded(self) -> LoadedCode:
         try:
             self._child, loaded = self.start(self._paths)
         except ChildFailed as failed:
@@ -175,19 +178,19 @@ class ProjectCode:
 
 
 def checked(kind: type[A], answer: Any) -> A:
-    """The answer as data of that kind; ChildFailed when it is none."""
+    """The reply as data of that type; ChildFailed if it is invalid."""
     try:
         return kind.model_validate(answer)
     except ValidationError:
-        raise ChildFailed(Wrong(message="It gave an answer that is none.")) from None
+        raise ChildFailed(Wrong(message="Its reply is invalid.")) from None
 
 
 def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
-    """What went wrong in the project's code, where it did, or else at the given place."""
+    """The error of the project's code, at its place, or else at the given place."""
     at = place if wrong.called or not wrong.path else Place(wrong.path, wrong.line)
     message = wrong.message.rstrip(".")
-    said = f"{what} failed: {message}." if what else f"{message}."
-    return ProjectError(said, place=at)
+    text = f"{what} failed: {message}." if what else f"{message}."
+    return ProjectError(text, place=at)
 
 
 @cache

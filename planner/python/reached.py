@@ -1,4 +1,4 @@
-"""What an entry point's code is: a digest over everything of the project that it can reach, and nothing else.
+"""The digest of an entry point's code: of everything in the project that it can reach, and nothing else.
 
 Comments, formatting and docstrings do not count. A name is followed to what binds it, through functions, classes,
 constants and imports; a module whose import does more than define counts whole, and so does one that is passed about
@@ -21,7 +21,7 @@ from planner.python.filereads import FileReads
 from planner.python.modules import OURS, Import, Module, imported, module_name, read_module, says_only
 
 Code = ast.stmt | ast.Module
-# Names by which code comes at other code that no name in it tells of: as names, and as attributes or imports.
+# Names with which code can reach other code that it does not name: as names, and as attributes or imports.
 SEEKING = frozenset(
     """exec eval compile globals locals vars __import__ importlib inspect pkgutil runpy imp ctypes gc traceback
     builtins __builtins__ pydoc doctest help linecache dis marshal __doc__ __spec__ __loader__""".split()
@@ -32,15 +32,16 @@ SEEKING_ATTRIBUTES = frozenset(
     __loader__ __spec__""".split()
 )
 CALLED = ("table", "resolve_table")
-QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")  # where a table may be named past the environment
+# strings in which a table may be named regardless of the environment
+QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")
 DOTTED = re.compile(r"\b[A-Za-z_]\w*\.[A-Za-z_]\w*\b")
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What an entry point reaches: a digest; the tables it names; lines where it names one by a value; the files; and
-    what may be names of tables in the texts of its queries."""
+    """What an entry point reaches: a digest; the tables it names; lines where it names one by a computed value; the
+    files; and what may be names of tables in the texts of its queries."""
 
     digest: str
     tables: frozenset[str]
@@ -51,7 +52,7 @@ class Reached:
 
 
 class _Lazily(dict[str, Module]):
-    """Modules by name, each read when it is first needed; a package without `__init__.py` is no module."""
+    """Modules by name, each read when it is first needed; a package without `__init__.py` is not a module."""
 
     def __init__(self, known: Mapping[str, str], files: Mapping[str, str]) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ class _Lazily(dict[str, Module]):
 
 @dataclass
 class _Walk:
-    """How far it has been followed."""
+    """The state of following the names."""
 
     modules: _Lazily
     done: dict[tuple[str, str], str] = field(default_factory=dict)  # (module, name) -> what it is
@@ -90,7 +91,7 @@ def reached(
 ) -> Reached:
     """What the function `entrypoint` of the file at `path` reaches in these files (path -> text).
 
-    `versions` tells which version of a package is installed. ProjectError at a reached file that is not Python.
+    `versions` returns the installed version of a package. ProjectError at a reached file that is not Python.
     """
     known = {module_name(name): name for name in files}
     modules = _Lazily(known, files)
@@ -312,7 +313,7 @@ def _normal(node: Code) -> str:
 
 
 def _undecorated(node: ast.stmt, module: Module) -> ast.stmt:
-    """The function without `@model(...)`: what that says is in the model."""
+    """The function without `@model(...)`, whose arguments are part of the model already."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node
     bare = type(node)(**{name: getattr(node, name) for name in node._fields})

@@ -1,4 +1,4 @@
-"""The linter's rules of a project, as they run in the child: what they import of us, and the models they look at."""
+"""Custom linter rules as they run in the child: the classes that they import, and the models that they check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Range:
 
 @dataclass(frozen=True)
 class TextEdit:
-    """A text in place of a range."""
+    """A text that replaces a range."""
 
     range: Range
     new_text: str
@@ -42,37 +42,37 @@ class TextEdit:
 
 @dataclass(frozen=True)
 class Fix:
-    """How a violation would be mended; nobody applies it."""
+    """How a violation could be fixed; fixes are not applied."""
 
     title: str
     edits: tuple[TextEdit, ...] | list[TextEdit]
 
 
 class RuleViolation:
-    """What a rule found; without a range it is about the model as a whole."""
+    """A violation; without a range it is about the model as a whole."""
 
     def __init__(self, rule: Any, violation_msg: str, violation_range: Range | None = None, *_: Any, **__: Any) -> None:
         self.rule, self.violation_msg, self.violation_range = rule, violation_msg, violation_range
 
 
 class Rule:
-    """What a project's rules derive from: `check_model` returns a violation, several, or None."""
+    """The base class of custom rules: `check_model` returns a violation, several, or None."""
 
     name: ClassVar[str] = "rule"
 
     def __init_subclass__(cls, **_: Any) -> None:
         cls.name = cls.__name__.lower()
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: LintContext) -> None:
         self.context = context
 
-    def check_model(self, model: Model) -> RuleViolation | list[RuleViolation] | None:
-        """What is wrong with the model."""
+    def check_model(self, model: LintedModel) -> RuleViolation | list[RuleViolation] | None:
+        """The violations of the model."""
         raise NotImplementedError(f"`{type(self).__name__}` has no `check_model`")
 
     @property
     def summary(self) -> str:
-        """What the rule is about: its docstring."""
+        """The rule's docstring."""
         return (self.__doc__ or "").strip()
 
     def violation(
@@ -82,7 +82,7 @@ class Rule:
         return RuleViolation(self, violation_msg or self.summary, violation_range)
 
 
-class Kind:
+class LintedKind:
     """A model's kind: its name, and `is_full`, `is_view`, `is_incremental_by_time_range` and so on."""
 
     def __init__(self, name: str) -> None:
@@ -91,19 +91,19 @@ class Kind:
     def __getattr__(self, name: str) -> bool:
         if not name.startswith("is_"):
             raise AttributeError(f"a kind shows no `{name}` to a rule")
-        asked = name.removeprefix("is_").upper()
-        if asked == "SYMBOLIC":
+        kind = name.removeprefix("is_").upper()
+        if kind == "SYMBOLIC":
             return self.name in ("EMBEDDED", "EXTERNAL")
-        if asked == "INCREMENTAL":
+        if kind == "INCREMENTAL":
             return self.name.startswith("INCREMENTAL")
-        return asked == self.name
+        return kind == self.name
 
     def __str__(self) -> str:
         return self.name
 
 
-class Model:
-    """A model as a rule may look at it; nothing of it can be changed."""
+class LintedModel:
+    """A model as a rule sees it, read-only."""
 
     def __init__(self, given: Mapping[str, Any], root: str) -> None:
         object.__setattr__(self, "_given", MappingProxyType(dict(given)))
@@ -119,8 +119,8 @@ class Model:
         return given[name]
 
     @property
-    def kind(self) -> Kind:
-        return Kind(self._given["kind"])
+    def kind(self) -> LintedKind:
+        return LintedKind(self._given["kind"])
 
     @property
     def fqn(self) -> str:
@@ -132,7 +132,7 @@ class Model:
 
     @property
     def columns_to_types(self) -> dict[str, exp.DataType] | None:
-        """Its columns, None when they are not known; a type that is not known is UNKNOWN."""
+        """Its columns, None if they are not known; an unknown type is UNKNOWN."""
         columns = self._given["columns"]
         return None if columns is None else {name: _type(kind) for name, kind in columns}
 
@@ -143,7 +143,7 @@ class Model:
         return sqlglot.parse_one(sql, dialect="spark") if sql else None
 
     def render_query(self, *_: Any, **__: Any) -> Any:
-        """Its query with macros filled in, but for dates."""
+        """Its query with macros expanded, except dates."""
         return self.query
 
     @property
@@ -159,42 +159,47 @@ class Model:
         return isinstance(self, PythonModel)
 
 
-class SqlModel(Model):
+class SqlModel(LintedModel):
     """A model that is a query."""
 
 
-class SeedModel(Model):
+class SeedModel(LintedModel):
     """A model that is a CSV file."""
 
 
-class PythonModel(Model):
+class PythonModel(LintedModel):
     """A model that is a Python function."""
 
 
-class ExternalModel(Model):
-    """A table that others write."""
+class ExternalModel(LintedModel):
+    """An external table."""
 
 
-KINDS: dict[str, type[Model]] = {"sql": SqlModel, "seed": SeedModel, "python": PythonModel, "external": ExternalModel}
+KINDS: dict[str, type[LintedModel]] = {
+    "sql": SqlModel,
+    "seed": SeedModel,
+    "python": PythonModel,
+    "external": ExternalModel,
+}
 
 
-class Context:
-    """The project as a rule may look at it: all its models."""
+class LintContext:
+    """The project as a rule sees it: all its models."""
 
-    def __init__(self, models: Mapping[str, Model]) -> None:
+    def __init__(self, models: Mapping[str, LintedModel]) -> None:
         self.models = dict(models)
 
-    def get_model(self, name: str, *_: Any, **__: Any) -> Model | None:
+    def get_model(self, name: str, *_: Any, **__: Any) -> LintedModel | None:
         """The model of a name, None when there is none."""
         return self.models.get(name.replace('"', "").lower())
 
 
-def check(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What each rule finds in the models that it is asked to look at, as JSON data."""
-    models = {each["name"]: KINDS[each["body"]](each, asked["root"]) for each in asked["models"]}
-    context = Context(models)
+def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The violations of each rule in the models that it is to check, as JSON data."""
+    models = {each["name"]: KINDS[each["body"]](each, request["root"]) for each in request["models"]}
+    context = LintContext(models)
     found = []
-    for rule in asked["rules"]:
+    for rule in request["rules"]:
         made = getattr(importlib.import_module(module_name(rule["path"])), rule["class_name"])(context)
         for name in rule["models"]:
             for each in _several(made.check_model(models[name]), rule["class_name"]):
@@ -205,17 +210,17 @@ def check(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def install() -> None:
-    """Put what rules import of us into the modules that are there."""
+    """Add the classes that rules import to the modules `sqlmesh` and `mergeplan`."""
     rule = {each.__name__: each for each in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
     for root in ("sqlmesh", "mergeplan"):
         for name in ("core.linter", "core.linter.rule", "core.linter.definition"):
             _module(f"{root}.{name}", rule)
-        models = {each.__name__: each for each in (Model, SqlModel, SeedModel, PythonModel, ExternalModel)}
+        models = {"Model": LintedModel, **{each.__name__: each for each in KINDS.values()}}
         for name in ("core.model", "core.model.definition"):
             sys.modules[f"{root}.{name}"].__dict__.update(models)
         for name in ("core.context", ""):
             module = sys.modules[f"{root}.{name}".rstrip(".")]
-            module.__dict__.update({"Context": Context, "GenericContext": Context})
+            module.__dict__.update({"Context": LintContext, "GenericContext": LintContext})
 
 
 def _module(name: str, holds: Mapping[str, Any]) -> None:

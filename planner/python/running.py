@@ -1,4 +1,4 @@
-"""Python models and signals at work: a child for each model, over the Spark that the planner uses too."""
+"""Runs Python models and signals: a child for each model, with a session on the planner's Spark."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from planner.python.messages import Executed
 from planner.python.project import CALLING, ProjectCode, checked, failure
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
-MOST_IDLE = 4  # children that wait for their model's next batch
+MOST_IDLE = 4  # children that are kept for their model's next batch
 TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
 
 
 @contextmanager
 def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
-    """What computes the rows of Python models over an engine's tables, while it lasts."""
+    """A context with what computes the rows of Python models over an engine's tables."""
     found = Running(code, engine)
     try:
         yield found
@@ -40,8 +40,8 @@ def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
 
 
 @dataclass(frozen=True)
-class Worker:
-    """A child with a model's code, and its way to Spark."""
+class ModelWorker:
+    """A child with a model's code, and its connection to Spark."""
 
     child: Child
     connection: ProjectConnection
@@ -57,7 +57,7 @@ class Worker:
         self.connection.close()
 
     def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
-        """The child's answer; it may read this much on Spark from now on. ChildFailed, Cancelled."""
+        """The child's answer; from now on it may read these tables. ChildFailed, Cancelled."""
         self.connection.admit(reading)
         spark = {"socket": str(self.child.scratch / SOCKET), "session": self.connection.session}
         return self.child.ask({**request, "spark": spark}, timeout)
@@ -69,8 +69,8 @@ class Running:
 
     code: ProjectCode
     engine: Engine
-    _idle: dict[str, list[Worker]] = field(default_factory=dict)
-    _all: list[Worker] = field(default_factory=list)
+    _idle: dict[str, list[ModelWorker]] = field(default_factory=dict)
+    _all: list[ModelWorker] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
 
@@ -84,36 +84,17 @@ class Running:
         inputs: Mapping[str, str] | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> Iterator[str]:
-        """A query that returns the model's rows for an interval, good while this lasts.
+        """A query that returns the model's rows for an interval, valid inside the context.
 
         `tables` maps each table that it reads to the one that holds its rows; `inputs` are temporary views to make
-        first, name -> query; `variables` go over the project's. ProjectError at the line of the project's code that
+        first, name -> query; `variables` override the project's. ProjectError at the line of the project's code that
         failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
         """
-        python = model.python
-        assert python is not None
-        current = self.code.digests.get(model.name)
-        if current != python.digest:
-            hint = "Plan again, or run from the commit that was promoted."
-            raise PlanMoved(
-                f"`{model.name}` was planned with other Python code than the project has now.",
-                place=model.place,
-                hint=hint,
-            )
+        self._check_code(model)
         prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.on(model.gateway)
         context = self._context(model, tables)
-        request = {
-            **context,
-            "variables": {**context["variables"], **{name.lower(): each for name, each in (variables or {}).items()}},
-            "op": "execute",
-            "path": python.path,
-            "entrypoint": python.entrypoint,
-            "start": interval.start.isoformat(),
-            "end": interval.end.isoformat(),
-            "execution_time": execution.isoformat(),
-            "columns": [[column.name, column.type] for column in model.columns],
-            "prefix": prefix,
-        }
+        context["variables"] |= {name.lower(): each for name, each in (variables or {}).items()}
+        request = {**context, **_execution(model, interval, execution), "prefix": prefix}
         reading = Reading(tuple(context["tables"].values()), dict(inputs or {}), prefix)
         left: tuple[str, ...] = ()
         worker = self._take(model)
@@ -125,12 +106,20 @@ class Running:
             yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
         finally:
             for view in left:
-                with suppress(MergeplanError):  # it ends with Spark, and what went wrong before says more
+                with suppress(MergeplanError):  # the view ends with Spark, and an earlier error is more useful
                     engine.catalog.drop_view(view)
             self._give_back(model, worker)
 
+    def _check_code(self, model: Model) -> None:
+        """PlanMoved when the project has other code than the model was planned with: its rows would be others."""
+        if model.python is None or self.code.digests.get(model.name) == model.python.digest:
+            return
+        message = f"`{model.name}` was planned with other Python code than the project has now."
+        hint = "Plan again, or run from the commit that was promoted."
+        raise PlanMoved(message, place=model.place, hint=hint)
+
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
-        """The part of a batch that all of these signals say is ready: of a model that is filled by time, unit by unit.
+        """The part of a batch that all of these signals report as ready, unit by unit for an incremental model.
 
         ProjectError at the signal's file and line.
         """
@@ -140,7 +129,7 @@ class Running:
             if not batch:
                 break
             if call.name not in self.code.signals:
-                raise ProjectError(f"There is no signal `{call.name}` in the project any more.", place=model.place)
+                raise ProjectError(f"There is no signal `{call.name}` in the project anymore.", place=model.place)
             place = self.code.signals[call.name]
             context = self._context(model, tables)
             request = {
@@ -153,17 +142,17 @@ class Running:
             reading = Reading((*context["tables"].values(), *_tables_named(call)))
             worker = self._take(model, signals=True)
             try:
-                said = READY.validate_python(worker.ask(request, reading, CALLING))
+                reply = READY.validate_python(worker.ask(request, reading, CALLING))
             except ChildFailed as failed:
                 raise failure(failed.wrong, place, f"The signal `{call.name}`") from None
             finally:
                 worker.connection.refuse()
                 self._give_back(model, worker, signals=True)
-            batch = _heeded(said, batch)
+            batch = _ready_part(reply, batch)
         return merge(batch)
 
     def stop(self) -> None:
-        """End what runs now; whoever waits for it hears Cancelled."""
+        """End what runs now; whoever waits for it gets Cancelled."""
         with self._lock:
             self._closed = True
             workers = list(self._all)
@@ -182,14 +171,14 @@ class Running:
             "gateway": model.gateway or self.code.gateway,
         }
 
-    def _asked(self, worker: Worker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
+    def _asked(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
         assert model.python is not None
         try:
             return worker.ask(request, reading, None)
         except ChildFailed as failed:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
 
-    def _take(self, model: Model, *, signals: bool = False) -> Worker:
+    def _take(self, model: Model, *, signals: bool = False) -> ModelWorker:
         key = f"{model.name} signals" if signals else model.name
         with self._lock:
             if idle := self._idle.get(key):
@@ -207,7 +196,7 @@ class Running:
         except BaseException:
             child.stop()
             raise
-        worker = Worker(child, connection)
+        worker = ModelWorker(child, connection)
         with self._lock:
             self._all.append(worker)
             closed = self._closed
@@ -217,7 +206,7 @@ class Running:
             raise failure(loaded.errors[0], model.place)
         return worker
 
-    def _give_back(self, model: Model, worker: Worker, *, signals: bool = False) -> None:
+    def _give_back(self, model: Model, worker: ModelWorker, *, signals: bool = False) -> None:
         key = f"{model.name} signals" if signals else model.name
         if not worker.alive:
             worker.stop()
@@ -230,6 +219,20 @@ class Running:
                 each.stop()
 
 
+def _execution(model: Model, interval: Interval, execution: datetime) -> dict[str, Any]:
+    """The request to a child to call the model's function: its place and its arguments."""
+    assert model.python is not None
+    return {
+        "op": "execute",
+        "path": model.python.path,
+        "entrypoint": model.python.entrypoint,
+        "start": interval.start.isoformat(),
+        "end": interval.end.isoformat(),
+        "execution_time": execution.isoformat(),
+        "columns": [[column.name, column.type] for column in model.columns],
+    }
+
+
 def _union(model: Model, views: Sequence[str]) -> str:
     """The rows of all views with the declared types; no views, no rows."""
     if not views:
@@ -238,10 +241,10 @@ def _union(model: Model, views: Sequence[str]) -> str:
     return "\nUNION ALL\n".join(f"SELECT {cast} FROM {view}" for view in views)
 
 
-def _heeded(said: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline) -> Timeline:
-    if isinstance(said, bool):
-        return batch if said else ()
-    named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in said if start < end)
+def _ready_part(reply: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline) -> Timeline:
+    if isinstance(reply, bool):
+        return batch if reply else ()
+    named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in reply if start < end)
     return tuple(each for each in batch if not subtract((each,), named))  # a unit that is ready in part is not
 
 

@@ -1,4 +1,4 @@
-"""What a project's Python imports of us, under SQLMesh's names and ours; it exists in the child process only."""
+"""What a project's Python can import, from `sqlmesh` and `mergeplan`; it exists in the child process only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ModelKindName = Enum("ModelKindName", {name: name for name in KINDS}, type=str) 
 
 
 @dataclass
-class Registered:
-    """A function that a decorator named: what it was given, and where it stands."""
+class Decorated:
+    """A decorated function: its arguments and its place."""
 
     name: str
     function: Callable[..., Any]
@@ -35,9 +35,9 @@ class Registered:
 class Registry:
     """What the project's files have registered so far."""
 
-    models: list[Registered] = field(default_factory=list)
-    macros: dict[str, Registered] = field(default_factory=dict)
-    signals: dict[str, Registered] = field(default_factory=dict)
+    models: list[Decorated] = field(default_factory=list)
+    macros: dict[str, Decorated] = field(default_factory=dict)
+    signals: dict[str, Decorated] = field(default_factory=dict)
 
 
 REGISTRY = Registry()
@@ -62,11 +62,11 @@ class TimeColumn:
 
 
 class ExecutionContext:
-    """What a Python model is given to read tables with; see docs/python.md."""
+    """The context of a Python model, to read tables; see docs/python.md."""
 
 
 class SQLMeshError(Exception):
-    """What a project raises to say that something is wrong."""
+    """The exception that a project raises for its own errors."""
 
 
 class ConfigError(SQLMeshError):
@@ -74,16 +74,16 @@ class ConfigError(SQLMeshError):
 
 
 class MacroEvalError(SQLMeshError):
-    """A macro was called wrongly."""
+    """A wrong call of a macro."""
 
 
-def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Registered:
+def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
     code = inspect.unwrap(function).__code__
-    return Registered(name, function, arguments, code.co_filename, code.co_firstlineno)
+    return Decorated(name, function, arguments, code.co_filename, code.co_firstlineno)
 
 
 def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
-    """`@model("schema.table", kind=..., columns={...})` before a function that returns the rows."""
+    """`@model("schema.table", kind=..., columns={...})` the decorator of a function that returns the rows."""
 
     def decorate(function: F) -> F:
         given = {"name": name, **arguments} if name else arguments
@@ -94,7 +94,7 @@ def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
 
 
 def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
-    """`@macro()` before a function that SQL calls as `@name(...)`."""
+    """`@macro()` the decorator of a function that SQL calls as `@name(...)`."""
     if callable(name):
         return macro()(name)
 
@@ -107,7 +107,7 @@ def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
 
 def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
-    """`@signal()` before a function that says which intervals of a batch are ready."""
+    """`@signal()`, the decorator of a function that returns which intervals of a batch are ready."""
     if callable(name):
         return signal()(name)
 
@@ -171,7 +171,7 @@ def _kinds() -> Iterator[tuple[str, type[ModelKind]]]:
 
 
 def install() -> None:
-    """Put the modules that a project imports of us into this process."""
+    """Add the modules that a project can import to this process."""
     kinds = dict(_kinds())
     top = {
         "model": model, "macro": macro, "signal": signal, "ExecutionContext": ExecutionContext,

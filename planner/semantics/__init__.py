@@ -1,5 +1,5 @@
-"""What a query means: its text as algebra, so that two texts for the same rows are seen to be one.
+"""What a query means: queries as relational algebra, so that equivalent queries are recognised.
 
-`algebra` has values and blocks, `sources` where rows come from, `queries` reads SQL into them, `digests` names what
-they mean.
+`algebra` defines values and blocks, `sources` where rows come from, `queries` translates SQL into them, and `digests`
+computes digests of their meaning.
 """

@@ -18,22 +18,25 @@ from planner.semantics.syntax import given
 from planner.semantics.types import PLAIN, type_of
 from planner.semantics.unique import settled_aggregate
 
-# What answers alike for all rows of a group, whichever of its equal keys it is asked about (0.0 and -0.0 are equal).
+# Operations with the same result for all equal keys of a group, even for keys that look different (0.0 and -0.0). A
+# predicate made of these may be applied before the rows are grouped.
 _ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
+# Their results are no floating point numbers, so that equal results also look alike.
 _OF_NO_FLOAT = frozenset(
     "Year Month Day Quarter Hour TsOrDsToDate TimestampTrunc DateTrunc Lower Upper Trim Substring Length".split()
 )
-_CUBED = 5  # columns of a CUBE that are told as sets
+_CUBED = 5  # columns of a CUBE that is expanded into its 2^n grouping sets
 _SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
 _LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
 
 
 class Among:
-    """The values of a block's rows by what they are, so that two spellings of one can be told to be one."""
+    """Digests of the values of one block, to recognise two spellings of the same value."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
         self._digests = Digests()
+        # Within one query the identity of a source is a good name: these digests are never stored.
         self._own = {source: f"own {id(source)}" for source in block.all_sources}
 
     def digest(self, value: Value) -> str:
@@ -43,7 +46,7 @@ class Among:
 
 @dataclass(frozen=True)
 class Grouping:
-    """A group's source and its keys by digest: rewrites values of the ungrouped rows as values of the groups."""
+    """A group and its keys by digest: rewrites values of the ungrouped rows as values of the groups."""
 
     group: Group
     among: Among
@@ -55,6 +58,7 @@ class Grouping:
             return value
         if isinstance(value, (Term, Ref)):
             if (key := self.keys.get(self.among.digest(value))) is not None:
+                # GROUP BY x, f(x): the group has one x of several equal ones, and f of another one may look different.
                 if isinstance(value, Term) and value.op not in _OF_NO_FLOAT and self._holds_key(value):
                     raise Opaque("one key or another made of it")
                 return Ref(self.group, key)
@@ -67,7 +71,7 @@ class Grouping:
         return value
 
     def _holds_key(self, value: Term) -> bool:
-        """True when a key is made of another: which of the two is meant matters where equal values look different."""
+        """True when a key is computed from another key whose equal values may look different."""
         return any(
             not isinstance(part, str)
             and (
@@ -81,11 +85,12 @@ class Grouping:
 def grouped(
     block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, way: Way
 ) -> tuple[Grouping, Block]:
-    """The block with its rows grouped, and HAVING applied: what it says of keys alone holds before as well."""
+    """The block with its rows grouped, and HAVING applied; predicates on keys alone filter before grouping."""
     among = Among(block)
     by_digest = {among.digest(key): key for key in keys}
     early, late = list[Value](), list[Value]()
     for each in conjuncts([having]) if having else []:
+        # ROLLUP and the like add groups in which a key is NULL, so that the predicate must wait for them.
         (early if keys and sets is None and _is_of_keys(among, each, by_digest) else late).append(each)
     group = Group(block.kept(early), tuple(keys), way, sets)
     grouping = Grouping(group, among, by_digest)
@@ -113,13 +118,14 @@ def folds(value: Part) -> bool:
 def group_keys(
     reader: Reader, node: exp.Select, scope: Scope, outputs: Mapping[str, Value]
 ) -> tuple[list[Value], Value | None]:
-    """The keys of GROUP BY, and what ROLLUP, CUBE and GROUPING SETS make of them."""
+    """The keys of GROUP BY, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
     group = node.args.get("group")
     if group is None:
         return [], None
     if group.args.get("all"):
         if any(has_op(value, "window") for value in outputs.values()):
             raise Opaque("GROUP BY ALL beside a window")
+        # Spark takes such columns for further keys; which ones, the parser does not tell.
         if any(folds(value) and _uses_bare(value) for value in outputs.values()):
             raise Opaque("GROUP BY ALL with columns beside an aggregate")
         return [value for value in outputs.values() if not folds(value)], None
@@ -138,11 +144,11 @@ def group_keys(
     whole = [each for each in sets if not each.expressions]  # WITH ROLLUP: over all the keys
     if whole and len(sets) > 1:
         raise Opaque("several groupings, one of them over all keys")
-    sets_told = [_grouping_set(reader, each, scope) for each in sets]
+    set_terms = [_grouping_set(reader, each, scope) for each in sets]
     if whole:
         return keys, Term("sets", ("then", _expanded(type(whole[0]).__name__, keys)))
-    told = Term("sets", (*keys, "then", *sets_told))
-    return [*keys, *(reader.value(each, scope) for each in inner)], told
+    all_sets = Term("sets", (*keys, "then", *set_terms))
+    return [*keys, *(reader.value(each, scope) for each in inner)], all_sets
 
 
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
@@ -156,7 +162,7 @@ def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
 
 
 def _expanded(kind: str, members: Sequence[Value]) -> Value:
-    """ROLLUP and CUBE as the GROUPING SETS that they stand for, in their order, which GROUPING_ID goes by."""
+    """ROLLUP and CUBE as the equivalent GROUPING SETS, in the order that GROUPING_ID numbers them."""
     if any(isinstance(each, Term) and each.op == "GroupingSets" for each in members):
         return Term(kind, tuple(members))  # one inside another
     count = len(members)

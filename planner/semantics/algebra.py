@@ -1,9 +1,8 @@
-"""Values, blocks and relations: a query as data, free of aliases, CTE names and the order in which things are written.
+"""The relational algebra of queries, without aliases, CTE names and the order in which a query is written.
 
-A relation is a block of rows and, for each output column, a value that every row of the block has. A block multiplies
-its sources, appends to each row what its steps find for it, and keeps the rows for which all predicates are true: any
-nest of subqueries, CTEs, inner joins and filters becomes one block. What cannot be flattened (an aggregation, a set
-operation, LIMIT...) is a source of its own, with a block inside.
+A relation is a block of rows and, for each output column, a value of every row. A block is the product of its sources,
+extended by lateral joins and filtered by predicates: nested subqueries, CTEs, inner joins and filters become one block.
+What cannot be flattened (an aggregation, a set operation, LIMIT...) is a source of its own, with a block inside.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ NOTHING: frozenset[Source] = frozenset()
 
 
 class Opaque(Exception):
-    """A part of a query whose meaning is not known here: whoever meets it must assume that everything matters."""
+    """A part of a query that cannot be translated: callers must assume that everything that it reads matters."""
 
 
+# Compared by identity: equality of meaning is what `digests` computes, and comparing trees would be exponential.
 @dataclass(frozen=True, eq=False)
 class Term:
-    """An operation over values; `volatile` when computing it again over the same rows may answer otherwise."""
+    """An operation over values; `volatile` if it is non-deterministic."""
 
     op: str
     parts: tuple[Part, ...] = ()
@@ -38,22 +38,23 @@ class Term:
 
     @cached_property
     def free(self) -> frozenset[Source]:
-        """The sources of enclosing blocks that it speaks of."""
+        """The sources of enclosing blocks that it refers to."""
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str)))
 
 
-ROW = Term("row")  # inside a source: the row itself, whatever its columns
+ROW = Term("row")  # inside a source: the row itself, whatever its columns; what COUNT(*) and windows see
 
 
 @dataclass(frozen=True, eq=False)
 class Ref:
-    """A value that a row of a source has: `inner` is a value inside the source, or the name of its column."""
+    """A value of a source's row: `inner` is a value inside the source, or the name of its column."""
 
     source: Source
     inner: Part
 
     @cached_property
     def volatile(self) -> bool:
+        # Which rows there are is the block's volatility; here only the value counts.
         return self.inner is not ROW and self.source.column_volatile(self.inner)
 
     @cached_property
@@ -62,25 +63,25 @@ class Ref:
 
 
 class Digesting(Protocol):
-    """What a source asks of the digests, to say what its rows and values mean (`digests.py`)."""
+    """What a source needs from `digests.py` to compute the digests of its rows and values."""
 
     def of(self, *texts: str) -> str:
         """One digest of texts."""
 
     def table_rows(self, name: str) -> str:
-        """What a table holds."""
+        """The rows of a table."""
 
     def table_column(self, name: str, column: str) -> str:
         """A column of a table."""
 
     def part(self, part: Part, names: Names) -> str:
-        """A value, with the names that the sources around it have."""
+        """A value, with the names of the sources around it."""
 
     def block(self, block: Block, names: Names) -> str:
         """The rows of a block."""
 
     def inside(self, block: Block, names: Names) -> Names:
-        """The names that hold inside a block."""
+        """The names inside a block."""
 
     def around(self, names: Names) -> Names:
         """Names as they are known one block further in."""
@@ -88,7 +89,7 @@ class Digesting(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
-    """One appearance of rows in a block; two appearances of one table are two sources."""
+    """One occurrence of rows in a block; a table that is read twice is two sources."""
 
     @property
     @abstractmethod
@@ -97,42 +98,43 @@ class Source(ABC):
 
     @property
     def bound(self) -> frozenset[Source]:
-        """The sources that its parts may speak of and that are its own."""
+        """The sources inside it, which its parts may refer to."""
         return NOTHING
 
     @property
     def volatile(self) -> bool:
-        """True when its rows may be others when it is read again."""
+        """True if its rows may differ when it is read again."""
         return any(not isinstance(part, str) and part.volatile for part in self.parts)
 
     @property
     def is_single(self) -> bool:
-        """True when it has one row, whatever the tables hold: to multiply by it changes no number of rows."""
+        """True if it always has one row, so that a product with it has the same number of rows."""
         return False
 
     @property
     def finds_at_most_one(self) -> bool:
-        """True when it never has two rows for one row of the block around it."""
+        """True if it has at most one row for each row of the block around it."""
         return False
 
     def column_volatile(self, inner: Part) -> bool:
-        """True when a value of its rows may be another one when it is computed again."""
+        """True if a value of its rows is non-deterministic."""
         return not isinstance(inner, str) and inner.volatile
 
     def column_type(self, inner: Part) -> str | None:
-        """The Spark type of a value of its rows; None when it is not known."""
+        """The Spark type of a value of its rows; None if unknown."""
         return None
 
     @abstractmethod
     def column_collated(self, inner: Part) -> bool:
-        """True when a value of its rows may be a text with a collation of its own."""
+        """True if a value of its rows may be a string with a collation."""
 
+    # Cached: without it every enclosing block would walk the whole tree below again.
     @cached_property
     def free(self) -> frozenset[Source]:
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.bound
 
     def free_of(self, inner: Part) -> frozenset[Source]:
-        """What a value inside it reads of the blocks around it, over and above itself."""
+        """The sources of outer blocks that a value inside it refers to, in addition to the source itself."""
         return NOTHING
 
     @abstractmethod
@@ -145,12 +147,14 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """Rows appended to each row of a block, found by looking at that row; `outer`: one of NULLs where none is found."""
+class LateralJoin:
+    """Rows that are appended to each row of a block, depending on that row; `outer`: NULLs if there are none."""
 
     source: Source
     outer: bool = False
 
+    # A lookup changes no number of rows, so that it counts only where its columns are used, and may be dropped
+    # elsewhere.
     @property
     def is_lookup(self) -> bool:
         """True when each row stays one row."""
@@ -159,15 +163,15 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The rows of sources multiplied, extended by steps, kept where all `where` are true; no source at all: one row."""
+    """The product of sources, extended by lateral joins, filtered by `where`; without sources: one row."""
 
     sources: tuple[Source, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[LateralJoin, ...] = ()
     where: tuple[Value, ...] = ()
 
     @cached_property
     def volatile(self) -> bool:
-        """True when reading it again may find other rows."""
+        """True if its rows may differ when it is read again."""
         return any(source.volatile for source in self.all_sources) or any(value.volatile for value in self.where)
 
     @cached_property
@@ -176,24 +180,25 @@ class Block:
 
     @cached_property
     def free(self) -> frozenset[Source]:
-        """What it reads of enclosing blocks."""
+        """The sources of enclosing blocks that it refers to."""
         inside = (*self.all_sources, *self.where)
         return NOTHING.union(*(each.free for each in inside)) - frozenset(self.all_sources)
 
     @cached_property
     def is_plain(self) -> bool:
-        """True when its rows are just those of one source."""
+        """True if its rows are exactly those of one source."""
         return len(self.sources) == 1 and not self.steps and not self.where
 
     def kept(self, predicates: Iterable[Value]) -> Block:
         """The block with more predicates."""
         return replace(self, where=(*self.where, *predicates))
 
-    def with_step(self, step: Step) -> Block:
+    def with_step(self, step: LateralJoin) -> Block:
         return replace(self, steps=(*self.steps, step))
 
     def times(self, other: Block) -> Block:
-        """Each row with each row of the other: steps and predicates speak of their own rows only, so they may wait."""
+        """The product with another block: joins and predicates refer to their own side only, so they may come after
+        it."""
         return Block(
             self.sources + other.sources,
             self.steps + other.steps,
@@ -203,7 +208,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A query's answer: rows, and by name, in order, the value of each output column."""
+    """The result of a query: rows, and by name, in order, the value of each output column."""
 
     block: Block
     columns: Mapping[str, Value] = field(default_factory=dict)
@@ -214,6 +219,6 @@ class Relation:
 
     @cached_property
     def free(self) -> frozenset[Source]:
-        """What it reads of enclosing blocks."""
+        """The sources of enclosing blocks that it refers to."""
         values = NOTHING.union(*(value.free for value in self.columns.values()))
         return (values | self.block.free) - frozenset(self.block.all_sources)

@@ -1,4 +1,4 @@
-"""What a query's rows come from, clause by clause, so that it can be said which of them changed."""
+"""A digest of each clause that decides a query's rows, so that the reason of a change can name the clause."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.semantics.sources import Group, Limit, is_constant
 
 
 def clauses(relation: Relation) -> Mapping[str, str]:
-    """Clause -> a digest of what it says, '' for nothing; equal digests say the same over equal tables."""
+    """Clause -> its digest, '' if it is missing; clauses with equal digests are equivalent over equal tables."""
     found: dict[str, str] = {}
     digests = Digests()
     block = relation.block
@@ -39,7 +39,9 @@ def _from(digests: Digests, block: Block) -> dict[str, str]:
     tables = sorted(source.rows(digests, inside) for source in block.sources)
     steps = sorted(step.source.rows(digests, inside) for step in block.steps)
     where = sorted({digests.part(value, inside) for value in block.where})
-    joined = len(block.sources) > 1  # then a condition of ON and one of WHERE are the same
+    joined = (
+        len(block.sources) > 1
+    )  # an inner join's ON is a filter like WHERE, and the algebra does not distinguish them
     return {
         "FROM": digests.of(*tables),
         "LEFT JOIN or LATERAL": digests.of(*steps) if steps else "",

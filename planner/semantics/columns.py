@@ -1,7 +1,7 @@
-"""What a model's query means and which columns of which parent it reads.
+"""What a model's query means, and which columns of which parent it reads.
 
-A `Shape` is what a query means as far as we can prove it. Where we cannot, `known` is False, and whoever asks must
-assume that everything matters: a wrong "it reads nothing of that" would leave wrong rows in prod.
+A `Shape` is what can be proved about a query. If nothing can, `known` is False, and callers must assume that every
+column of every parent matters: a wrong "it does not read that" would leave wrong rows in prod.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from planner.semantics.keywords import mistakes_keywords
 from planner.semantics.normalize import captures, misread, prepared
 from planner.semantics.queries import Query
 from planner.semantics.row_order import order_of
-from planner.semantics.sources import Table
+from planner.semantics.sources import TableSource
 from planner.semantics.spark_functions import is_volatile, multiplies_rows
 from planner.semantics.spark_settings import TIME_ZONE
 from planner.semantics.spark_sql import FAILURES, tree_of
-from planner.semantics.time_locality import Stretched, bounded, stretched
-from planner.semantics.types import told_type
+from planner.semantics.time_locality import TimeDependence, bounded, time_dependence
+from planner.semantics.types import reader_type
 from planner.semantics.unique import Keys, keys_of
 
-# Settings that shape rows and that no rule rests on: any two spellings that it calls one are one in any time zone.
+# Settings that change results, but under which the rules of equivalence still hold.
 RULED = frozenset((TIME_ZONE,))
 
 
 @dataclass(frozen=True)
 class Parent:
-    """What a query must know of a table that it reads: columns, None when they are not known; `volatile` those that
-    may come out otherwise each time they are read, because the table is a view over chance, the clock or the like."""
+    """What is known of a table that a query reads: its columns, None if unknown; `volatile` are non-deterministic
+    columns of a view, which may differ each time they are read."""
 
     columns: tuple[str, ...] | None
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = False
-    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
-    keys: Keys = ()  # no two rows agree in all the columns of one, by the query of the model
-    audited: Keys = ()  # the same, held by audits
+    types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
+    keys: Keys = ()  # each identifies a row, by the query of the model
+    audited: Keys = ()  # each identifies a row, by the audits of the model
 
 
 @dataclass(frozen=True)
@@ -54,39 +54,40 @@ class Reads:
 
     rows: frozenset[str] = frozenset()
     outputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    every: bool = False  # it cannot be told, or all of it
+    every: bool = False  # all of it, or it cannot be determined
 
 
 @dataclass(frozen=True)
 class Shape:
     """A query in canonical form: equal `text`s over the same parents return the same rows.
 
-    `relation` is its algebra, None where its columns cannot be followed. `volatile` are outputs that may come out
-    differently when computed again; `unresolved` a column that certainly exists in no parent.
+    `relation` is its algebra, None if its columns cannot be followed. `volatile` are non-deterministic outputs;
+    `unresolved` is a column that certainly exists in no parent.
     """
 
     known: bool
     text: str
     columns: tuple[str, ...] | None
     relation: Relation | None = None
-    way: Term | None = None  # how it is written, which tells the order of a view's rows
-    says_order: bool = False
+    way: Term | None = None  # its written form, which decides the order of a view's rows
+    has_order: bool = False
     frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
     volatile: frozenset[str] = frozenset()
     volatile_rows: bool = True
     reads: Mapping[str, Reads] = field(default_factory=dict)
-    bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns held within the stretch
-    day: tuple[str, str] | None = None  # the parent and the column of it, held in the stretch, that a row's day is
-    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
-    keys: Keys = ()  # no two of its rows agree in all the columns of one, by what it says and by what it reads
-    relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that may have said what is no chance
+    bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns filtered by the interval
+    day: tuple[str, str] | None = None  # the parent and its column with a row's day
+    types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
+    keys: Keys = ()  # each identifies a row, by the query and its parents
+    relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
     unresolved: str | None = None
 
     def seen(self, parents: Mapping[str, Seen]) -> Seen:
-        """What the query means over parents that hold this."""
+        """The digests of the query over parents with these digests."""
         digests = Digests(parents)
         if self.relation is not None:
             return replace(digests.relation(self.relation), order=self._order(parents, digests))
+        # Not translated: everything that the parents hold counts, so that any change of theirs is a change here.
         whole = [
             part
             for name in sorted(parents)
@@ -104,20 +105,18 @@ class Shape:
         if self.way is None:
             return ""
         above = [parents[name].order for name in map(str, self.way.parts) if name in parents]
-        says = self.says_order or any(each.startswith(SORTED) for each in above)
-        return f"{SORTED if says else ''}{digests.part(self.way, {})}"
+        is_sorted = self.has_order or any(each.startswith(SORTED) for each in above)
+        return f"{SORTED if is_sorted else ''}{digests.part(self.way, {})}"
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "") -> Shape:
-    """The shape of a Spark query over these parents; parents it names that are not given count as not known.
-
-    With a time column it fills a table by stretches of time.
-    """
+    """The shape of a Spark query over these parents; a parent that is not given has unknown columns. With a time
+    column, the query loads a table by time interval."""
     return _shape(sql, tuple(sorted(parents.items(), key=lambda each: each[0])), time_column)
 
 
 def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Shape:
-    """The shape of rows that code returns, of which only a digest is known: all that it reads matters to all of it."""
+    """The shape of a Python model, of whose code only a digest is known: everything that it reads counts."""
     reads = {name: Reads(every=True) for name in parents}
     return Shape(False, f"code {code}", tuple(columns), volatile_rows=True, reads=reads)
 
@@ -126,7 +125,7 @@ def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Sha
 def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
     try:
         return _read(sql, given, time_column)
-    except FAILURES:  # what sqlglot cannot follow is judged by its text
+    except FAILURES:  # sqlglot cannot analyse it, so only its text counts
         return Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
 
 
@@ -137,6 +136,7 @@ def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> 
     schemas = {name: parent.columns for name, parent in parents.items()}
     if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
         return _unknown(sql, tree, names)
+    # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
@@ -148,19 +148,19 @@ def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> 
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """The shape of a model's query over its parents.
 
-    Where statements run before it that may change what it returns, where it reads itself, so that a row depends on all
-    that was there before, or where the parser misreads it, no column of it can be followed. Statements, and settings of
-    Spark, may make two of two spellings that are one by our rules: there a query is what is written, and nothing else.
+    Columns cannot be followed if statements that may change results run before the query, if it reads itself, so that a
+    row depends on all earlier rows, or if the parser misreads it. Under such statements, and under some Spark settings,
+    two spellings that are equivalent by our rules may differ: then only the written query counts.
     """
     own = _itself(model, parents) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column)
-    ruled = not model.shaping and all(key in RULED for key, _ in model.settings)
-    if ruled and not own and not model.misread:
+    by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
+    if by_rules and not own and not model.misread:
         return shape
-    text = shape.text if ruled else Digests().of("as written", repr(model.shaping), _as_written(model.sql))
+    text = shape.text if by_rules else Digests().of("as written", repr(model.shaping), _as_written(model.sql))
     text = Digests().of("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
-    return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if ruled else None)
+    return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if by_rules else None)
 
 
 @lru_cache(maxsize=8192)
@@ -169,7 +169,7 @@ def _as_written(sql: str) -> str:
 
 
 def _itself(model: Model, parents: Mapping[str, Parent]) -> dict[str, Parent]:
-    """What a model that reads itself finds there: the declared columns, else those that its query returns."""
+    """The model as its own parent: its declared columns, else those that its query returns."""
     declared = tuple(column.name for column in model.columns)
     return {model.name: Parent(declared or shape_of(model.sql, parents).columns)}
 
@@ -189,9 +189,10 @@ def _known(
     if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
         return _unknown(_text(written), tree, frozenset(parents))
     tables = {
-        name: Table(name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited)
+        name: TableSource(name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited)
         for name, parent in parents.items()
     }
+    # The fields of STRUCT(*) are named as written; without capitals, qualification cannot have changed them.
     lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
     schema = {name: parent.columns or () for name, parent in parents.items()}
     query = Query(tables, schema, lower)
@@ -207,22 +208,22 @@ def _known(
         seen = Digests().relation(relation)
     except (Opaque, RecursionError):
         return _opaque(written, columns, parents, by_day=by_day)
-    way, says_order = order_of(tree)
-    further = stretched(relation, time_column) if time_column else Stretched()
+    way, has_order = order_of(tree)
+    further = time_dependence(relation, time_column) if time_column else TimeDependence()
     return Shape(
         known=True,
         text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
         columns=columns,
         relation=relation,
         way=way,
-        says_order=says_order,
+        has_order=has_order,
         frame=clauses(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
         reads=_reads(relation, parents),
         bounded=bounded(relation) if time_column else {},
         day=further.day,
-        types=tuple((name, told) for name, value in relation.columns.items() if (told := told_type(value))),
+        types=tuple((name, known) for name, value in relation.columns.items() if (known := reader_type(value))),
         keys=keys_of(relation),
         relies=_relies(tree, parents),
     )
@@ -237,11 +238,11 @@ def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, K
 
 
 def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], *, by_day: bool) -> Shape:
-    """A query whose columns cannot be told apart from its rows: all that it reads matters to all that it returns."""
+    """A query that cannot be translated: everything that it reads counts for every output."""
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
-    shaky = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
-    return Shape(True, _text(tree), columns, volatile_rows=shaky, reads=reads)
+    own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
+    return Shape(True, _text(tree), columns, volatile_rows=own_volatile, reads=reads)
 
 
 def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
@@ -261,20 +262,21 @@ def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads
 
 
 def _text(tree: exp.Expr) -> str:
-    """The tree as it is, comments aside; written as SQL, WITHs would move and might meet."""
+    """The tree as text, without comments. Not as SQL: sqlglot would move WITH clauses, and two of one name would
+    clash."""
     for node in tree.walk():
         node.comments = None
     return repr(tree)
 
 
 def _names(output: exp.Expr) -> list[str]:
-    if isinstance(output, exp.Aliases):  # what explode and its like return
+    if isinstance(output, exp.Aliases):  # the columns of a generator
         return [each.name.lower() for each in output.expressions]
     return [output.alias_or_name]
 
 
 def _named_by_spark(output: exp.Expr) -> bool:
-    """True for `explode` and its like without an alias: Spark names what comes out, and there may be several."""
+    """True for a generator without an alias: Spark names its columns, and there may be several."""
     return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
 
 
@@ -297,7 +299,7 @@ def _nested(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
 
 
 def _unresolved(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> str | None:
-    """A column that surely exists nowhere: no parent has it, and nothing in the query could bring it forth."""
+    """A column that certainly does not exist: no parent has it, and nothing in the query could define it."""
     if any(multiplies_rows(node) or isinstance(node, (exp.Lateral, exp.Lambda, exp.Pivot)) for node in tree.walk()):
         return None
     have = {name for columns in schemas.values() for name in columns or ()} | {"_metadata"}

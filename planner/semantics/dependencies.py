@@ -1,4 +1,4 @@
-"""Which columns of which tables a relation is made of: those its rows depend on, and those each output is made from."""
+"""Column-level lineage of a relation: the columns that decide its rows, and those each output is made from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.semantics.sources import (
     Group,
     Limit,
     Sealed,
-    Table,
+    TableSource,
     Union,
     Values,
     column_at,
@@ -24,7 +24,7 @@ NONE: Columns = frozenset()
 
 
 def made_from(part: Part) -> Columns:
-    """The columns that a value is made from; what decides which rows there are is not among them."""
+    """The columns that a value is computed from, without those that only decide which rows there are."""
     if isinstance(part, str):
         return NONE
     if isinstance(part, Block):
@@ -38,6 +38,7 @@ def made_from(part: Part) -> Columns:
 
 def depends_on(block: Block) -> Columns:
     """The columns that decide which rows a block has."""
+    # A join that finds at most one row, and keeps every row, does not change which rows there are.
     steps = (step.source for step in block.steps if not step.is_lookup)
     return NONE.union(*(_rows(source) for source in (*block.sources, *steps)), _all(block.where))
 
@@ -46,7 +47,7 @@ def tables_in(block: Block) -> frozenset[str]:
     """The tables whose rows a block reads, subqueries in expressions included."""
     found: set[str] = set()
     for source in block.all_sources:
-        found |= {source.name} if isinstance(source, Table) else set()
+        found |= {source.name} if isinstance(source, TableSource) else set()
         for part in source.parts:
             found |= _tables(part)
     return frozenset(found).union(*(_tables(value) for value in block.where))
@@ -70,7 +71,7 @@ def _all(parts: Iterable[Part]) -> Columns:
 
 def _inside(source: Source, inner: Part) -> Columns:
     match source:
-        case Table():
+        case TableSource():
             return frozenset(((source.name, str(inner)),))
         case Union():
             return _all(column_at(branch, inner) for branch in source.branches)
@@ -78,9 +79,10 @@ def _inside(source: Source, inner: Part) -> Columns:
             return made_from(source.call)
         case Compound():
             return _rows(source)
+        # Whether a row was found decides between its value and NULL, so what finds it counts for the value.
         case Sealed() if source.finds_at_most_one:
             return made_from(inner) | _rows(source)
-        case Values():
+        case Values():  # literals
             return NONE
     return made_from(inner)
 

@@ -1,8 +1,7 @@
-"""Digests of meaning: equal digests of two blocks say that they hold the same rows, whatever rows their tables hold.
+"""Digests of meaning: two blocks with equal digests hold the same rows, whatever rows their tables hold.
 
-Digests of values say that the rows agree in them, and they compare under equal rows only. Sources get their names from
-what they are, not from where they stand, and operands that may change places are sorted: that is all the canonical
-form there is.
+Equal digests of values mean equal values in each row; they are comparable only under equal rows. The canonical form
+consists of two things: a source is named after its content, not its position, and commutative operands are sorted.
 """
 
 from __future__ import annotations
@@ -13,27 +12,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 
-from planner.semantics.algebra import ROW, Block, Names, Part, Ref, Relation, Source, Step, Term
+from planner.semantics.algebra import ROW, Block, LateralJoin, Names, Part, Ref, Relation, Source, Term
 
 UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
-REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # saying a thing twice changes nothing
-FORM = b"1"  # to be raised when equal digests come to mean something else: kept ones are then like no new one
-SORTED = "sorted "  # how the order of a view begins whose text, or that of a view below it, says one
-_ORDERS = 24  # of equal tables in one FROM that are tried
+REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # `a AND a` is `a`, but `a + a` is not `a`
+# Raise it when equal digests come to mean something else. Digests in the state database then equal no new one, so that
+# every model is rebuilt once, in place of a table being kept that no longer fits.
+FORM = b"1"
+SORTED = "sorted "  # prefix of a view's order where the view, or one below it, has an ORDER BY
+_ORDERS = 24  # of equal tables in one FROM; more would cost time, and only miss an equivalence
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a reader sees of a table: a digest of its rows, and of each column's values in them."""
+    """A table as its readers depend on it: a digest of its rows, and one of each column."""
 
     rows: str
     columns: Mapping[str, str]
-    order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
+    order: str = ""  # of a view's rows, as far as its query defines it; the rows of a table have none
 
 
 @dataclass
 class Digests:
-    """Digests over tables of which this is `seen`; a table that is not there stands for itself, by its name."""
+    """Digests over tables with these digests; a table without one is represented by its name."""
 
     seen: Mapping[str, Seen] = field(default_factory=dict)
     _memo: dict[object, str] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Digests:
         """The digest of a value, with the names that the sources around it have."""
         if isinstance(part, str):
             return f"'{part}"
+        # The same subtree has another digest under other names around it, so these names are part of the key.
         key = (part, *_known(part, names))
         if key not in self._memo:
             self._memo[key] = self._part(part, names)
@@ -81,16 +83,17 @@ class Digests:
         if isinstance(part, Ref):
             inner = "row" if part.inner is ROW else part.source.column(self, names, part.inner)
             return self.of("of", names[part.source], inner) if names[part.source] else inner
-        if part.op in ("way", "way if sorted"):  # it goes on through views; the rows of a table lie as they lie
-            told, *tables = map(str, part.parts)
-            return self.of("way", told, *(f"{name} {self.table_order(name)}" for name in tables))
-        digests = [self.part(each, names) for each in part.parts if not self._says_nothing(each)]
+        if part.op in ("way", "way if sorted"):
+            # Spark inlines a view, so the text of the view decides the order too; the rows of a table have no order.
+            text, *tables = map(str, part.parts)
+            return self.of("way", text, *(f"{name} {self.table_order(name)}" for name in tables))
+        digests = [self.part(each, names) for each in part.parts if not self._is_irrelevant_order(each)]
         if part.op in UNORDERED:
             digests = sorted(set(digests) if part.op in REPEATABLE else digests)
         return self.of(part.op, *digests)
 
-    def _says_nothing(self, part: Part) -> bool:
-        """True for the way to rows that nobody sorts, where it matters to rounding only."""
+    def _is_irrelevant_order(self, part: Part) -> bool:
+        """True for a written form that matters only to rounding, where no view below has an ORDER BY."""
         if not isinstance(part, Term) or part.op != "way if sorted":
             return False
         return not any(self.table_order(str(name)).startswith(SORTED) for name in part.parts[1:])
@@ -100,32 +103,35 @@ class Digests:
         return self._number(block, names)[1]
 
     def inside(self, block: Block, names: Names) -> Names:
-        """The names of a block's own sources, and those around it, marked as being further out."""
+        """The names of a block's own sources, and those of the blocks around it, marked as being outside."""
         return self.around(names) | self._number(block, names)[0]
 
     def around(self, names: Names) -> Names:
-        """Names as they are known one block further in."""
+        """The names of outer sources as they are written one block further in."""
         return {source: f"^{name}" for source, name in names.items()}
 
     def _number(self, block: Block, names: Names) -> tuple[Names, str]:
         key = (block, *_known(block, names))
         if key not in self._numbered:
             around = self.around(names)
+            # A block that only passes on one source has that source's digest: a subquery around it changes nothing.
             if len(block.sources) == 1 and not block.where and all(step.is_lookup for step in block.steps):
                 own: Names = {block.sources[0]: ""}
                 self._number_steps(block.steps, around, own)
                 self._numbered[key] = own, block.sources[0].rows(self, around)
             else:
+                # Equal tables can be numbered in several ways; the smallest digest does not depend on how it was
+                # written.
                 self._numbered[key] = min(self._numberings(block, around), key=lambda found: found[1])
         return self._numbered[key]
 
     def _numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
-        """One for each order in which equal tables may stand: the rows do not depend on it."""
+        """One numbering for each order of equal tables: the rows do not depend on that order."""
         by_rows: dict[str, list[Source]] = {}
         single: Names = {}
         for source in block.sources:
             rows = source.rows(self, names)
-            if source.is_single:
+            if source.is_single:  # multiplying by one row changes no count, so it is named and not counted
                 single[source] = f"one row of {rows}"
             else:
                 by_rows.setdefault(rows, []).append(source)
@@ -135,29 +141,30 @@ class Digests:
             for rows, sources in zip(sorted(by_rows), order, strict=True):
                 own |= {source: f"{rows}#{index}" for index, source in enumerate(sources)}
             steps = self._number_steps(block.steps, names, own)
+            # a set: a predicate that is repeated, or stands in ON and in WHERE, filters once
             where = sorted({self.part(value, names | own) for value in block.where})
             tables = [f"{rows}*{len(by_rows[rows])}" for rows in sorted(by_rows)]
             yield own, self.of("block", *tables, "steps", *steps, "where", *where)
 
-    def _number_steps(self, steps: tuple[Step, ...], names: Names, own: Names) -> list[str]:
-        """Name the steps' sources: of those whose turn could come now, the smallest digest first; a step that leaves
-        each row one row is named, and not counted.
+    def _number_steps(self, steps: tuple[LateralJoin, ...], names: Names, own: Names) -> list[str]:
+        """Name the sources of lateral joins: of those whose inputs are named already, the smallest digest first; a
+        join that leaves each row one row is named and not counted.
 
-        Steps that do not look at one another may change places: each appends to every row what it finds for it.
+        Joins that do not refer to one another commute: each appends to every row what it finds for it.
         """
         waiting, order, seen = list(steps), list[str](), Counter[str]()
         ours = {step.source for step in steps}
         while waiting:
-            ready = [s for s in waiting if not (s.source.free & ours) - own.keys()] or waiting[:1]
-            told = {step: self.of(str(step.outer), step.source.rows(self, names | own)) for step in ready}
-            step = min(ready, key=lambda each: told[each])
+            ready = [s for s in waiting if not (s.source.free & ours) - own.keys()] or waiting[:1]  # never none
+            digests = {step: self.of(str(step.outer), step.source.rows(self, names | own)) for step in ready}
+            step = min(ready, key=lambda each: digests[each])
             waiting.remove(step)
             if step.is_lookup:
-                own[step.source] = f"lookup {told[step]}"
+                own[step.source] = f"lookup {digests[step]}"
                 continue
-            own[step.source] = f"step {told[step]}#{seen[told[step]]}"
-            seen[told[step]] += 1
-            order.append(told[step])
+            own[step.source] = f"step {digests[step]}#{seen[digests[step]]}"
+            seen[digests[step]] += 1
+            order.append(digests[step])
         return order
 
 

@@ -1,4 +1,4 @@
-"""From SQL expressions to values: names become what they stand for, spellings become the one form of `rewrites`."""
+"""Translates SQL expressions to values: names are resolved, and spellings become the normal form of `rewrites`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from planner.semantics import rewrites as rules
 from planner.semantics.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
 from planner.semantics.row_order import Way
 from planner.semantics.spark_functions import (
+    depends_on_session,
     folds_rows,
-    is_chancy,
-    is_of_the_moment,
     is_orderless,
-    is_stranger,
+    is_random,
+    is_unknown,
     is_volatile,
     multiplies_rows,
 )
@@ -30,7 +30,8 @@ _SAME: Mapping[str, Callable[..., exp.Expr]] = {
     "isnull": lambda value: exp.Is(this=value, expression=exp.Null()),
     "isnotnull": lambda value: exp.Not(this=exp.Is(this=value, expression=exp.Null())),
 }
-# What has spellings, or a meaning of its own here; a subclass of one of these is something else.
+# Nodes with a translation of their own. Subclasses are not among them: sqlglot derives CONCAT_WS from CONCAT, for
+# example.
 _SPELLED = frozenset((
     exp.Paren, exp.Alias, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Parameter, exp.Window,
     exp.Lambda, exp.Subquery, exp.Exists, exp.In, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT,
@@ -42,8 +43,8 @@ _SPELLED = frozenset((
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
-CHANCE, NAMES = "chance", "names"  # what `normalize` says of a node
-ROWS = "the rows of this query"  # stands in a window until the query's block is known
+RANDOM_CALL, NAMES = "chance", "names"  # keys of what `normalize` notes on a node
+ROWS = "the rows of this query"  # placeholder in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
@@ -55,10 +56,10 @@ class Scope:
 
     tables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     outer: Scope | None = None
-    way: Way | None = None  # how the query is written, where values are over rows of one
+    way: Way | None = None  # the written query, whose rows the values are computed over
 
     def column(self, table: str, name: str) -> Value:
-        """The value of `table.name`, looked for in the query and then in those around it; Opaque when there is none."""
+        """The value of `table.name`, in this query or in those around it; Opaque if there is none."""
         if table in self.tables:
             try:
                 return self.tables[table][name]
@@ -77,20 +78,20 @@ class Scope:
 
 @dataclass
 class Reader:
-    """Reads the expressions of one model."""
+    """Translates the expressions of one model."""
 
-    relation: Callable[[exp.Expr, Scope], Relation]  # reads a subquery
-    lower: bool = False  # no name in the query is written with a capital
-    thrown: int = 0  # how often the dice were thrown while reading
+    relation: Callable[[exp.Expr, Scope], Relation]  # translates a subquery
+    lower: bool = False  # no name in the query contains a capital letter
+    random_calls: int = 0  # how many random functions were translated so far
 
     def value(self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr] | None = None) -> Value:
-        """The value of an expression; Opaque for what is not known."""
+        """The value of an expression; Opaque if it cannot be translated."""
         return _Expression(self, scope, windows or {}).value(node)
 
-    def chance(self, node: exp.Expr) -> str:
-        """The name of one throw of the dice: an alias that stands for it means the same throw."""
-        self.thrown += 1
-        return f"chance {node.meta.get(CHANCE)}"
+    def random_call(self, node: exp.Expr) -> str:
+        """The name of one call of a random function: a copy of it, through an alias, is the same call."""
+        self.random_calls += 1
+        return f"chance {node.meta.get(RANDOM_CALL)}"
 
 
 @dataclass(frozen=True)
@@ -98,53 +99,54 @@ class _Expression:
     reader: Reader
     scope: Scope
     windows: Mapping[str, exp.Expr]  # of the WINDOW clause
-    variables: tuple[str, ...] = ()  # of the lambdas around, innermost last
+    variables: tuple[str, ...] = ()  # of the enclosing lambdas, innermost last
 
     def value(self, node: exp.Expr) -> Value:
+        # Inside an expression Spark would first generate the rows; only a whole output can be translated.
         if multiplies_rows(node):
             raise Opaque("a function that makes rows stands inside an expression")
         value = self._value(node)
-        if (is_volatile(node) and not self._is_settled(node)) or self._picks(node, value):
+        if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
+            # Marked here and not in `_value`, so that every spelling of a non-deterministic function is marked.
             op = value.op if isinstance(value, Term) else "unsure"
-            return Term(op, (*parts, *self._chance(node)), own_volatile=True)
+            return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
         if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
             return replace(value, parts=(*value.parts, *self._rounding(node, value.parts)))
         return value
 
-    def _chance(self, node: exp.Expr) -> tuple[Part, ...]:
-        """What a doubtful node rests on beside its arguments: a throw of the dice, the order in which rows come."""
-        chance = (self.reader.chance(node),) if is_chancy(node) else ()
-        return (*chance, *(() if is_of_the_moment(node) else self._way()))
+    def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
+        """What a non-deterministic node depends on besides its arguments: the random call, and the order of rows."""
+        call = (self.reader.random_call(node),) if is_random(node) else ()
+        return (*call, *(() if depends_on_session(node) else self._way()))
 
-    def _is_settled(self, node: exp.Expr) -> bool:
-        """True for a list of values that is sorted or counted at once: the order in which they came is gone.
-
-        Of values of a type of which equal ones look alike.
-        """
+    def _is_sorted_away(self, node: exp.Expr) -> bool:
+        """True for a list of values that is immediately sorted or counted, so that the order of the input does not
+        matter; only for types whose equal values are identical."""
         if not isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)):
             return False
         whole = node.parent if isinstance(node.parent, exp.Filter) and node.parent.this is node else node
         over = whole.parent
         if not isinstance(over, (exp.ArraySort, exp.ArraySize)) or over.this is not whole or over.expression:
             return False
-        told = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
-        fields = [part for each in told for part in (each.expressions if isinstance(each, exp.Struct) else [each])]
+        listed = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
+        fields = [part for each in listed for part in (each.expressions if isinstance(each, exp.Struct) else [each])]
         values = [each.expression if isinstance(each, exp.PropertyEQ) else each for each in fields]
         return all(is_of_alike(type_of(self.value(each))) for each in values)
 
-    def _picks(self, node: exp.Expr, value: Part) -> bool:
-        """True for an aggregate that answers with one of several equal texts that may look different."""
+    def _picks_one_of_equals(self, node: exp.Expr, value: Part) -> bool:
+        """True for an aggregate that returns one of several equal strings that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
     def _way(self) -> tuple[Part, ...]:
         return (self.scope.way.of_values,) if self.scope.way else ()
 
     def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """What an aggregate of floating point rests on beside its parts, where the query or a view says an order."""
+        """What a floating point aggregate depends on besides its arguments: an explicit order of the query or of a
+        view."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
-        settled = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # else it is doubtful, and counts as chance
-        return () if exact or settled or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
+        a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
+        return () if exact or a_list or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
 
     def _value(self, node: exp.Expr) -> Value:
         node = _respelled(node)
@@ -152,8 +154,8 @@ class _Expression:
             if isinstance(node, (exp.Query, exp.Star)):
                 raise Opaque(type(node).__name__)
             return self._plain(node)
-        if binds_otherwise(node):
-            raise Opaque("operators that not everybody reads in the same order")
+        if has_other_precedence(node):
+            raise Opaque("operators with another precedence in Spark")
         match node:
             case exp.Paren() | exp.Alias():
                 return self.value(node.this)
@@ -235,16 +237,17 @@ class _Expression:
         return self._plain(node)
 
     def _plain(self, node: exp.Expr) -> Value:
-        """An operation that has one spelling only."""
+        """An operation with only one spelling."""
         parts = (*self._parts(node), *node.meta.get(NAMES, ()))
         return Term("aggregate", (_name(node), *parts)) if folds_rows(node) else Term(_name(node), parts)
 
     def _with_clause(self, node: exp.Expr) -> Value:
-        """An aggregate with FILTER or WITHIN GROUP: they look at the rows that it folds."""
+        """An aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
         whole = self.value(node.this)
         clause = self.value(node.expression.this if isinstance(node, exp.Filter) else node.expression)
         if not isinstance(whole, Term) or whole.op != "aggregate":
             raise Opaque("a clause of no aggregate")
+        # FILTER stays part of the aggregate: as a predicate of the block it would filter the other aggregates too.
         if isinstance(node, exp.Filter) and clause is rules.TRUE:
             return whole
         return replace(whole, parts=(*whole.parts, type(node).__name__, clause))
@@ -270,13 +273,13 @@ class _Expression:
         return rules.choice([case], self.value(otherwise) if otherwise else rules.NULL)
 
     def _parts(self, node: exp.Expr) -> tuple[Part, ...]:
-        """All arguments of a node by name; a node that only names something (a type, a unit) is its text."""
+        """All arguments of a node by name; types and units as text."""
         parts: list[Part] = []
         for key, argument in sorted(node.args.items()):
             if argument is None or argument is False or argument == []:
                 continue
             if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
-                continue  # a function known by its name only
+                continue  # an anonymous function's name, which `_name` returns
             parts.append(key)
             for each in argument if isinstance(argument, list) else [argument]:
                 parts += self._argument(each, node)
@@ -298,13 +301,16 @@ class _Expression:
     def _star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
         """`*` or `a.*` inside a function: every column, each with its name.
 
-        A struct's fields keep the capitals with which the query writes its names, so there must be none.
+        A struct's fields keep the case in which the query writes the names, so the query must contain no capital
+        letters.
         """
         if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
             raise Opaque("a star with exceptions inside a function")
-        asked = star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
-        tables = [columns for alias, columns in self.scope.tables.items() if asked in (None, alias)]
-        if not tables or (asked is None and len(tables) > 1):
+        alias_of_star = (
+            star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
+        )
+        tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
+        if not tables or (alias_of_star is None and len(tables) > 1):
             raise Opaque("which columns a star means")  # USING and NATURAL merge some of them
         if isinstance(of, exp.Struct) and not self.reader.lower:
             raise Opaque("the fields of a star")
@@ -319,10 +325,11 @@ class _Expression:
         if node.args.get("db") or not table or isinstance(node.this, exp.Star):
             raise Opaque(node.sql("spark"))
         value = self.scope.column(table, name)
-        # beside a decimal, 3 is a narrow decimal when it is written there, and INT when it comes from anywhere else
-        return rules.distant(value)
+        # next to a decimal, a literal 3 is DECIMAL(1, 0), but 3 from a column is INT
+        return rules.as_constant(value)
 
     def _variable(self, name: str) -> Value:
+        # By depth, not by name: the name of a lambda's variable does not matter.
         depth = len(self.variables) - 1 - self.variables[::-1].index(name)
         return Term("variable", (str(depth),))
 
@@ -339,6 +346,7 @@ class _Expression:
             node = _named_window(node, named)
         if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
             raise Opaque("an unusual window")
+        # The keys of a partition have no order, and repeating one changes nothing.
         partition = Term("all of", tuple(self.value(each) for each in node.args.get("partition_by") or ()))
         order = node.args.get("order")
         ordered = Term("order", tuple(self.value(each) for each in order.expressions) if order else ())
@@ -347,7 +355,7 @@ class _Expression:
         return Term("window", (self._windowed(node.this), partition, ordered, frame, ROWS))
 
     def _windowed(self, node: exp.Expr) -> Value:
-        """The function that a window applies: it folds no rows of the query."""
+        """The function of a window, which does not aggregate rows of the query."""
         if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
             return Term(type(node).__name__, (self._windowed(node.this),))
         if isinstance(node, exp.Filter):
@@ -356,8 +364,8 @@ class _Expression:
             return Term("window function", ("Count", "rows"))
         node = _respelled(node)
         parts = self._parts(node)
-        doubtful = is_volatile(node) or self._picks(node, Term("window function", parts))
-        rests = self._chance(node) if doubtful else self._rounding(node, parts)
+        doubtful = is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
+        rests = self._non_determinism(node) if doubtful else self._rounding(node, parts)
         return Term("window function", (_name(node), *parts, *rests), own_volatile=doubtful)
 
     def _subquery(self, node: exp.Expr) -> Value:
@@ -373,24 +381,26 @@ class _Expression:
         return rules.membership(this, [self.value(each) for each in node.expressions])
 
     def _related(self, node: exp.Expr) -> Relation:
+        # Its names could be the lambda's variables, which no scope knows.
         if self.variables:
             raise Opaque("a subquery inside a lambda")
         return self.reader.relation(node, self.scope)
 
 
 def encoded(field: str) -> str:
-    """A field's name in lower case that still tells which letters were capitals: the keys of a map heed that."""
+    """A field's name in lower case with a suffix that encodes its capitals: keys of maps are case-sensitive."""
     if field == field.lower():
         return field
     return f"{field.lower()}${''.join('1' if letter.isupper() else '0' for letter in field)}"
 
 
 def placed(value: Part, block: Block) -> Part:
-    """The value with its windows looking at the rows of this block."""
+    """The value with this block as the rows of its windows."""
     if not isinstance(value, Term):
         return value
     if value.op == "window" and value.parts[-1] == ROWS:
-        row = Term("any of", tuple(Ref(source, ROW) for source in block.all_sources))  # even a window over no column
+        # COUNT(*) OVER () depends on the rows without naming a column
+        row = Term("any of", tuple(Ref(source, ROW) for source in block.all_sources))
         whole = replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), row, block))
         return settled_window(whole, block)
     parts = tuple(placed(part, block) for part in value.parts)
@@ -398,12 +408,12 @@ def placed(value: Part, block: Block) -> Part:
 
 
 def has_op(value: Part, *ops: str) -> bool:
-    """True when an operation stands somewhere in the value itself, subqueries aside."""
+    """True if an operation occurs in the value, subqueries excluded."""
     return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
 
 
 def _respelled(node: exp.Expr) -> exp.Expr:
-    """The same function by the name that all its names share."""
+    """The function under the first of its several names."""
     if isinstance(node, exp.StddevSamp):
         return exp.Stddev(this=node.this.copy())
     if isinstance(node, exp.Any) and not isinstance(node.this, exp.Query):
@@ -413,9 +423,9 @@ def _respelled(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def binds_otherwise(node: exp.Expr) -> bool:
-    """True where Spark's order of operators is not the parser's: `||` beside `+`, one bit operator beside another, a
-    comparison of a comparison, without parentheses; and the sign in `-1::STRING`, which is the number's own."""
+def has_other_precedence(node: exp.Expr) -> bool:
+    """True where Spark's operator precedence differs from the parser's: `||` next to `+`, different bit operators,
+    and a comparison of a comparison, without parentheses; and `-1::STRING`, where the sign belongs to the number."""
     if isinstance(node, exp.Neg):
         return _is_cast_number(node.this)
     operands = [each for each in (node.args.get("this"), node.args.get("expression")) if isinstance(each, exp.Expr)]
@@ -432,7 +442,7 @@ def _is_cast_number(node: exp.Expr) -> bool:
         exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
     if inner is node or not isinstance(inner, exp.Literal) or inner.is_string:
         return False
-    return not exact or float(inner.name) == 0  # doubles round alike on both sides of zero, which alone has two signs
+    return not exact or float(inner.name) == 0  # rounding is symmetric; only zero has two signs
 
 
 def _is_text(node: exp.Expr) -> bool:
@@ -449,33 +459,33 @@ def _number(text: str) -> Term:
 
 
 def _name(node: exp.Expr) -> str:
-    """The name of an operation; one that is known by its name only is in lower case."""
+    """The name of an operation; that of an anonymous function in lower case."""
     if isinstance(node, exp.Anonymous):
         return f"call {node.name.lower()}"
-    if is_stranger(node):
+    if is_unknown(node):
         return f"stranger {type(node).__name__} {node.name.lower()}"
     return type(node).__name__
 
 
 def _counts_rows(node: exp.Count) -> bool:
-    """COUNT(*), COUNT(1): every row counts."""
+    """True for COUNT(*) and COUNT(1), which count every row."""
     if node.expressions:
         return False
     return isinstance(node.this, (exp.Star, exp.Literal))
 
 
 def _named_window(node: exp.Window, named: exp.Expr) -> exp.Window:
-    """The window that `OVER name` means, around the same function."""
+    """The window of `OVER name`, around the same function."""
     if named.args.get("alias"):
         raise Opaque("a window made from another")
-    told = exp.Window()
-    told.set("this", node.this)
+    window = exp.Window()
+    window.set("this", node.this)
     for key in ("partition_by", "order", "spec"):
-        told.args[key] = named.args.get(key)  # not `set`: the nodes stay part of the WINDOW clause
-    return told
+        window.args[key] = named.args.get(key)  # not `set`, which would move the nodes out of the WINDOW clause
+    return window
 
 
 def _is_default(spec: exp.Expr) -> bool:
-    """RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, which is what an ORDER BY alone means."""
-    told = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("start_side"), spec.args.get("end"))
-    return told == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")
+    """True for RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, the default frame with ORDER BY."""
+    bounds = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("start_side"), spec.args.get("end"))
+    return bounds == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")

@@ -1,4 +1,4 @@
-"""explode and its like: how many rows they make of one, and what each of their columns is."""
+"""Generators (explode, stack, json_tuple, ...): how many rows they make of one, and what each of their columns is."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner.semantics.aggregation import Grouping, as_value
-from planner.semantics.algebra import Block, Opaque, Part, Ref, Step, Term, Value
+from planner.semantics.algebra import Block, LateralJoin, Opaque, Part, Ref, Term, Value
 from planner.semantics.expressions import Reader, Scope
 from planner.semantics.sources import Generated
 from planner.semantics.spark_functions import is_volatile, multiplies_rows
 
-_EXPLODING = {  # name -> how its rows come about, and whether it numbers them
+_EXPLODING = {  # name -> the operation, and whether it has a column with positions
     "Explode": ("explode", False),
     "Posexplode": ("explode", True),
     "ExplodeOuter": ("explode outer", False),
@@ -24,7 +24,7 @@ _EXPLODING = {  # name -> how its rows come about, and whether it numbers them
 def generated(
     reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
 ) -> tuple[Block, dict[str, Value]]:
-    """explode and its like among the outputs."""
+    """A generator among the outputs of a SELECT."""
     names = (
         [each.name.lower() for each in output.expressions]
         if isinstance(output, exp.Aliases)
@@ -38,7 +38,7 @@ def generated(
 
 
 def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) -> tuple[Value | None, list[Part]]:
-    """How many rows a generator makes of one (None: one), and what each of its columns is."""
+    """The value that decides how many rows a generator makes (None: one), and what each of its columns is."""
     if not multiplies_rows(node):
         raise Opaque("no generator")
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
@@ -48,10 +48,13 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
         raise Opaque("an unusual generator")
     values = [reader.value(each, scope) for each in parts if isinstance(each, exp.Expr)]
     doubtful = is_volatile(node)
+    # Only a non-deterministic generator depends on how the query is written.
     way = (scope.way.of_values,) if doubtful and scope.way else ()
+    # json_tuple makes one row of one row: its columns are plain values.
     if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
         return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]
     if (kind := _EXPLODING.get(name)) and len(values) == 1:
+        # Columns are identified by their role, so that their aliases do not matter.
         titles = (["pos"] if kind[1] else []) + (["value"] if len(names) == 1 + kind[1] else ["key", "value"])
         return Term(f"generator {kind[0]}", (*values, *way), doubtful), list(titles)
     return Term(f"generator {name}", (*values, *way), doubtful), [str(index) for index in range(len(names))]
@@ -67,15 +70,16 @@ def made(
         return block, dict(zip(names, map(as_value, columns), strict=True))
     generated = Generated(call)
     made: dict[str, Value] = {name: Ref(generated, column) for name, column in zip(names, columns, strict=True)}
-    return block.with_step(Step(generated, outer)), made
+    return block.with_step(LateralJoin(generated, outer)), made
 
 
-def calm(value: Value) -> Value:
-    """The value without its doubts: a stranger's rows are taken to be as many each time."""
+def without_volatility(value: Value) -> Value:
+    """The value as if it were deterministic: an unknown function is assumed to make the same number of rows each
+    time."""
     if isinstance(value, Term):
         return replace(
             value,
-            parts=tuple(calm(p) if isinstance(p, (Term, Ref)) else p for p in value.parts),
+            parts=tuple(without_volatility(p) if isinstance(p, (Term, Ref)) else p for p in value.parts),
             own_volatile=False,
         )
     return value

@@ -1,4 +1,4 @@
-"""FROM: tables, CTEs, subqueries, joins and laterals, as one block and the names that stand for its columns."""
+"""FROM: tables, CTEs, subqueries, joins and laterals, as one block and a scope with the names of its columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planner.semantics import rewrites as rules
-from planner.semantics.algebra import Block, Opaque, Ref, Relation, Source, Step, Term, Value
+from planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Source, Term, Value
 from planner.semantics.expressions import Reader, Scope
 from planner.semantics.generators import call_of, made
 from planner.semantics.normalize import WRITTEN
 from planner.semantics.row_order import Way, With
-from planner.semantics.sources import Compound, Full, Sealed, Table, Values, fresh
+from planner.semantics.sources import Compound, Full, Sealed, TableSource, Values, fresh
 from planner.semantics.spark_functions import is_volatile, multiplies_rows
 from planner.semantics.syntax import alias_columns, given
 from planner.semantics.types import is_collated
@@ -22,9 +22,9 @@ from planner.semantics.types import is_collated
 
 @dataclass
 class FromClause(ABC):
-    """Reads FROM of the queries of one model over these tables; each appearance of one is a source of its own."""
+    """Translates the FROM clauses of one model's queries; each occurrence of a table is a source of its own."""
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, TableSource]
     columns: Mapping[str, tuple[str, ...]]
     lower: bool = False  # no name is written with a capital
     _queries: int = 0
@@ -38,7 +38,7 @@ class FromClause(ABC):
 
     @abstractmethod
     def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
-        """The answer of a query, with these CTEs in force."""
+        """The relation of a query, with these CTEs in scope."""
 
     def _from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
         block, scope = Block(), Scope(outer=outer, way=Way(node, self._ctes, outer.way if outer else None))
@@ -54,7 +54,7 @@ class FromClause(ABC):
 
     def _item(self, node: exp.Expr, scope: Scope) -> tuple[str, Relation]:
         """One table, CTE or subquery of the FROM of this scope, under its alias."""
-        alias, thrown = node.alias_or_name.lower(), self._reader.thrown
+        alias, random_calls = node.alias_or_name.lower(), self._reader.random_calls
         if isinstance(node, exp.Table):
             relation = self._table(node)
         elif isinstance(node, exp.Values):
@@ -63,7 +63,9 @@ class FromClause(ABC):
             relation = self._query(node.this, self._ctes, None)
         else:
             raise Opaque(type(node).__name__)
-        if self._reader.thrown > thrown:  # once for each of its rows, and not of those that a join makes of them
+        # RAND() in a subquery is evaluated once per row of the subquery, not once per joined row, so it must not be
+        # merged.
+        if self._reader.random_calls > random_calls:
             relation = fresh(relation, Sealed(relation.block))
         if names := [each.name.lower() for each in alias_columns(node)]:
             if len(names) != len(relation.columns):
@@ -79,13 +81,14 @@ class FromClause(ABC):
         name = node.name.lower()
         if not isinstance(node.this, exp.Identifier):
             raise Opaque("a function in FROM")
+        # A name with a schema never refers to a CTE.
         if not node.db and name in self._ctes.queries:
             query, ctes = self._ctes.queries[name]
             return self._query(query, ctes, None)
         full = f"{node.db.lower()}.{name}"
         if full not in self.tables or node.catalog:
             raise Opaque(full)
-        table = replace(self.tables[full])  # an appearance of its own
+        table = replace(self.tables[full])  # a copy: sources are compared by identity, and a self-join has two
         return Relation(Block((table,)), {column: Ref(table, column) for column in self.columns[full]})
 
     def _values(self, node: exp.Values) -> Relation:
@@ -110,18 +113,23 @@ class FromClause(ABC):
         both = scope.having(alias, right.columns)
         condition = join.args.get("on")
         on = rules.filters(self._reader.value(condition, both)) if condition else []
+        # An inner join is a product with a filter, so the order of joins and ON or WHERE make no difference.
         if not side:
             return block.times(right.block).kept(on), both
+        # A LEFT JOIN appends rows: its condition must be inside, because it decides what is found, not what stays.
         if side == "LEFT":
             sealed = Sealed(right.block.kept(on))
             columns = {name: Ref(sealed, value) for name, value in right.columns.items()}
-            return block.with_step(Step(sealed, outer=True)), scope.having(alias, columns)
-        if side == "RIGHT":
+            return block.with_step(LateralJoin(sealed, outer=True)), scope.having(alias, columns)
+        if side == "RIGHT":  # a LEFT JOIN with the sides exchanged
             sealed = Sealed(block.kept(on))
-            return right.block.with_step(Step(sealed, outer=True)), _through(sealed, scope).having(alias, right.columns)
+            return right.block.with_step(LateralJoin(sealed, outer=True)), _through(sealed, scope).having(
+                alias, right.columns
+            )
         raise Opaque(side)
 
     def _full(self, join: exp.Join, block: Block, right: Relation, scope: Scope, alias: str) -> tuple[Block, Scope]:
+        # Both sides may lack a row, so neither block can be merged: a filter inside would not be a filter outside.
         one, two = Sealed(block), Sealed(right.block)
         theirs: dict[str, Value] = {name: Ref(two, value) for name, value in right.columns.items()}
         both = _through(one, scope).having(alias, theirs)
@@ -131,7 +139,7 @@ class FromClause(ABC):
         return Block((full,)), replace(both, tables=tables)
 
     def _lateral(self, node: exp.Lateral, block: Block, scope: Scope, *, outer: bool) -> tuple[Block, Scope]:
-        """LATERAL VIEW and LATERAL joins: rows found for each row."""
+        """LATERAL VIEW and LATERAL joins: rows that are appended to each row."""
         alias, inner = node.alias_or_name.lower(), node.this
         names = [each.name.lower() for each in alias_columns(node)]
         if isinstance(inner, (exp.Subquery, exp.Query)):
@@ -141,7 +149,7 @@ class FromClause(ABC):
             if names and len(names) != len(columns):
                 raise Opaque("an alias for some columns")
             columns = dict(zip(names, columns.values(), strict=True)) if names else columns
-            return block.with_step(Step(sealed, outer)), scope.having(alias, columns)
+            return block.with_step(LateralJoin(sealed, outer)), scope.having(alias, columns)
         if not multiplies_rows(inner) or not names:
             raise Opaque("LATERAL of an unknown function")
         call, parts = call_of(self._reader, inner, scope, names)
@@ -150,15 +158,15 @@ class FromClause(ABC):
 
 
 def _through(source: Source, scope: Scope) -> Scope:
-    """The scope with every column seen through a source that now holds its tables."""
+    """The scope with every column as a column of the source that now contains its tables."""
     tables = {
         alias: {name: Ref(source, value) for name, value in columns.items()} for alias, columns in scope.tables.items()
     }
     return replace(scope, tables=tables)
 
 
-class _Whatever(dict[str, Value]):
-    """The columns of what has been pivoted: whatever name is asked for."""
+class _AnyColumn(dict[str, Value]):
+    """The columns of a PIVOT: any name, because its outputs are not analysed."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -169,22 +177,23 @@ class _Whatever(dict[str, Value]):
 
 
 def _reshaped(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term]) -> Relation:
-    """The relation after TABLESAMPLE or PIVOT: what they do is taken from their text."""
+    """The relation after TABLESAMPLE or PIVOT, which are represented by their text."""
     if sample := node.args.get("sample"):
-        said = Term("text", (sample.sql("spark"),))
-        source = Compound("SAMPLE", (relation,), (said, way(node)), shaky=True)
+        text = Term("text", (sample.sql("spark"),))
+        source = Compound("SAMPLE", (relation,), (text, way(node)), own_volatile=True)
         names = list(relation.columns)
         relation = Relation(Block((source,)), {name: Ref(source, str(i)) for i, name in enumerate(names)})
     if pivots := node.args.get("pivots"):
-        told = Term("text", tuple(map(_pivot_text, pivots)))
-        shaky = is_collated(relation) or any(is_volatile(each) for pivot in pivots for each in pivot.walk())
-        source = Compound("PIVOT", (relation,), (told, way(node)) if shaky else (told,), shaky)
-        return Relation(Block((source,)), _Whatever(source))
+        text = Term("text", tuple(map(_pivot_text, pivots)))
+        # PIVOT groups by all other columns: with a collation it returns one of several equal spellings.
+        own_volatile = is_collated(relation) or any(is_volatile(each) for pivot in pivots for each in pivot.walk())
+        source = Compound("PIVOT", (relation,), (text, way(node)) if own_volatile else (text,), own_volatile)
+        return Relation(Block((source,)), _AnyColumn(source))
     return relation
 
 
 def settle_using(select: exp.Select) -> None:
-    """A column that USING or NATURAL merges is the one of the side that keeps its rows; FULL JOIN takes either."""
+    """A column that USING or NATURAL merges is that of the side whose rows are all kept; FULL JOIN takes either."""
     sides = [(join.side or "").upper() for join in select.args.get("joins") or ()]
     for merged in list(select.find_all(exp.Coalesce)):
         if merged.meta.get(WRITTEN) or merged.find_ancestor(exp.Select) is not select or "FULL" in sides:
@@ -193,11 +202,11 @@ def settle_using(select: exp.Select) -> None:
 
 
 def _pivot_text(pivot: exp.Expr) -> str:
-    """What a PIVOT says, over the one table that it is about."""
+    """The text of a PIVOT without the name of its table."""
     if written := pivot.meta.get(WRITTEN):
         return str(written)
-    told = pivot.copy()
-    told.set("alias", None)
-    for column in told.find_all(exp.Column):
+    unnamed = pivot.copy()
+    unnamed.set("alias", None)
+    for column in unnamed.find_all(exp.Column):
         column.set("table", None)
-    return told.sql("spark")
+    return unnamed.sql("spark")

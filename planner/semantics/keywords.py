@@ -1,4 +1,4 @@
-"""Functions that Spark calls without parentheses: a column of that name, where a source has one, comes before them."""
+"""Functions that Spark calls without parentheses: a column with that name, if there is one, takes precedence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NAMES: Mapping[type[exp.Expr], str] = {kind: name for name, kind in _FUNCTIONS.
 
 
 def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
-    """True where a keyword may be a column, and Spark and the parser may not agree whose; elsewhere the keywords that
-    the parser takes for columns are made the functions that they are."""
-    names = _Names(tree, schemas)
+    """True if a keyword may be a column and Spark and the parser may resolve it differently. Elsewhere keywords that
+    the parser takes for columns are replaced by the functions."""
+    names = _ColumnNames(tree, schemas)
     doubtful = False
     for node in list(tree.find_all(exp.Column, *_NAMES)):
         bare = isinstance(node, exp.Column) and not node.table
@@ -30,6 +30,7 @@ def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | No
         around = list(_around(node))
         is_column = any(name in names.of_sources(select) for select in around)
         is_output = any(name in _renamed(select) for select in around)
+        # Spark may mean the output's alias or the column here; sqlglot takes the function.
         if (is_output and bare) or (is_column and not bare):
             doubtful = True
         elif bare and not is_column:
@@ -38,6 +39,7 @@ def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | No
 
 
 def _around(node: exp.Expr) -> Iterator[exp.Select]:
+    # Correlated subqueries may refer to columns of every enclosing query.
     select = node.find_ancestor(exp.Select)
     while select is not None:
         yield select
@@ -48,7 +50,7 @@ def _renamed(select: exp.Select) -> set[str]:
     return {each.alias.lower() for each in select.expressions if isinstance(each, exp.Alias)}
 
 
-class _Names:
+class _ColumnNames:
     """The names of the columns that the tables, CTEs and subqueries of a query have."""
 
     def __init__(self, tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> None:
@@ -59,7 +61,7 @@ class _Names:
             self.every |= _listed(query)
 
     def of_sources(self, select: exp.Select) -> set[str]:
-        """The columns that a name in a SELECT may mean; all that there are where this cannot be told."""
+        """The columns that a name in a SELECT may refer to; all columns of the query if this is not known."""
         items = [select.args["from_"].this] if select.args.get("from_") else []
         items += [join.this for join in select.args.get("joins") or ()] + list(select.args.get("laterals") or ())
         found: set[str] = set()
@@ -74,8 +76,8 @@ class _Names:
         if isinstance(item, exp.Table) and item.db and not item.args.get("pivots"):
             return set(self.schemas.get(f"{item.db}.{item.name}".lower()) or ())
         query = self.ctes.get(item.name.lower()) if isinstance(item, exp.Table) else item.this
-        is_told = isinstance(query, exp.Query) and not query.is_star and not item.args.get("pivots")
-        return _listed(query) if is_told and query else self.every
+        is_known = isinstance(query, exp.Query) and not query.is_star and not item.args.get("pivots")
+        return _listed(query) if is_known and query else self.every
 
 
 def _listed(query: exp.Expr) -> set[str]:

@@ -1,4 +1,4 @@
-"""A parsed query before its names are resolved: what the resolver would not understand, said otherwise."""
+"""Rewrites a parsed query before its names are resolved, where sqlglot would resolve them differently than Spark."""
 
 from __future__ import annotations
 
@@ -6,33 +6,36 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from planner.semantics.expressions import CHANCE, NAMES, encoded
+from planner.semantics.expressions import NAMES, RANDOM_CALL, encoded
 from planner.semantics.row_order import marked
-from planner.semantics.spark_functions import is_chancy
+from planner.semantics.spark_functions import is_random
 
-WRITTEN = "written"  # marks what stood in the query before its names were resolved
+WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
 
 
 def prepared(tree: exp.Expr) -> exp.Expr:
-    """The query with dates as parameters, and SEMI and ANTI joins as EXISTS and NOT EXISTS, which they mean."""
-    for column in list(tree.find_all(exp.Column)):  # `@start_ds` is read as a column, and is none of anybody
+    """The query with dates as parameters, and SEMI and ANTI joins as the equivalent EXISTS and NOT EXISTS."""
+    for column in list(tree.find_all(exp.Column)):  # sqlglot parses `@start_ds` as a column
         if column.name.startswith("@"):
             column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
-    for number, node in enumerate(each for each in tree.walk() if is_chancy(each)):
-        node.meta[CHANCE] = number
+    # Each call of RAND() gets a number, which its copies keep: qualification copies an alias's expression to its uses.
+    for number, node in enumerate(each for each in tree.walk() if is_random(each)):
+        node.meta[RANDOM_CALL] = number
     for pivot in tree.find_all(exp.Pivot):
         if pivot.args.get("unpivot"):
-            pivot.meta[WRITTEN] = pivot.sql("spark")  # the names in it become values
+            pivot.meta[WRITTEN] = pivot.sql("spark")  # qualification would turn its names into values
     for node in tree.find_all(exp.ArraysZip, exp.Anonymous):
         if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
             node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
     _mark_fields(tree)
     for type_ in tree.find_all(exp.DataType):
-        if isinstance(collation := type_.args.get("collate"), exp.Column):  # a name, and no column of anybody's
+        if isinstance(
+            collation := type_.args.get("collate"), exp.Column
+        ):  # sqlglot parses the collation's name as a column
             type_.set("collate", exp.var(collation.name))
     marked(tree)
     for coalesce in tree.find_all(exp.Coalesce):
-        coalesce.meta[WRITTEN] = True  # others come of USING
+        coalesce.meta[WRITTEN] = True  # qualification adds others for USING
     for select in reversed(list(tree.find_all(exp.Select))):  # inner ones first: a join's subquery is copied
         _without_semi_joins(select)
         _resolve_having(select)
@@ -40,10 +43,12 @@ def prepared(tree: exp.Expr) -> exp.Expr:
 
 
 def _mark_fields(tree: exp.Expr) -> None:
-    """Fields of structs and maps keep their capitals, which names of columns lose."""
+    """Keep the case of fields of structs and keys of maps; qualification lowers the case of names."""
     for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
         if isinstance(named.this, exp.Identifier):
-            named.set("this", exp.to_identifier(encoded(named.this.name)))  # it may be the column's own
+            named.set(
+                "this", exp.to_identifier(encoded(named.this.name))
+            )  # a copy: the node may be shared with a column
     columns = [each for each in tree.find_all(exp.Column) if each.table and each.table.lower() not in _around(each)]
     dots = [each for each in tree.find_all(exp.Dot) if isinstance(each.expression, exp.Identifier)]
     for field in (*columns, *dots):
@@ -51,9 +56,9 @@ def _mark_fields(tree: exp.Expr) -> None:
         if not isinstance(name, exp.Identifier) or encoded(name.name) == name.name:
             continue
         if isinstance(field.parent, exp.Select) and field.arg_key == "expressions":
-            told = exp.alias_(field.copy(), name.name, quoted=True)
-            field.replace(told)
-            field = told.this
+            aliased = exp.alias_(field.copy(), name.name, quoted=True)
+            field.replace(aliased)
+            field = aliased.this
             name = field.expression if isinstance(field, exp.Dot) else field.this
         name.set("this", encoded(name.name))
 
@@ -72,10 +77,10 @@ def _around(column: exp.Expr) -> set[str]:
 
 
 def misread(tree: exp.Expr) -> bool:
-    """True where the resolver of names is known to understand something else than Spark.
+    """True where sqlglot is known to resolve names differently than Spark.
 
-    After a RIGHT or FULL JOIN a further USING joins by the merged column; and in a subquery that may look outside, a
-    bare name in WHERE or ON never means one of its own outputs.
+    After a RIGHT or FULL JOIN, a further USING joins by the merged column. And in a correlated subquery, an unqualified
+    name in WHERE or ON never refers to one of its own outputs.
     """
     return any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select))
 
@@ -100,8 +105,9 @@ def _sees_itself(select: exp.Select) -> bool:
 
 
 def _resolve_having(select: exp.Select) -> None:
-    """What a bare name in HAVING means where an output has it: inside an aggregate the source's column, outside the
-    output, unless it is grouped by (measured on Spark 4.1). Done over one table only, by which it can be said."""
+    """Resolve an unqualified name in HAVING that is also an output: inside an aggregate it is the table's column,
+    outside it is the output, unless it is a GROUP BY key (measured on Spark 4.1). Only for one table, which can
+    qualify it."""
     having, clause = select.args.get("having"), select.args.get("from_")
     if having is None or clause is None or select.args.get("joins") or select.args.get("laterals"):
         return
@@ -121,7 +127,7 @@ def _resolve_having(select: exp.Select) -> None:
 
 
 def _of_source(value: exp.Expr, source: str) -> exp.Expr:
-    """The value with its bare names said to be the source's."""
+    """The value with its unqualified names qualified by the table."""
     whole = exp.Paren(this=value)
     for column in list(whole.find_all(exp.Column)):
         if not column.table and not column.name.startswith("@"):
@@ -136,7 +142,7 @@ def _without_semi_joins(select: exp.Select) -> None:
     others = [join for join in joins if (join.kind or "").upper() not in ("SEMI", "ANTI")]
     clause = select.args.get("from_")
     if not semi or not clause or any((join.side or "").upper() in ("RIGHT", "FULL") for join in others):
-        return  # a filter would not come before those
+        return  # these joins add rows, which a filter in WHERE would remove again
     conditions = [_semi_condition(join, clause.this if len(joins) == 1 else None) for join in semi]
     if any(condition is None for condition in conditions):
         return
@@ -147,7 +153,7 @@ def _without_semi_joins(select: exp.Select) -> None:
 
 
 def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
-    """ON, or what USING means when there is one table on the left; None when it cannot be told."""
+    """The condition of ON, or of USING if there is one table on the left; None if it is ambiguous."""
     if join.args.get("on"):
         on: exp.Expr = join.args["on"]
         return on.copy() if all(column.table for column in on.find_all(exp.Column)) else None
@@ -159,8 +165,8 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
 
 
 def captures(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
-    """True when an alias bears the name of a column of some source and HAVING or QUALIFY uses it bare: Spark's and
-    sqlglot's rules for which of the two is meant differ there, so the query is left alone."""
+    """True if an alias has the name of some table's column and HAVING or QUALIFY uses it unqualified: Spark and sqlglot
+    resolve such a name differently, so the query is not analysed."""
     derived = (
         name.lower()
         for query in tree.find_all(exp.Query)

@@ -9,35 +9,37 @@ from sqlglot import exp
 
 from planner.semantics import rewrites as rules
 from planner.semantics.aggregation import Grouping, as_value, distinct, folds, group_keys, grouped
-from planner.semantics.algebra import Block, Opaque, Ref, Relation, Step, Term, Value
+from planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Term, Value
 from planner.semantics.expressions import Scope, has_op, placed
-from planner.semantics.generators import calm, generated
+from planner.semantics.generators import generated, without_volatility
 from planner.semantics.joins import FromClause, settle_using
 from planner.semantics.row_order import Way, With
 from planner.semantics.set_operations import pushed, tells_groups_apart, united
 from planner.semantics.sources import Generated, Limit
-from planner.semantics.spark_functions import is_stranger, multiplies_rows
+from planner.semantics.spark_functions import is_unknown, multiplies_rows
 from planner.semantics.syntax import given, has
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
     sort cluster distribute kind""".split()
 )
+# CTEs are expanded wherever they are used, so nested ones can grow exponentially.
 _MAX_QUERIES = 1000
 
 
 @dataclass
 class Query(FromClause):
-    """Reads the query of one model."""
+    """Translates the query of one model."""
 
     def relation(self, tree: exp.Expr) -> Relation:
-        """The whole query's answer; Opaque when its meaning is not known here."""
+        """The relation of the whole query; Opaque if it cannot be translated."""
         return self._query(tree, With(), None)
 
     def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
         self._queries += 1
         if self._queries > _MAX_QUERIES:
             raise Opaque("a CTE that is used again and again")
+        # A CTE is expanded with the CTEs of the place where it was defined, not of where it is used.
         before, self._ctes = self._ctes, self._with(node, ctes)
         try:
             return self._read(node, outer)
@@ -80,11 +82,13 @@ class Query(FromClause):
         windows = {each.name.lower(): each for each in node.args.get("windows") or ()}
         if where := node.args.get("where"):
             block, scope = pushed(block.kept(rules.filters(self._reader.value(where.this, scope))), scope)
+        # The clauses in Spark's order of evaluation: GROUP BY, HAVING, windows, QUALIFY, DISTINCT, LIMIT.
         relation, order = self._outputs(node, block, scope, windows)
         if once := node.args.get("distinct"):
             if once.args.get("on"):
                 raise Opaque("DISTINCT ON")
             relation, order = relation if tells_groups_apart(relation) else distinct(relation, _way(scope)), []
+        # Without LIMIT or OFFSET, ORDER BY is dropped: a table has no order.
         if has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("DISTINCT with ORDER BY and LIMIT")
@@ -92,7 +96,8 @@ class Query(FromClause):
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
-        """`SELECT *` alone is left where columns are not known by name (PIVOT); Opaque for any other star."""
+        """A `SELECT *` that remains after qualification, over columns without known names (PIVOT); Opaque for other
+        stars."""
         if not any(isinstance(each, exp.Star) or each.is_star for each in node.selects):
             return None
         if len(node.selects) > 1 or len(scope.tables) > 1 or set(given(node)) - {"expressions", "from_"}:
@@ -107,11 +112,13 @@ class Query(FromClause):
         raw = self._raw_outputs(node, scope, windows)
         values = {name: value for name, value in raw.items() if not isinstance(value, exp.Expr)}
         order = self._order(node, scope, windows, values) if has(node, "limit", "offset") else []
+        # Values are read over the ungrouped rows and lifted afterwards: an output may be the key of its own GROUP BY.
         lift, block = self._grouped(node, block, scope, windows, values)
 
         def final(value: Value) -> Value:
             return as_value(placed(lift.lifted(value) if lift else value, windowed))
 
+        # Windows see the rows after GROUP BY and before QUALIFY and the generators of this SELECT.
         windowed = block
         columns: dict[str, Value] = {}
         for name, value in raw.items():
@@ -125,17 +132,17 @@ class Query(FromClause):
         if qualify := node.args.get("qualify"):
             conditions = rules.filters(self._reader.value(qualify.this, scope, windows))
             block = block.kept([final(each) for each in conditions])
-        block = self._with_strangers(node, block, columns)
+        block = self._with_unknown_functions(node, block, columns)
         return Relation(block, columns), [final(value) for value in order]
 
     def _raw_outputs(
         self, node: exp.Select, scope: Scope, windows: Mapping[str, exp.Expr]
     ) -> dict[str, Value | exp.Expr]:
-        """The outputs over the rows before they are grouped; what makes rows is left as it is written."""
+        """The outputs over the ungrouped rows; generators are left as expressions."""
         raw: dict[str, Value | exp.Expr] = {}
         for output in node.selects:
             name = output.alias_or_name.lower()
-            name = f"{name} {len(raw)}" if name in raw else name  # nobody can ask for it by name
+            name = f"{name} {len(raw)}" if name in raw else name  # an ambiguous name cannot be referred to
             if isinstance(output, exp.Aliases):
                 raw[f"{len(raw)} aliases"] = output
             elif not name:
@@ -154,22 +161,24 @@ class Query(FromClause):
         windows: Mapping[str, exp.Expr],
         outputs: Mapping[str, Value],
     ) -> tuple[Grouping | None, Block]:
-        """The block after GROUP BY and HAVING, if there is a group; an aggregate alone makes one of all rows."""
+        """The block after GROUP BY and HAVING, if there is one; an aggregate alone makes one group of all rows."""
         having = node.args.get("having")
         condition = self._reader.value(having.this, scope, windows) if having else None
         if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
             keys, sets = group_keys(self._reader, node, scope, outputs)
             return grouped(block, keys, sets, condition, _way(scope))
         if condition is not None:
-            raise Opaque("HAVING without a group")
+            raise Opaque("HAVING without a group")  # Spark makes it a global aggregate or a WHERE, by a legacy setting
         return None, block
 
-    def _with_strangers(self, node: exp.Select, block: Block, columns: Mapping[str, Value]) -> Block:
-        """A function nobody knows may make rows: it counts as a step of its own."""
+    def _with_unknown_functions(self, node: exp.Select, block: Block, columns: Mapping[str, Value]) -> Block:
+        """An unknown function may generate rows, so it also counts as a lateral join."""
         for output in node.selects:
             name = output.alias_or_name.lower()
-            if name in columns and any(is_stranger(each) for each in output.find_all(exp.Func)):
-                block = block.with_step(Step(Generated(Term("maybe rows", (calm(columns[name]),)))))
+            if name in columns and any(is_unknown(each) for each in output.find_all(exp.Func)):
+                block = block.with_step(
+                    LateralJoin(Generated(Term("maybe rows", (without_volatility(columns[name]),))))
+                )
         return block
 
     def _order(
@@ -178,7 +187,7 @@ class Query(FromClause):
         order = node.args.get("order")
         values: list[Value] = []
         for each in order.expressions if order else ():
-            bare = isinstance(each.this, exp.Column) and not each.this.table
+            bare = isinstance(each.this, exp.Column) and not each.this.table  # then an output's alias comes first
             if bare and each.this.name.lower() in outputs:
                 value = outputs[each.this.name.lower()]
             elif isinstance(each.this, exp.Literal):
@@ -206,6 +215,7 @@ class Query(FromClause):
         right = self._query(node.expression, self._ctes, outer)
         if len(left.columns) != len(right.columns):
             raise Opaque("branches of different width")
+        # The order of branches matters only to what takes rows by their order, which the written form represents.
         way = Way(node, self._ctes, outer.way if outer else None)
         relation = united(node, left, right, way)
         if not has(node, "limit", "offset"):

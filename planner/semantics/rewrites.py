@@ -1,8 +1,8 @@
-"""Ways to write one value: each function builds a value in the one form that all its spellings share.
+"""Normal forms of values: each function builds a value in the one form that all its spellings share.
 
-Each rewriting is exact in Spark for every row for which neither side fails: three-valued logic, NaN (Spark orders it
-above all numbers, equal to itself), ANSI mode. Whether a failing expression fails is not kept: Spark itself evaluates
-the parts of a query in any order.
+Each rewriting is exact in Spark for every row for which neither side fails: in three-valued logic, for NaN (which is
+equal to itself and greater than all numbers) and in ANSI mode. Whether an expression fails is not preserved, because
+Spark itself evaluates the parts of a query in any order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from planner.semantics.sources import Group
 from planner.semantics.types import PLAIN, spelled, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
+# `NOT a < b` is `b <= a` even for NaN, because Spark orders all values; True: the operands change places.
 _OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
+# Beyond it, Spark raises an overflow in ANSI mode and wraps around without, so nothing is computed here.
 _INT_MAX = 2**31 - 1
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "Add": lambda one, two: one + two,
@@ -31,11 +33,11 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 
 
 def conjunction(values: Iterable[Value]) -> Value:
-    """AND of all: nested ones are one, TRUE has no say, FALSE decides."""
+    """AND of all: nested ANDs are flattened, TRUE is dropped, FALSE decides."""
     found = [value for value in conjuncts(values) if not _is(value, "TRUE")]
     if any(_is(value, "FALSE") for value in found):
         return FALSE
-    alone = len(found) == 1 and type_of(found[0]) == "boolean"  # of a text, AND makes a boolean
+    alone = len(found) == 1 and type_of(found[0]) == "boolean"  # AND casts a string to boolean, so it must stay
     return TRUE if not found else found[0] if alone else Term("and", tuple(found))
 
 
@@ -48,38 +50,39 @@ def conjuncts(values: Iterable[Value]) -> list[Value]:
 
 
 def filters(value: Value) -> list[Value]:
-    """The predicates that a condition is made of, where only the rows count for which all of them are true."""
-    return [_sought(each) for each in conjuncts([conjunction([value])]) if each is not TRUE]
+    """The predicates of a condition that is a filter: only rows for which all are true count, so NULL is FALSE."""
+    return [_as_filter(each) for each in conjuncts([conjunction([value])]) if each is not TRUE]
 
 
-def _sought(value: Value) -> Value:
-    """`x IN (SELECT y ...)` as a filter: there is a row of which y = x; where there is none, NULLs do not matter."""
+def _as_filter(value: Value) -> Value:
+    """`x IN (SELECT y ...)` as a filter is EXISTS with y = x: NULL and FALSE both exclude the row."""
     if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
-        return _said_of(value)
+        return _truth_test(value)
     if not _is(value, "in query"):
         return value
     assert isinstance(value, Term)
     this, query = value.parts
     assert isinstance(this, (Term, Ref))
     assert isinstance(query, Relation)
+    # tuples are compared field by field, with NULL rules of their own
     if len(query.columns) != 1 or _is(this, "Tuple"):
         return value
     (column,) = query.columns.values()
     return found(query.block.kept([comparison("EQ", column, this)]))
 
 
-def _said_of(value: Term) -> Value:
-    """`b = TRUE` as a filter is `b`, and `b = FALSE` is `NOT b`: NULL leaves the row out either way."""
-    for told, other in (_values(value), _values(value)[::-1]):
-        if told in (TRUE, FALSE) and other not in (TRUE, FALSE):
-            same = (told is TRUE) is (value.op != "NEQ")
+def _truth_test(value: Term) -> Value:
+    """`b = TRUE` as a filter is `b`, and `b = FALSE` is `NOT b`: NULL excludes the row either way."""
+    for truth, other in (_values(value), _values(value)[::-1]):
+        if truth in (TRUE, FALSE) and other not in (TRUE, FALSE):
+            same = (truth is TRUE) is (value.op != "NEQ")
             return other if same else negation(other) if value.op != "NullSafeEQ" else value
     return value
 
 
 def membership(this: Value, listed: Sequence[Value]) -> Value:
-    """IN over literals of one type is OR over equalities where the other side is of a plain type; with decimals, or
-    literals of several types, IN compares in a type of its own."""
+    """IN over literals of one type is OR of equalities, if the other side has a plain type. With decimals, or
+    literals of several types, IN compares in a common type of all."""
     ops = {each.op if isinstance(each, Term) else "" for each in listed}
     if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
         return disjunction([comparison("EQ", this, each) for each in listed])
@@ -87,18 +90,18 @@ def membership(this: Value, listed: Sequence[Value]) -> Value:
 
 
 def disjunction(values: Sequence[Value]) -> Value:
-    """OR of all: nested ones are one, FALSE has no say, TRUE decides."""
+    """OR of all: nested ORs are flattened, FALSE is dropped, TRUE decides."""
     found: list[Value] = []
     for value in values:
         found += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
     if any(_is(value, "TRUE") for value in found):
         return TRUE
-    alone = len(found) == 1 and type_of(found[0]) == "boolean"
+    alone = len(found) == 1 and type_of(found[0]) == "boolean"  # OR casts a string to boolean too
     return FALSE if not found else found[0] if alone else Term("or", tuple(found))
 
 
 def negation(value: Value) -> Value:
-    """NOT, taken as far inside as it goes: by De Morgan, and by the opposite comparison."""
+    """NOT, pushed inside as far as possible: by De Morgan, and by the opposite comparison."""
     if not isinstance(value, Term):
         return Term("not", (value,))
     match value.op:
@@ -106,6 +109,7 @@ def negation(value: Value) -> Value:
             return FALSE
         case "FALSE":
             return TRUE
+        # `NOT NOT x` casts a string to boolean, so only booleans lose the pair
         case "not" if type_of(value.parts[0]) == "boolean":
             return _values(value)[0]
         case "and":
@@ -114,13 +118,13 @@ def negation(value: Value) -> Value:
             return conjunction([negation(each) for each in _values(value)])
         case "EQ" | "NEQ" | "LT" | "LTE":
             op, turned = _OPPOSITE[value.op]
-            one, two = _values(value)
+            one, two = _values(value)  # NULL stays NULL on both sides, so that this is exact in three-valued logic
             return Term(op, (two, one) if turned else (one, two))
     return Term("not", (value,))
 
 
 def comparison(op: str, one: Value, two: Value) -> Value:
-    """`a > b` is `b < a`; of two whole numbers the answer is known."""
+    """`a > b` is `b < a`; a comparison of two whole numbers is evaluated."""
     if op in ("GT", "GTE"):
         return comparison({"GT": "LT", "GTE": "LTE"}[op], two, one)
     if (numbers := _numbers(one, two)) and op in _COMPARED:
@@ -129,21 +133,22 @@ def comparison(op: str, one: Value, two: Value) -> Value:
 
 
 def arithmetic(op: str, one: Value, two: Value) -> Value:
-    """Small whole numbers are computed: their sum, difference and product are INT too."""
+    """Operations on small whole numbers are evaluated: sum, difference and product are INT too."""
     if numbers := _numbers(one, two):
         result = _ARITHMETIC[op](*numbers)
         if abs(result) <= _INT_MAX:
-            return distant(number(result))
+            return as_constant(number(result))
     return Term(op, (one, two))
 
 
-def distant(value: Value) -> Value:
-    """A literal that does not stand where it is used: of the same value, and to be told from one that does."""
+def as_constant(value: Value) -> Value:
+    """A literal that comes from elsewhere than where it is used. Next to a decimal Spark gives a literal 3 the type
+    DECIMAL(1, 0), but 3 from a column or a computation DECIMAL(10, 0), so the two are different values."""
     return Term("constant", (value,)) if isinstance(value, Term) and value.op in ("int", "number", "text") else value
 
 
 def output(value: Value) -> Value:
-    """A value as a column: there a literal is what it is, wherever it comes from."""
+    """A value as an output column: there it does not matter where a literal comes from."""
     if isinstance(value, Term) and value.op == "constant":
         (inner,) = _values(value)
         return inner
@@ -151,34 +156,37 @@ def output(value: Value) -> Value:
 
 
 def number(value: int) -> Term:
-    """A whole number as Spark's INT."""
+    """A whole number, of Spark's type INT."""
     return Term("int", (str(value),))
 
 
 def choice(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
-    """CASE, IF, NULLIF, NVL2: conditions and answers in order; without ELSE the answer is NULL."""
+    """CASE, IF, NULLIF and NVL2: conditions and results in order; without ELSE the result is NULL."""
     flat = [part for case in cases for part in case]
     return Term("case", (*flat, otherwise))
 
 
 def cast(value: Value, type_: str, *, safe: bool) -> Value:
-    """A cast to the type that the value has is none; so is one to the type that it was just cast to."""
-    # what is declared of a table's column is somebody's word, and no reason to leave a cast out
+    """A cast; one to the type that the value has already is dropped."""
+    # The declared type of a table's column may be wrong, so a cast of a column always stays; a computed type is
+    # certain.
     computed = value.inner if isinstance(value, Ref) else value
     if isinstance(computed, Term) and type_of(computed) == spelled(type_):
-        return distant(value)
+        return as_constant(value)
     return Term("try cast" if safe else "cast", (value, type_))
 
 
 def concatenation(parts: Sequence[Value]) -> Value:
-    """`||` and CONCAT of texts, nested or not, are one; arrays of several types are widened pair by pair."""
+    """`||` and CONCAT of strings, nested or not, are one operation."""
     nested: list[Value] = []
     for part in parts:
         nested += _values(part) if _is(part, "concat") else [part]
+    # Without a string literal they may be arrays, whose types are widened pair by pair: there the nesting matters.
     if not any(_is(each, "text") for each in nested):
         return Term("concat", tuple(parts))
     flat: list[Value] = []
     for each in nested:
+        # Only neighbours: a value between two literals keeps them apart.
         if flat and _is(flat[-1], "text") and _is(each, "text"):
             flat[-1] = Term("text", (text_of(flat[-1]) + text_of(each),))
         else:
@@ -187,15 +195,16 @@ def concatenation(parts: Sequence[Value]) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """What a text literal says."""
+    """The value of a string literal."""
     assert isinstance(value, Term)
     return str(value.parts[0])
 
 
 def found(block: Block) -> Value:
-    """EXISTS: of groups it is enough that there is a row for one, so that DISTINCT has no say."""
+    """EXISTS: a group exists if one of its rows does, so GROUP BY and DISTINCT are removed."""
     while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
         group = block.sources[0]
+        # Without keys there is one group even of no rows, and HAVING on an aggregate needs the groups.
         early = [ungrouped(group, each) for each in block.where]
         if group.sets or not group.keys or None in early:
             break
@@ -204,7 +213,7 @@ def found(block: Block) -> Value:
 
 
 def ungrouped(group: Group, predicate: Value) -> Value | None:
-    """An equality of a key with something outside, said of the rows before they are grouped; None for anything else."""
+    """An equality of a key with a value outside, applied to the ungrouped rows; None for any other predicate."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return None
     sides = [part.inner if isinstance(part, Ref) and part.source is group else part for part in predicate.parts]

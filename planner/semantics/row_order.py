@@ -19,6 +19,7 @@ from planner.semantics.syntax import alias_columns
 
 STARRED, LISTED = "starred", "listed"  # what `marked` says of a SELECT with a star, and of its other outputs
 SORTS = ("order", "sort", "cluster", "distribute")
+# What is applied after the values of a SELECT were computed, so that they do not depend on it.
 _AFTERWARDS = ("qualify", "distinct", "kind", *SORTS, "limit", "offset", "windows")  # not what its values are over
 _KEYS = "from_ joins laterals where group having qualify distinct kind order sort cluster distribute limit offset hint"
 
@@ -129,6 +130,7 @@ class _Writer:
             inside = with_ctes(node, ctes)
             rest = self._arguments(node, outer, inside, ("this", "with_", "alias"))
             return self.query(node.this, outer, inside, limits=limits) + rest
+        # A CTE is written once per use: without the cache, nested ones would grow exponentially.
         if outer is None and limits and id(node) in self._known:
             return self._known[id(node)]
         ctes, named = with_ctes(node, ctes), _named(node, outer)
@@ -167,6 +169,7 @@ class _Writer:
             for each in output.find_all(exp.Window, exp.Distinct)
             if each.find_ancestor(exp.Select) is node
         ]
+        # Each distinct window adds a sort to Spark's plan, and the rows arrive at the next one in that order.
         texts = dict.fromkeys(self._any(each, named, ctes) for each in found)
         return f" beside {'; '.join(texts)}" if len(texts) > 1 else ""
 
@@ -254,6 +257,7 @@ class _Writer:
 
 
 def _column(node: exp.Column, named: _Named | None) -> str:
+    # By position of the table, and by the number of queries between: aliases do not matter, but the order in FROM does.
     name, table, hops = node.name.lower(), node.table.lower(), 0
     if not table:
         return named.listed[name] if named and name in named.listed else f"bare:{name}"

@@ -1,4 +1,4 @@
-"""UNION, EXCEPT, INTERSECT and DISTINCT: which of them say the same."""
+"""UNION, EXCEPT, INTERSECT and DISTINCT, and which of them are equivalent."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from planner.semantics.types import are_of_one_type, is_collated
 
 
 def united(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:
-    """The answer of a set operation over two of equally many columns, which is written this way."""
+    """The relation of a set operation over two relations with the same number of columns."""
     every = not node.args.get("distinct")
     if not isinstance(node, exp.Union):
         kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
-        shaky = is_collated(left) or is_collated(right)
-        compound = Compound(kind, (left, right), (way.of_rows,) if shaky else (), shaky)
+        # With a collation, one of several equal rows is returned, and which one depends on their order.
+        own_volatile = is_collated(left) or is_collated(right)
+        compound = Compound(kind, (left, right), (way.of_rows,) if own_volatile else (), own_volatile)
         columns: dict[str, Value] = {name: Ref(compound, str(i)) for i, name in enumerate(left.columns)}
         return Relation(Block((compound,)), columns)
     if not every:
         left, right = _as_set(left), _as_set(right)
-    flat = (*_branches(left), *_branches(right))  # three types are widened otherwise at once than pair by pair
+    # Nested unions are flattened only for one type: three types are widened differently at once than pair by pair.
+    flat = (*_branches(left), *_branches(right))
     union = Union(flat if _is_of_one_type(flat) else (left, right))
     columns = {}
     for index, (name, value) in enumerate(left.columns.items()):
         others = [list(branch.columns.values())[index] for branch in union.branches]
+        # A constant that all branches return can be used as such, for example as a GROUP BY key that splits no group.
         columns[name] = value if _same_constant(others) else Ref(union, str(index))
     relation = Relation(Block((union,)), columns)
     return relation if every else distinct(relation, way)
@@ -41,7 +44,7 @@ def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:
 
 
 def tells_groups_apart(relation: Relation) -> bool:
-    """True when each row is a group of its own, told from the others by its keys: no two rows are equal."""
+    """True when each row is a group that shows all its keys, so that DISTINCT has no effect."""
     block = relation.block
     group = block.sources[0] if len(block.sources) == 1 and not block.steps else None
     if not isinstance(group, Group) or group.sets:
@@ -51,7 +54,7 @@ def tells_groups_apart(relation: Relation) -> bool:
 
 
 def _as_set(relation: Relation) -> Relation:
-    """A relation of which only the set of rows matters, without a DISTINCT or GROUP BY that only makes it one."""
+    """The relation without a DISTINCT or GROUP BY of its own: UNION removes duplicates anyway."""
     block = relation.block
     if not block.is_plain or not isinstance(block.sources[0], Group):
         return relation
@@ -68,7 +71,7 @@ def _as_set(relation: Relation) -> Relation:
 
 
 def _branches(relation: Relation) -> tuple[Relation, ...]:
-    """The branches of a UNION ALL of which this is the plain answer, else the relation itself."""
+    """The branches of a UNION ALL that this relation returns unchanged, else the relation itself."""
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
         union = block.sources[0]
@@ -101,13 +104,14 @@ def pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
         return block, scope
     union = block.sources[0]
     if not _is_of_one_type(union.branches):
-        return block, scope  # a branch's own values are narrower than the union's
+        return block, scope  # the union widens types, so a branch would compare in another type
     branches = []
     for branch in union.branches:
         where = [_within(each, union, branch) for each in block.where]
         branches.append(replace(branch, block=branch.block.kept([each for each in where if each is not None])))
         if None in where:
             return block, scope
+    # A source is immutable and compared by identity, so every column has to be moved to the new union.
     pushed = Union(tuple(branches))
     tables = {
         alias: {name: _moved(value, union, pushed) for name, value in columns.items()}
@@ -117,7 +121,7 @@ def pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
 
 
 def _within(value: Value, union: Union, branch: Relation) -> Value | None:
-    """A value of a union as a value of one of its branches; None where a subquery speaks of it."""
+    """A value of a union as a value of one of its branches; None if a subquery uses it."""
     if isinstance(value, Ref):
         return column_at(branch, value.inner) if value.source is union else value
     if union not in value.free:

@@ -11,8 +11,8 @@ from planner.semantics.types import are_of_one_type, is_collated, is_collation, 
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Source):
-    """A table that a query names; what its rows and columns are is the digests' to know."""
+class TableSource(Source):
+    """A table that a query names; the digests know its rows and columns."""
 
     name: str
     volatile_columns: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Table(Source):
 
 @dataclass(frozen=True, eq=False)
 class _Over(Source):
-    """A source that holds a block; the values inside it are values of that block."""
+    """A source that contains a block; the values inside it are values of that block."""
 
     block: Block
 
@@ -72,11 +72,12 @@ class _Over(Source):
 
 @dataclass(frozen=True, eq=False)
 class Sealed(_Over):
-    """A block as a source: what an outer join appends."""
+    """A block as a source, which must not be merged into the block around it: the right side of an outer join."""
 
     @cached_property
     def finds_at_most_one(self) -> bool:
-        """Groups of which every key is said to equal something outside, of the same type: '1' and '01' are both 1."""
+        """True for groups whose keys are all compared with values outside, of the same type: '1' and '01' both equal
+        1."""
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
@@ -89,13 +90,14 @@ class Sealed(_Over):
 
 @dataclass(frozen=True, eq=False)
 class Group(_Over):
-    """One row for each combination of the keys; without keys one row, even of none. `sets` tells of ROLLUP and such.
+    """One row for each combination of the keys; without keys one row, even of none. `sets` are those of ROLLUP and
+    the like.
 
     DISTINCT is a group of all its columns. The keys' order does not matter, nor does naming one twice.
     """
 
     keys: tuple[Value, ...]
-    way: Way  # how the query is written whose rows it folds: of equal keys that look different one stands for all
+    way: Way  # the written query, which decides which of several equal keys represents the group
     sets: Value | None = None
 
     @property
@@ -110,7 +112,7 @@ class Group(_Over):
         value = super().column(digests, names, inner)
         if not _is_key(inner):
             return value
-        # a key is one of the values that are equal to it (-0.0 becomes 0.0), and in a subtotal it is NULL
+        # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
         way = (digests.part(self.way.of_rows, {}),) if is_collated(inner) else ()
         return digests.of("key", value, *way)
 
@@ -120,19 +122,19 @@ class Group(_Over):
     def rows(self, digests: Digesting, names: Names) -> str:
         inside = digests.inside(self.block, names)
         sets = digests.part(self.sets, inside) if self.sets else ""
-        telling = [key for key in self.keys if sets or not is_constant(key)]  # a constant splits no group
-        keys = sorted({digests.part(key, inside) for key in telling})
-        some = "of some" if self.keys else "of any"  # without keys there is a row even of none
+        splitting = [key for key in self.keys if sets or not is_constant(key)]  # a constant key splits no group
+        keys = sorted({digests.part(key, inside) for key in splitting})
+        some = "of some" if self.keys else "of any"  # without keys there is one group even of no rows
         return digests.of("group", some, digests.block(self.block, names), sets, *keys)
 
 
 @dataclass(frozen=True, eq=False)
 class Limit(_Over):
-    """The first rows in some order: which of equals come first is not said, so its rows are volatile."""
+    """The first rows in some order: the order of ties is undefined, so its rows are non-deterministic."""
 
     order: tuple[Value, ...]
     count: tuple[Value, ...]  # LIMIT and OFFSET
-    way: Term  # how the query is written whose first rows they are
+    way: Term  # the written query, which decides which rows come first
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -147,15 +149,16 @@ class Limit(_Over):
         order = [digests.part(value, inside) for value in self.order]
         count = [digests.part(value, inside) for value in self.count]
         way = digests.part(self.way, inside)
+        # The written form is part of it: two queries with the same rows may deliver them in another order.
         return digests.of("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
 
 
 @dataclass(frozen=True, eq=False)
 class Generated(Source):
-    """What explode and its like make of one row; a function nobody knows is taken for one of them.
+    """The rows that a generator such as explode makes of one row; an unknown function may be one.
 
-    `call` says how many rows there are; the values inside are names of what the call makes (`value`, `pos`), or values
-    of the row that it was made of.
+    `call` decides how many rows there are; the values inside are names of the generated columns (`value`, `pos`), or
+    values of the original row.
     """
 
     call: Value
@@ -166,6 +169,8 @@ class Generated(Source):
 
     @property
     def volatile(self) -> bool:
+        # An unknown function that may generate rows is assumed to generate as many each time: its value is volatile
+        # already.
         return self.call.volatile and not (isinstance(self.call, Term) and self.call.op == "maybe rows")
 
     def column_volatile(self, inner: Part) -> bool:
@@ -186,7 +191,8 @@ class Generated(Source):
 
 @dataclass(frozen=True, eq=False)
 class Values(Source):
-    """Rows that are written out: so many of them, and by column the same values, in an order that is their own."""
+    """The rows of VALUES: their number, and each column's values in an order that does not depend on how it is
+    written."""
 
     table: tuple[tuple[Value, ...], ...]
 
@@ -205,13 +211,15 @@ class Values(Source):
         return False
 
     def _sorted(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
-        """The rows by the first column that tells them apart, else by all: an edit elsewhere moves no row."""
+        """The rows, sorted by the first column with unique values, else by all columns. An edit of another column
+        then does not reorder the rows, so that it changes the digest of that column only."""
         rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
         columns = list(zip(*rows, strict=True))
         key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)
         return sorted(rows, key=(lambda row: row) if key is None else (lambda row: (row[key],)))
 
     def rows(self, digests: Digesting, names: Names) -> str:
+        # Only the number: the cells are in the columns' digests, so that an edited cell changes one column.
         return digests.of("values", str(len(self.table)))
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
@@ -220,7 +228,7 @@ class Values(Source):
 
 @dataclass(frozen=True, eq=False)
 class Full(Source):
-    """FULL JOIN of two blocks, whichever comes first."""
+    """FULL JOIN of two blocks; it is symmetric."""
 
     left: Sealed
     right: Sealed
@@ -239,6 +247,7 @@ class Full(Source):
         return any(each.volatile for each in (self.left, self.right, *self.on))
 
     def _names(self, digests: Digesting, names: Names) -> Names:
+        # Named after their content, so that `a FULL JOIN b` and `b FULL JOIN a` have the same names.
         sides = sorted((self.left, self.right), key=lambda side: side.rows(digests, names))
         return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
 
@@ -256,7 +265,7 @@ class Full(Source):
 
 @dataclass(frozen=True, eq=False)
 class Union(Source):
-    """UNION ALL: the rows of all branches; column `2` is the third of each."""
+    """UNION ALL: the rows of all branches, in no order; column `2` is the third one of each branch."""
 
     branches: tuple[Relation, ...]
 
@@ -275,6 +284,7 @@ class Union(Source):
         return type_of(columns[0]) if are_of_one_type(columns) else None
 
     def _ordered(self, digests: Digesting, names: Names) -> list[Relation]:
+        # By rows and columns: two branches over the same rows differ in what they select.
         return sorted(self.branches, key=lambda b: (digests.block(b.block, names), *columns_of(b, digests, names)))
 
     def rows(self, digests: Digesting, names: Names) -> str:
@@ -290,17 +300,17 @@ class Union(Source):
 
 @dataclass(frozen=True, eq=False)
 class Compound(Source):
-    """An operation on whole relations (EXCEPT, INTERSECT, PIVOT): every column of them has a say in every row."""
+    """An operation on whole rows of relations (EXCEPT, INTERSECT, PIVOT): every column affects every row."""
 
     op: str
     relations: tuple[Relation, ...]
-    said: tuple[Value, ...] = ()
-    shaky: bool = False
+    arguments: tuple[Value, ...] = ()
+    own_volatile: bool = False
 
     @property
     def parts(self) -> tuple[Part, ...]:
         columns = (value for relation in self.relations for value in relation.columns.values())
-        return (*(relation.block for relation in self.relations), *columns, *self.said)
+        return (*(relation.block for relation in self.relations), *columns, *self.arguments)
 
     @property
     def bound(self) -> frozenset[Source]:
@@ -308,7 +318,7 @@ class Compound(Source):
 
     @property
     def volatile(self) -> bool:
-        return self.shaky or super().volatile
+        return self.own_volatile or super().volatile
 
     def column_collated(self, inner: Part) -> bool:
         return any(map(is_collated, self.relations))
@@ -316,14 +326,15 @@ class Compound(Source):
     def rows(self, digests: Digesting, names: Names) -> str:
         wholes = []
         for each in self.relations:
+            # The outputs of set operations have the names of the first query; those of PIVOT contain column names.
             titles = each.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
             wholes.append(
                 digests.of(digests.block(each.block, names), *columns_of(each, digests, names), "named", *titles)
             )
-        said = [digests.part(value, self._names(digests, names)) for value in self.said]
-        if self.op.startswith("INTERSECT"):
+        arguments = [digests.part(value, self._names(digests, names)) for value in self.arguments]
+        if self.op.startswith("INTERSECT"):  # commutative, unlike EXCEPT
             wholes.sort()
-        return digests.of(self.op, *wholes, "said", *said)
+        return digests.of(self.op, *wholes, "said", *arguments)
 
     def _names(self, digests: Digesting, names: Names) -> Names:
         for relation in self.relations:
@@ -331,6 +342,7 @@ class Compound(Source):
         return names
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        # By position only: the digest of the rows contains every column already.
         return digests.of("column", str(inner))
 
 
@@ -343,7 +355,7 @@ def _is_of_one_type(predicate: Value) -> bool:
 
 
 def _equated(group: Group, predicate: Value) -> list[Part]:
-    """The keys of a group that a predicate sets equal to something outside of it."""
+    """The keys of a group that a predicate compares with a value outside of it."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return []
     one, two = predicate.parts
@@ -356,7 +368,7 @@ def _equated(group: Group, predicate: Value) -> list[Part]:
 
 
 def column_at(relation: Relation, inner: Part) -> Value:
-    """The column of a relation that stands at a place, counted from 0 and written as text."""
+    """The column of a relation at a position, counted from 0 and given as text."""
     return list(relation.columns.values())[int(str(inner))]
 
 
@@ -367,7 +379,7 @@ def columns_of(relation: Relation, digests: Digesting, names: Names) -> list[str
 
 
 def is_constant(value: Part) -> bool:
-    """True for a value that is the same in every row and every run."""
+    """True for a value that is the same in every row and every run: literals and deterministic functions of them."""
     if isinstance(value, Term):
         return not value.volatile and value.op not in NOT_CONSTANT and all(is_constant(p) for p in value.parts)
     return isinstance(value, str)
@@ -377,7 +389,7 @@ NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows"
 
 
 def fresh(relation: Relation, source: Source, at_place: bool = False) -> Relation:
-    """The relation whose rows are one source that holds what the given relation's columns are."""
+    """The relation with one source in place of its block."""
     columns: dict[str, Value] = {
         name: Ref(source, str(index) if at_place else value)
         for index, (name, value) in enumerate(relation.columns.items())

@@ -1,6 +1,6 @@
-"""What Spark 4.1 gives the settings of its SQL that may shape rows, where nobody sets them.
+"""The defaults of Spark 4.1 for its SQL settings that may change results.
 
-A test asks Spark itself: each setting of its SQL is here with its default, has none, or is known to change no row.
+A test compares this with Spark itself: each SQL setting is here, has no default, or is known to change no results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is known of Spark's functions: which keep rows as they are, which fold or multiply them, which may answer anew.
+"""Properties of Spark's functions: which are scalar, which aggregate or generate rows, which are non-deterministic.
 
-sqlglot knows most functions as types; the names below are those that it reads as anonymous (Spark 4.1). A function that
-stands in no list is a stranger (a user's function, a later Spark's) and nothing is assumed of it.
+sqlglot has types for most functions; the names below are those that it parses as anonymous (Spark 4.1). A function in
+none of the lists is unknown (a user's function, or one of a later Spark), and nothing is assumed about it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ AGGREGATES = frozenset("bitmap_and_agg every mean some std try_avg try_sum".spli
 GENERATORS = frozenset("json_tuple inline_outer variant_explode variant_explode_outer stack inline explode".split())
 
 _GENERATOR_TYPES = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.GenerateSeries)
-# Answers that may differ when the same query runs again over the same rows: chance, the clock, the session, and
-# everything that depends on the order in which rows happen to come (ties included).
+# Non-deterministic: their results may differ when the same query runs again over the same rows. Random numbers, the
+# clock, the session, and everything that depends on the order in which Spark happens to deliver rows (ties included).
 _VOLATILE_TYPES = (
     exp.Rand, exp.Randn, exp.Uuid, exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentUser,
     exp.SessionUser, exp.Localtimestamp, exp.CurrentTimezone, exp.CurrentCatalog, exp.CurrentDatabase,
@@ -39,14 +39,14 @@ _VOLATILE_TYPES = (
     exp.ApproxQuantile, exp.ApproxTopK,
 )  # fmt: skip
 
-_CHANCE_TYPES = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle, exp.Randstr, exp.Uniform)
+_RANDOM_TYPES = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle, exp.Randstr, exp.Uniform)
 
-# The clock, the user and the session: what they answer has nothing to do with the order of rows.
-_MOMENT_TYPES = (
+# The clock, the user and the session: their results do not depend on the order of rows.
+_SESSION_TYPES = (
     exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentUser, exp.SessionUser, exp.Localtimestamp,
     exp.CurrentTimezone, exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentSchema, exp.Literal, exp.Parameter,
 )  # fmt: skip
-# Aggregates that answer alike over rows in any order; sums of floating point round by it.
+# Aggregates whose result does not depend on the order of rows; floating point sums do, by rounding.
 _ORDERLESS_TYPES = (
     exp.Count, exp.CountIf, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.BitwiseAndAgg, exp.BitwiseOrAgg,
     exp.BitwiseXorAgg, exp.ApproxDistinct, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
@@ -65,36 +65,38 @@ def folds_rows(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES)
 
 
-def is_stranger(node: exp.Expr) -> bool:
-    """True for a function of which nothing is known."""
+def is_unknown(node: exp.Expr) -> bool:
+    """True for an unknown function."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower() not in SCALARS | AGGREGATES | GENERATORS
     return isinstance(node, (exp.AnonymousAggFunc, exp.CombinedAggFunc, exp.ParameterizedAgg, exp.UserDefinedFunction))
 
 
 def is_volatile(node: exp.Expr) -> bool:
-    """True when running the node again over the same rows may answer differently; strangers count as such, and so does
-    the moment of the run (`@execution_ds`)."""
-    if isinstance(node, exp.Literal):  # `DATE 'today'`, and wherever else a text becomes a date
+    """True for a non-deterministic node: unknown functions count as such, and so does the time of the run
+    (`@execution_ds`)."""
+    if isinstance(node, exp.Literal):  # `DATE 'today'`, or any other string that a cast turns into a date
         return bool(node.is_string) and _CLOCK.match(node.name) is not None
     if isinstance(node, exp.Parameter):
         return node.name.lower().startswith("execution")
-    if isinstance(node, exp.WindowSpec):  # among rows of equal rank, which come first? (RANGE takes all of them)
+    if isinstance(
+        node, exp.WindowSpec
+    ):  # ROWS cuts between rows of equal rank, in any order; RANGE includes all of them
         whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
         return node.args.get("kind") == "ROWS" and not whole
-    return isinstance(node, _VOLATILE_TYPES) or is_stranger(node)
+    return isinstance(node, _VOLATILE_TYPES) or is_unknown(node)
 
 
-def is_of_the_moment(node: exp.Expr) -> bool:
-    """True for what the clock, the user or the session answers, whatever rows there are."""
-    return isinstance(node, _MOMENT_TYPES)
+def depends_on_session(node: exp.Expr) -> bool:
+    """True for functions of the clock, the user or the session, which do not depend on the rows."""
+    return isinstance(node, _SESSION_TYPES)
 
 
 def is_orderless(node: exp.Expr) -> bool:
-    """True for an aggregate or a window's function that never looks at the order in which rows happen to come."""
+    """True for an aggregate or window function whose result does not depend on the order of rows."""
     return isinstance(node, _ORDERLESS_TYPES)
 
 
-def is_chancy(node: exp.Expr) -> bool:
-    """True when two calls that are written alike may answer differently in one row."""
-    return isinstance(node, _CHANCE_TYPES) or is_stranger(node)
+def is_random(node: exp.Expr) -> bool:
+    """True if two identical calls may return different values in the same row."""
+    return isinstance(node, _RANDOM_TYPES) or is_unknown(node)

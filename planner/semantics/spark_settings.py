@@ -1,7 +1,7 @@
-"""Which of Spark's settings say what rows come out, and not only how fast: they are a part of a model's version.
+"""Which Spark settings change results, and not only speed: these are part of a model's version.
 
-A setting counts unless it is known to change no row, and unless it has the value that Spark 4.1 gives it anyway, which
-is what the rules of equivalence go by. What is not known counts.
+A setting counts unless it is known to change no results, or has the default value of Spark 4.1, for which the rules of
+equivalence hold. An unknown setting counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from planner.semantics.spark_defaults import DEFAULTS
 TIME_ZONE = "spark.sql.session.timeZone"
 Settings = tuple[tuple[str, str], ...]  # (key, value), sorted
 
-# Which change no row: what runs where, how much of it at a time, how it is told, who may see it.
+# Settings that change no results: where and how things run, how they are logged, who may see them.
 _BESIDE_SQL = re.compile(
     r"""spark\.(acls|admin|app|authenticate|barrier|block|blockManager|broadcast|buffer|checkpoint|cleaner|closure|
     connect|cores|decommission|default|deploy|diskStore|dynamicAllocation|eventLog|excludeOnFailure|
@@ -58,7 +58,9 @@ _OF_SQL = re.compile(
     ui|unionOutputPartitioning|view|warehouse|windowExec)(\..*)?""",
     re.VERBOSE,
 )
-# Of a table format or of a store of files: they bring statements and places, and change no query's rows.
+# Unknown entries of these lists count, because an extension or a function's jar can change what a query returns.
+# Extensions and jars of table formats and file stores: they add statements and locations, and change no query's
+# results.
 _FORMATS = re.compile(
     r"io\.delta\.sql\.DeltaSparkSessionExtension|"
     r"org\.apache\.iceberg\.spark\.extensions\.IcebergSparkSessionExtensions|"
@@ -80,7 +82,7 @@ _LISTS = {
 _JAVA = re.compile(r"spark\.(driver|executor)\.(extra|default)JavaOptions")
 _UTC = frozenset(("utc", "etc/utc", "gmt", "etc/gmt", "z", "+00:00", "utc+0", "gmt+0", "gmt0", "zulu", "uct"))
 
-# With these Spark reads a text as another query than the one that is judged.
+# With other values Spark would parse a text as another query than the one that is analysed.
 UNREADABLE = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
@@ -95,13 +97,13 @@ UNREADABLE = {
 
 
 def shaping(conf: Mapping[str, str]) -> Settings:
-    """The settings of a session that shape rows and are not what Spark has by default, sorted."""
-    told = ((key, _said(key, value)) for key, value in conf.items())
-    return tuple(sorted((key, value) for key, value in told if value and not is_harmless(key)))
+    """The settings of a session that change results and differ from Spark's defaults, sorted."""
+    spelled = ((key, _spelled(key, value)) for key, value in conf.items())
+    return tuple(sorted((key, value) for key, value in spelled if value and not is_harmless(key)))
 
 
 def is_harmless(key: str) -> bool:
-    """True for a setting of which no value changes a row."""
+    """True for a setting that changes no results, whatever its value is."""
     sql = key.startswith("spark.sql.")
     return key in _FIXED or bool((_OF_SQL if sql else _BESIDE_SQL).fullmatch(key))
 
@@ -117,21 +119,21 @@ def zone_of(settings: Settings) -> str:
 
 
 def default_of(key: str) -> str:
-    """What a setting is where nobody set it, as it is told."""
+    """The default value of a setting, as it is shown to users."""
     return "UTC" if key == TIME_ZONE else DEFAULTS.get(key, "not set")
 
 
 def unreadable(conf: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings under which Spark would read other queries than are written, sorted."""
+    """The settings under which Spark would parse queries differently, sorted."""
     return tuple(sorted(key for key, value in UNREADABLE.items() if conf.get(key, value).strip().lower() != value))
 
 
-# mergeplan says what these are, whatever the connection says: `unreadable` finds one that is to be otherwise
+# mergeplan sets these itself, so they are not part of a version; `unreadable` reports other values
 _FIXED = frozenset(("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"))
 
 
-def _said(key: str, value: str) -> str:
-    """The value in one spelling; '' where it is the default, or of a list that holds nothing that shapes rows."""
+def _spelled(key: str, value: str) -> str:
+    """The value in one spelling; '' for the default, and for a list without entries that change results."""
     text = value.strip()
     if key == TIME_ZONE:
         return "" if is_utc(text) else text
@@ -147,7 +149,7 @@ def _said(key: str, value: str) -> str:
 def properties(text: str) -> dict[str, tuple[str, int]]:
     """The keys of a Java properties file, `spark-defaults.conf` above all, each with its value and its line.
 
-    White space, `=` or `:` ends a key, a backslash goes on in the next line, the last of two equal keys counts.
+    White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
     """
     found: dict[str, tuple[str, int]] = {}
     before, began = "", 0

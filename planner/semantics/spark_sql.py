@@ -1,7 +1,7 @@
-"""Spark SQL as a tree that tells apart what Spark tells apart.
+"""Parses Spark SQL so that functions which are different in Spark stay different.
 
-sqlglot writes some functions as others: `LOG10(x)` as `LOG(10, x)`, `ARRAY_SIZE` as `SIZE`, `TO_DATE(s, 'yyyy-MM-dd')`
-without the format. Their answers differ, so such a call stays what it is: a name and its arguments.
+sqlglot rewrites some functions: `LOG10(x)` to `LOG(10, x)`, `ARRAY_SIZE` to `SIZE`, `TO_DATE(s, 'yyyy-MM-dd')` to one
+without the format. Their results differ in Spark, so such a call is kept as a name and its arguments.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 _NESTED = ("ARRAY", "MAP", "STRUCT")
 _HEX = re.compile(r"[0-9a-fA-F]*")
-# what sqlglot raises, by intent and by defect: one query must not stop a project from planning
+# What sqlglot raises, deliberately or by a bug: one query must not stop a project from planning.
 FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
 Builder = Callable[..., exp.Expr]
-# functions that sqlglot writes otherwise, at least for some arguments, with other answers
+# functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
 
 
 class KeepingGenerator(SparkGenerator):
-    """Leaves each WITH where it stands: moved to the top, as for Hive, two of one name would meet."""
+    """Keeps each WITH in its place: sqlglot moves them to the top, where two of one name would clash."""
 
     EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
 
 
 def _kept(name: str, build: Builder, args: list[exp.Expr], **dialect: Any) -> exp.Expr:
-    """What sqlglot makes of a call where it writes that as it stands, otherwise the call itself."""
+    """The node that sqlglot builds for a call, if it generates the same text; otherwise the call itself."""
     call = exp.Anonymous(this=name, expressions=[each.copy() for each in args])
     try:
         built = build(args, **dialect)
@@ -43,7 +43,7 @@ def _kept(name: str, build: Builder, args: list[exp.Expr], **dialect: Any) -> ex
     except TypeError:
         if dialect:
             return call
-        raise  # it is called again with the dialect
+        raise  # the parser calls it again with the dialect
     except FAILURES:  # a path or a format that sqlglot cannot write
         return call
 
@@ -53,7 +53,7 @@ def _text(tree: exp.Expr) -> str:
 
 
 class KeepingParser(SparkParser):
-    """Reads Spark SQL, and keeps such calls."""
+    """Parses Spark SQL, and keeps such calls."""
 
     FUNCTIONS: ClassVar[dict[str, Builder]] = {
         **SparkParser.FUNCTIONS,
@@ -62,21 +62,21 @@ class KeepingParser(SparkParser):
 
 
 def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
-    """The statements of these tokens as trees; sqlglot's errors."""
+    """The statements of these tokens as trees; raises sqlglot's errors."""
     if dialect != "spark":
         return Dialect.get_or_raise(dialect).parser().parse(list(tokens), text)
     return KeepingParser(dialect=Dialect.get_or_raise("spark")).parse(_readable(tokens), text)
 
 
 def tree_of(sql: str) -> exp.Expr:
-    """A query of Spark's as a tree; sqlglot's errors."""
+    """A Spark query as a tree; raises sqlglot's errors."""
     found = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
     assert found[0] is not None
     return found[0]
 
 
 def _readable(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens as sqlglot can read them: `>>>` as `>>`, `X '1F'` as one, `MAX RECURSION LEVEL 5` left out."""
+    """The tokens in a form that sqlglot can parse: `>>>` as `>>`, `X '1F'` as one token, no `MAX RECURSION LEVEL 5`."""
     out: list[Token] = []
     types = 0  # open brackets of ARRAY<..., in which `>>>` closes three
     index = 0
@@ -102,7 +102,7 @@ def _begins_hex(token: Token) -> bool:
 
 
 def _third_of_three(before: Sequence[Token], token: Token) -> bool:
-    """The last of `>>>`."""
+    """True for the last token of `>>>`."""
     three = [*before[-2:], token]
     touch = all(one.end + 1 == other.start for one, other in pairwise(three))
     return len(three) == 3 and touch and all(each.token_type is TokenType.GT for each in three)

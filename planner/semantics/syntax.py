@@ -1,4 +1,4 @@
-"""Small questions about parsed SQL."""
+"""Helpers for sqlglot's expression trees."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def alias_columns(node: exp.Expr) -> list[exp.Expr]:
 
 
 def given(node: exp.Expr) -> list[str]:
-    """The clauses that are there."""
+    """The keys of the clauses that a node has."""
     return [key for key, value in node.args.items() if value]
 
 
 def has(node: exp.Expr, *keys: str) -> bool:
-    """True when one of these clauses is there."""
+    """True if the node has one of these clauses."""
     return any(node.args.get(key) for key in keys)

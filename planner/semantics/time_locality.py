@@ -1,8 +1,8 @@
-"""What of a query comes out otherwise when a table that is filled by stretches of time is filled in other stretches.
+"""Which parts of a query depend on the intervals by which an incremental table is loaded.
 
-A table that was filled day by day is filled in one go when it is built anew. What is computed from rows of one day is
-the same either way; what looks further is not: a window or a GROUP BY without the day, a join of two stretches, the
-stretch's own dates anywhere but around the day.
+A table that was loaded day by day is loaded in one batch when it is rebuilt. A value that is computed from the rows of
+one day is the same either way. These are not: a window or a GROUP BY without the day, a join of two intervals, and the
+interval's dates anywhere but in the filter of the day. They count as changed whenever the table is rebuilt.
 """
 
 from __future__ import annotations
@@ -11,29 +11,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.semantics.algebra import Block, Part, Ref, Relation, Source, Term, Value
-from planner.semantics.sources import Group, Table, Union
+from planner.semantics.sources import Group, TableSource, Union
 
+# Conversions that keep the day: a cast of the filtered column is still the day of the row.
 _OF_THE_DAY = frozenset(("cast", "try cast", "TsOrDsToDate"))
 
 
 @dataclass(frozen=True)
-class Stretched:
-    """`outputs` and `rows` come out otherwise in other stretches; `day` is the table's column that a row's day is."""
+class TimeDependence:
+    """`outputs` and `rows` differ between intervals of different length; `day` is the table column with a row's day."""
 
     outputs: frozenset[str] = frozenset()
     rows: bool = False
     day: tuple[str, str] | None = None
 
 
-def stretched(relation: Relation, time_column: str) -> Stretched:
-    """What of a query that fills a table by this time column depends on how long the stretches are."""
+def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
+    """Which parts of a query, for a table with this time column, depend on the length of the intervals."""
     if not _has_dates(relation):
-        return Stretched()  # it reads all time there is
+        return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
         return _of_union(relation, block.sources[0], time_column)
     groups: list[Group] = []
     above: list[Value] = []
+    # Down through GROUP BY and DISTINCT to the block that has the filter on the day.
     while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
         above += block.where
         groups.append(block.sources[0])
@@ -41,34 +43,36 @@ def stretched(relation: Relation, time_column: str) -> Stretched:
     day = _day(block)
     time = relation.columns.get(time_column)
     folded = [part for group in groups for part in group.keys]
+    # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
     if day is None or time is None or not _is(time, day) or any(map(_has_dates, (*above, *folded))):
-        return Stretched(rows=True)
+        return TimeDependence(rows=True)
+    # A group without the day gets rows of several days; ROLLUP and the like add such groups.
     if any(group.sets or not any(_is(key, day) for key in group.keys) for group in groups):
-        return Stretched(rows=True)
-    if any(_looks_further(value, day) for value in (*above, *folded, *block.where)):
-        return Stretched(rows=True)
+        return TimeDependence(rows=True)
+    if any(_leaves_day(value, day) for value in (*above, *folded, *block.where)):
+        return TimeDependence(rows=True)
     outputs = frozenset(
-        name for name, value in relation.columns.items() if _has_dates(value) or _looks_further(value, day)
+        name for name, value in relation.columns.items() if _has_dates(value) or _leaves_day(value, day)
     )
     source = day.source
-    assert isinstance(source, Table)
-    return Stretched(outputs, False, (source.name, str(day.inner)))
+    assert isinstance(source, TableSource)
+    return TimeDependence(outputs, False, (source.name, str(day.inner)))
 
 
-def _of_union(relation: Relation, union: Union, time_column: str) -> Stretched:
-    """A branch of UNION ALL fills its own rows: each must go by the day."""
+def _of_union(relation: Relation, union: Union, time_column: str) -> TimeDependence:
+    """Each branch of UNION ALL loads its own rows, so each must filter by the day."""
     names = list(relation.columns)
     found = []
     for branch in union.branches:
         if len(branch.columns) != len(names) or time_column not in names:
-            return Stretched(rows=True)
+            return TimeDependence(rows=True)
         named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
-        found.append(stretched(named, time_column))
-    return Stretched(frozenset[str]().union(*(each.outputs for each in found)), any(each.rows for each in found))
+        found.append(time_dependence(named, time_column))
+    return TimeDependence(frozenset[str]().union(*(each.outputs for each in found)), any(each.rows for each in found))
 
 
 def _day(block: Block) -> Ref | None:
-    """The one column of one table that is held between dates; None where dates stand elsewhere, or there are two."""
+    """The only column that is filtered by dates; None if dates are used elsewhere, or for two columns."""
     held: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not _has_dates(value):
@@ -77,25 +81,27 @@ def _day(block: Block) -> Ref | None:
         if column is None or column.source not in block.sources:
             return None
         held[id(column.source), str(column.inner)] = column
+    # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
+    # see.
     if len(held) != 1 or any(map(_has_dates, (part for source in block.all_sources for part in source.parts))):
         return None
     return next(iter(held.values()))
 
 
 def _held(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
-    """The table's column that a predicate holds after the start, or before the end, of the stretch."""
+    """The table column that a predicate filters by the start, or by the end, of the interval."""
     if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
         return None
     less, more = value.parts
     for column, date, side in ((more, less, "start"), (less, more, "end")):
-        told = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
-        if side in sides and told and isinstance(column, Ref) and isinstance(column.source, Table):
+        is_date = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
+        if side in sides and is_date and isinstance(column, Ref) and isinstance(column.source, TableSource):
             return column
     return None
 
 
 def _is(value: Part, day: Ref) -> bool:
-    """True when a value is the day, or the day in another type."""
+    """True for the day, or a cast of it."""
     if isinstance(value, Ref):
         if value.source is day.source:
             return value.inner == day.inner
@@ -103,10 +109,10 @@ def _is(value: Part, day: Ref) -> bool:
     return isinstance(value, Term) and value.op in _OF_THE_DAY and any(_is(part, day) for part in value.parts)
 
 
-def _looks_further(part: Part, day: Ref) -> bool:
-    """True when a window somewhere in a value does not keep to the day."""
+def _leaves_day(part: Part, day: Ref) -> bool:
+    """True if a value contains a window that is not partitioned by the day."""
     if isinstance(part, Ref):
-        return isinstance(part.source, Group) and _looks_further(part.inner, day)
+        return isinstance(part.source, Group) and _leaves_day(part.inner, day)
     if not isinstance(part, Term):
         return False
     if part.op == "window":
@@ -114,11 +120,11 @@ def _looks_further(part: Part, day: Ref) -> bool:
         assert isinstance(partition, Term)
         if not any(_is(each, day) for each in partition.parts):
             return True
-    return any(_looks_further(each, day) for each in part.parts if not isinstance(each, Block))
+    return any(_leaves_day(each, day) for each in part.parts if not isinstance(each, Block))
 
 
 def _has_dates(part: Part) -> bool:
-    """True when a date of the stretch stands somewhere in it."""
+    """True if a date of the interval occurs in it."""
     if isinstance(part, str):
         return False
     if isinstance(part, Ref):
@@ -130,17 +136,16 @@ def _has_dates(part: Part) -> bool:
         return any(map(_has_dates, inside))
     if part.op == "date":
         return str(part.parts[0]).startswith(("start", "end"))
-    own = (
-        part.parts[:-1] if part.op == "window" else part.parts
-    )  # the rows that a window sees are looked at by themselves
+    # The last part of a window is the block of its rows, whose dates `_day` checks.
+    own = part.parts[:-1] if part.op == "window" else part.parts
     return any(map(_has_dates, own))
 
 
 def bounded(relation: Relation) -> Mapping[str, frozenset[str]]:
-    """Table -> its columns that are held between the stretch's own dates, wherever the query reads that table."""
+    """Table -> its columns that are filtered by the interval's own dates wherever the query reads that table."""
     found: dict[str, frozenset[str]] = {}
     for table, columns in _appearances(relation):
-        found[table] = found.get(table, columns) & columns
+        found[table] = found.get(table, columns) & columns  # one unfiltered use reads rows of any day
     return found
 
 
@@ -155,7 +160,7 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
             yield from _all_of(step.source)
         inner = [source for source in block.sources if isinstance(source, Group)]
         for source in block.sources:
-            if isinstance(source, Table):
+            if isinstance(source, TableSource):
                 yield source.name, _between(block, source)
             elif source not in inner or len(block.sources) > 1:
                 yield from _all_of(source)
@@ -165,8 +170,8 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
         block = inner[0].block
 
 
-def _between(block: Block, table: Table) -> frozenset[str]:
-    """The columns that are held between a first and a last date."""
+def _between(block: Block, table: TableSource) -> frozenset[str]:
+    """The columns that are filtered by both a start and an end date."""
     first, last = (
         {str(column.inner) for value in block.where if (column := _held(value, (side,))) and column.source is table}
         for side in ("start", "end")
@@ -175,7 +180,7 @@ def _between(block: Block, table: Table) -> frozenset[str]:
 
 
 def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
-    """The tables of subqueries inside a value: they are not held in the stretch."""
+    """The tables of subqueries inside a value: the filter outside does not apply to their rows."""
     if isinstance(part, Block):
         for source in part.all_sources:
             yield from _all_of(source)
@@ -190,13 +195,13 @@ def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
     elif isinstance(part, Term):
         seen = part.parts[-1] if part.op == "window" else None
         if isinstance(seen, Block):  # a window looks at rows of the block around it, before later filters
-            yield from ((table.name, _between(seen, table)) for table in seen.sources if isinstance(table, Table))
+            yield from ((table.name, _between(seen, table)) for table in seen.sources if isinstance(table, TableSource))
         for each in part.parts:
             yield from _within(each) if each is not seen else ()
 
 
 def _all_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
-    if isinstance(source, Table):
+    if isinstance(source, TableSource):
         yield source.name, frozenset()
     for part in source.parts:
         yield from _within(part)

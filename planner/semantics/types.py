@@ -1,4 +1,4 @@
-"""The Spark type of a value, where it can be told for certain: some rewritings hold only between values of one type."""
+"""The Spark type of a value, if it is certain: some rewritings hold only between values of one type."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FIXED = {
     **dict.fromkeys(["text", "Hex", "MD5"], "string"),
     **dict.fromkeys(["TsOrDsToDate", "LastDay"], "date"),
 }
-# Types of which equal values look alike, and which are compared as they are.
+# Types whose equal values are identical, and which are compared without a cast.
 PLAIN = frozenset(("string", "boolean", "tinyint", "smallint", "int", "bigint", "date"))
 _MOMENTS = frozenset(("timestamp", "timestamp_ntz"))
-_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))  # a text is added up as floating point
-COLLATED = "string collate ?"  # stands for a type that is not known but for that
+_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))  # sums of strings are floating point
+COLLATED = "string collate ?"  # an unknown type that may have a collation
 _COLLATION = re.compile(r"collate\s+`?([\w?]+)`?")
 _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 
@@ -27,8 +27,8 @@ _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 def type_of(value: Part) -> str | None:
     """The type as Spark writes it, in lower case; None when it is not known."""
     if isinstance(value, Ref):
-        told = None if value.inner is ROW else value.source.column_type(value.inner)
-        return None if told == COLLATED else told
+        known = None if value.inner is ROW else value.source.column_type(value.inner)
+        return None if known == COLLATED else known
     if not isinstance(value, Term):
         return None
     if value.op in ("cast", "try cast"):
@@ -41,7 +41,7 @@ def type_of(value: Part) -> str | None:
 
 
 def stated_type(value: Part) -> str | None:
-    """The type where the query itself says it, by a cast or the like: nothing rests on what others say of a table."""
+    """The type that the query itself gives a value, by a cast or the like; declared types of tables do not count."""
     while isinstance(value, Ref) and isinstance(value.inner, (Term, Ref)):
         value = value.inner
     if isinstance(value, Term):
@@ -55,19 +55,19 @@ def are_of_one_type(values: Iterable[Part]) -> bool:
     return len(types) == 1 and None not in types
 
 
-def told_type(value: Part) -> str | None:
-    """What readers of a column are told of its type: where that is not known, whether it may be collated."""
+def reader_type(value: Part) -> str | None:
+    """The type of a column for its readers: if it is unknown, whether it may have a collation."""
     return type_of(value) or (COLLATED if is_collated(value) else None)
 
 
 def is_collation(type_: str | None) -> bool:
-    """True for a type of which equal values may look different by their collation."""
+    """True for a type with a collation under which equal strings may look different."""
     return type_ is not None and any(name != "utf8_binary" for name in _COLLATION.findall(type_.lower()))
 
 
 @lru_cache(maxsize=8192)
 def is_collated(value: Part) -> bool:
-    """True for a value that may be a text, or hold one, with a collation of its own: 'a' may equal 'A'."""
+    """True for a value that may be, or contain, a string with a collation, where 'a' may equal 'A'."""
     if isinstance(value, Ref):
         return value.inner is not ROW and value.source.column_collated(value.inner)
     if isinstance(value, Relation):
@@ -78,6 +78,7 @@ def is_collated(value: Part) -> bool:
         return is_collation(str(value.parts[1]))
     if value.op == "Collate":
         return not any(isinstance(each, str) and each.lower() == "utf8_binary" for each in _texts(value))
+    # a known type has no collation; comparisons and written forms return no string of their operands
     if type_of(value) is not None or value.op in ("exists", "way"):
         return False
     return any(map(is_collated, value.parts[:1] if value.op == "window" else value.parts))
@@ -89,7 +90,7 @@ def _texts(value: Term) -> Iterator[Part]:
 
 
 def is_exact(type_: str | None) -> bool:
-    """True for a type whose values add up to the same sum in any order."""
+    """True for a type whose sums do not depend on the order of addition."""
     return type_ is not None and (type_ in _WHOLE or type_.startswith("decimal"))
 
 
@@ -99,6 +100,6 @@ def is_of_alike(type_: str | None) -> bool:
 
 
 def spelled(type_: str) -> str:
-    """One spelling for a type."""
+    """The one spelling of a type's name."""
     lower = type_.strip().lower()
     return _SPELLED.get(lower, lower)

@@ -16,7 +16,7 @@ from itertools import islice, product
 from typing import TypeAlias, TypeGuard
 
 from planner.semantics.algebra import Block, Part, Ref, Relation, Source, Term, Value
-from planner.semantics.sources import Group, Sealed, Table, is_constant
+from planner.semantics.sources import Group, Sealed, TableSource, is_constant
 
 Keys: TypeAlias = tuple[tuple[str, ...], ...]  # names of columns; no two rows agree in all the columns of one key
 _Key: TypeAlias = tuple[Value, ...]
@@ -84,7 +84,7 @@ def _product(units: Iterable[list[_Key]]) -> list[_Key]:
 
 
 def _of_source(source: Source, *, audited: bool) -> list[_Key]:
-    if isinstance(source, Table):
+    if isinstance(source, TableSource):
         named = (*source.keys, *(source.audited if audited else ()))
         return [tuple(Ref(source, column) for column in key) for key in named]
     if isinstance(source, Group) and source.sets is None:

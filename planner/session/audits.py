@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.apply.events import AuditRan
-from planner.checks.audits import AuditResult, run_audits
+from planner.checks.audits import AuditContext, AuditResult, run_audits
 from planner.checks.masking import checked_samples
 from planner.checks.standalone import run_standalone
 from planner.errors import RequestError
@@ -35,16 +35,14 @@ def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterat
     tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
     embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
     show = checked_samples(asked.samples) or project.config.audits.show_samples
+    options = AuditContext(project.audits, tables, embedded, work.now, show)
     for name, snapshot in sorted(shown.snapshots.items()):
         if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
-            yield from run_audits(
-                work.engine, snapshot, project.audits, time,
-                tables=tables, embedded=embedded, execution=work.now, samples=show,
-            )  # fmt: skip
+            yield from run_audits(work.engine, snapshot, time, options)
     for each in project.standalone:
         here = all(name in shown.snapshots or name not in project.models for name in each.depends_on)
         if here and not each.skip and (not asked.select or chosen & set(each.depends_on)):
-            yield run_standalone(work.engine, each, tables, embedded, time, execution=work.now, samples=show)
+            yield run_standalone(work.engine, each, time, work.now, options)
 
 
 def _time(work: Workspace, asked: AuditOptions) -> Interval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner.checks.diff_question import Options
+from planner.checks.diff_query import DiffOptions
 from planner.checks.table_diff import TableDiff, changed_models, compare_tables
 from planner.errors import MergeplanError, Place, RequestError
 from planner.model.graph import graph_of
@@ -43,7 +43,7 @@ def table_diffs(
         yield diff
 
 
-def _options(asked: TableDiffOptions) -> Options:
+def _options(asked: TableDiffOptions) -> DiffOptions:
     for old, new in asked.rename.items():
         if not (old.strip() and new.strip()):
             raise RequestError(f"`{old}={new}` renames nothing.", hint="Write `--rename old=new`.")
@@ -52,7 +52,7 @@ def _options(asked: TableDiffOptions) -> Options:
             spark_tree(asked.where)
         except MergeplanError as error:
             raise RequestError(f"`--where`: {error.message}") from None
-    return Options(
+    return DiffOptions(
         on=tuple(column.lower() for column in asked.on),
         where=asked.where,
         skip=frozenset(column.lower() for column in asked.skip),
@@ -62,7 +62,7 @@ def _options(asked: TableDiffOptions) -> Options:
     )
 
 
-def _of_tables(work: Workspace, names: tuple[str, str], options: Options) -> Iterator[TableDiff]:
+def _of_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
     tables = (model_name(names[0], Place("A:B")), model_name(names[1], Place("A:B")))
     known = [work.project.models[name].grain for name in tables if name in work.project.models]
     keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
@@ -70,7 +70,7 @@ def _of_tables(work: Workspace, names: tuple[str, str], options: Options) -> Ite
 
 
 def _of_models(
-    work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: Options
+    work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
 ) -> Iterator[TableDiff]:
     here, there = (work.environment(checked_name(name)) for name in names)
     tables = (_tables(here), _tables(there))

@@ -66,8 +66,10 @@ def project() -> str:
 
 
 @pytest.fixture
-def store(state_url: str, project: str) -> Iterator[StateStore]:
-    """An empty state store, once on SQLite and once on PostgreSQL."""
-    opened = StateStore(state_url, project)
+def store(request: pytest.FixtureRequest, tmp_path: Path, project: str) -> Iterator[StateStore]:
+    """An empty state store on SQLite; a module that uses `state_url` gets it once on SQLite and once on PostgreSQL."""
+    both = "state_url" in request.fixturenames
+    url: str = request.getfixturevalue("state_url") if both else f"sqlite:///{tmp_path}/state.db"
+    opened = StateStore(url, project)
     yield opened
     opened.close()

@@ -1,6 +1,5 @@
 """How a table's files are written: an edit of it copies rows and computes none."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,6 @@ pytestmark = pytest.mark.prove
 
 DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
 TOTAL = FILES["models/total.sql"]
-
-
-@pytest.fixture
-def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
-    """A state store of one sort: nothing here depends on it."""
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db", project)
-    yield opened
-    opened.close()
 
 
 def test_another_layout_copies_rows_and_computes_none(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
@@ -77,7 +68,7 @@ def test_nothing_is_copied_from_a_table_that_a_word_kept() -> None:
     ("said", "told"),
     [
         ("storage_format csv", r"models/a\.sql:1: `storage_format csv` is not supported"),
-        ("physical_properties (a = 1 + 1)", r"models/a\.sql:1: `1 \+ 1` is not a text, a number, or true or false"),
+        ("physical_properties (a = 1 + 1)", r"models/a\.sql:1: `1 \+ 1` is not a string, a number, or true or false"),
     ],
 )
 def test_a_layout_that_cannot_be_is_an_error_at_its_line(said: str, told: str) -> None:

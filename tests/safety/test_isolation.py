@@ -67,6 +67,6 @@ def assert_code_is_held_where_landlock_is_missing(stage: Stage) -> None:
     planned = stage.attack("sql", edit, **elsewhere)
 
     assert (held.record.state, held.got, held.spoiled) == (State.FAILED, {}, set())
-    assert "The project brings Python code, and it cannot be isolated here: Landlock 3 is needed" in held.comment
+    assert "The project contains Python code, and it cannot be isolated here: Landlock 3 is needed" in held.comment
     assert r"MERGEPLAN\_ISOLATION=none" in held.comment
     assert planned.record.state is State.PLANNED

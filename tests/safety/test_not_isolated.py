@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.isolation.connecting import WayOut
+from planner.isolation.connecting import ConnectionProxy
 from planner.isolation.interpreter import libraries
 from planner.isolation.probe import cannot
-from planner.isolation.profile import PACKAGE, Profile
+from planner.isolation.profile import PACKAGE, IsolationProfile
 from tests.safety.attacks import ATTACKS
 from tests.safety.conftest import Stage
 from tests.safety.scene import ATTACKS as FILE
@@ -83,14 +83,14 @@ def run_as_nobody(scene: Scene, *, isolate: bool) -> dict[str, list[str]]:
     attacks = scratch / "attacks.py"
     shutil.copy(FILE, attacks)
     command = [SYSTEM_PYTHON, "-I", str(attacks), json.dumps(scene.targets())]
-    way_out = WayOut(scratch / "spark.sock")
+    proxy = ConnectionProxy(scratch / "spark.sock")
     if isolate:
-        profile = Profile((*libraries(SYSTEM_PYTHON, {}, "-I"), str(attacks)), (str(scratch),))
-        command = [SYSTEM_PYTHON, *profile.listening(way_out.descriptor).launched(command)[1:]]
+        profile = IsolationProfile((*libraries(SYSTEM_PYTHON, {}, "-I"), str(attacks)), (str(scratch),))
+        command = [SYSTEM_PYTHON, *profile.listening(proxy.descriptor).launched(command)[1:]]
     environment = {"HOME": str(scratch), "PATH": os.defpath}
     with subprocess.Popen(
         command, env=environment, cwd="/", text=True, stdout=subprocess.PIPE, user=NOBODY, group=NOBODY,
-        extra_groups=[], pass_fds=[way_out.descriptor],
+        extra_groups=[], pass_fds=[proxy.descriptor],
     ) as process:  # fmt: skip
-        way_out.started()
+        proxy.started()
         return loot(process.communicate(timeout=120)[0])

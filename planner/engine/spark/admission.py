@@ -16,8 +16,8 @@ from typing import Any
 from planner.engine.spark.admitted_fields import FIELDS, PACKAGE, sentence
 from planner.parsing.sql.queried_tables import (
     TABLE_FUNCTIONS,
+    NotAdmitted,
     Queried,
-    Refused,
     check_function,
     expressed,
     queried,
@@ -67,21 +67,21 @@ class View:
 
 
 def admit(request: Message, may: May) -> None:
-    """Refused unless each field and each name and text of the request is admitted; SQL in it is written as it was
+    """NotAdmitted unless each field and each name and text of the request is admitted; SQL in it is written as it was
     read."""
     if request.session_id != may.session:
-        raise Refused("The request speaks for a session that is not this model's.")
+        raise NotAdmitted("The request speaks for a session that is not this model's.")
     waiting: list[tuple[Message, int]] = [(request, 0)]
     while waiting:
         message, depth = waiting.pop()
         if depth > DEEPEST:
-            raise Refused("The plan is nested too deeply.")
+            raise NotAdmitted("The plan is nested too deeply.")
         name = message.DESCRIPTOR.full_name.removeprefix(PACKAGE)
         allowed = FIELDS.get(name, frozenset())
         given = message.ListFields()
         for field, _ in given:
             if field.name not in allowed:
-                raise Refused(sentence(name, field.name))
+                raise NotAdmitted(sentence(name, field.name))
         if check := CHECKS.get(name):
             check(message, may)
         waiting.extend((inner, depth + 1) for field, value in given for inner in _inner(field, value))
@@ -96,7 +96,7 @@ def view_of(request: Message) -> View | None:
 
 
 class Blocks:
-    """The blocks of a frame's rows that are being sent; each is Refused unless it is what its name says."""
+    """The blocks of a frame's rows that are being sent; each is NotAdmitted unless it is what its name says."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -105,10 +105,10 @@ class Blocks:
         self._digest = hashlib.sha256()
 
     def admit(self, request: Message) -> None:
-        """Refused when this part is none of a block, or ends one that is something else."""
+        """NotAdmitted when this part is none of a block, or ends one that is something else."""
         kind = request.WhichOneof("payload")
         if self._left and kind != "chunk":
-            raise Refused("A block of rows was not sent to its end.")
+            raise NotAdmitted("A block of rows was not sent to its end.")
         if kind == "batch":
             for each in request.batch.artifacts:
                 self._begin(each.name, 1)
@@ -119,11 +119,11 @@ class Blocks:
         elif kind == "chunk" and self._left:
             self._add(request.chunk.data)
         else:
-            raise Refused("What is sent to Spark is no block of rows.")
+            raise NotAdmitted("What is sent to Spark is no block of rows.")
 
     def _begin(self, name: str, chunks: int) -> None:
         if not BLOCK.fullmatch(name):
-            raise Refused(f"`{name[:80]}`: `addArtifact` is not allowed to project code.")
+            raise NotAdmitted(f"`{name[:80]}`: `addArtifact` is not allowed to project code.")
         self._name, self._left, self._bytes, self._digest = name, chunks, 0, hashlib.sha256()
 
     def _add(self, data: bytes) -> None:
@@ -131,9 +131,9 @@ class Blocks:
         self._bytes += len(data)
         self._digest.update(data)
         if self._bytes > LARGEST:
-            raise Refused(f"A block of rows has more than {LARGEST:,} bytes.")
+            raise NotAdmitted(f"A block of rows has more than {LARGEST:,} bytes.")
         if self._left <= 0 and self._name != f"cache/{self._digest.hexdigest()}":
-            raise Refused("A block of rows is not what its name says.")
+            raise NotAdmitted("A block of rows is not what its name says.")
 
 
 def _inner(field: Any, value: Any) -> Iterator[Message]:
@@ -152,8 +152,8 @@ def _inner(field: Any, value: Any) -> Iterator[Message]:
 def _check_tables(names: frozenset[str], may: May) -> None:
     for name in sorted(names):
         if name not in may.tables and name not in may.views and not OF_A_FRAME.fullmatch(name):
-            raise Refused(
-                f"`{name[:120]}` is not among what this model reads: name it in `depends_on`, and read"
+            raise NotAdmitted(
+                f"`{name[:120]}` is not a table that this model reads: name it in `depends_on`, and read"
                 ' `context.table("...")`.'
             )
 
@@ -181,18 +181,18 @@ def _expression(message: Message, may: May) -> None:
 
 def _function(message: Message, may: May) -> None:
     if not FUNCTION.fullmatch(message.function_name):
-        raise Refused(f"`{message.function_name[:80]}` is not the name of a function of Spark.")
+        raise NotAdmitted(f"`{message.function_name[:80]}` is not the name of a function of Spark.")
     check_function(message.function_name)
 
 
 def _table_function(message: Message, may: May) -> None:
     if message.function_name.lower() not in TABLE_FUNCTIONS:
-        raise Refused(f"The table function `{message.function_name[:80]}` is not allowed to project code.")
+        raise NotAdmitted(f"The table function `{message.function_name[:80]}` is not allowed to project code.")
 
 
 def _python(message: Message, may: May) -> None:
     if not may.python:
-        raise Refused(PYTHON)
+        raise NotAdmitted(PYTHON)
 
 
 def _registered(message: Message, may: May) -> None:
@@ -201,15 +201,15 @@ def _registered(message: Message, may: May) -> None:
     if kind in ("register_function", "register_table_function"):
         name = getattr(message, kind).function_name
         if not VIEW.fullmatch(name) or name.lower() in RESERVED:
-            raise Refused(f"`{name[:80]}` is not the name of a function.")
+            raise NotAdmitted(f"`{name[:80]}` is not the name of a function.")
 
 
 def _view(message: Message, may: May) -> None:
     if not message.is_global:
         if not VIEW.fullmatch(message.name) or message.name.lower() in RESERVED or OF_A_FRAME.fullmatch(message.name):
-            raise Refused(f"`{message.name[:80]}` is not the name of a temporary view.")
+            raise NotAdmitted(f"`{message.name[:80]}` is not the name of a temporary view.")
     elif message.replace or not may.prefix or not re.fullmatch(rf"{may.prefix}_\d{{1,4}}", message.name, re.ASCII):
-        raise Refused("A global temporary view is not allowed to project code: others would see it.")
+        raise NotAdmitted("A global temporary view is not allowed to project code: others would see it.")
 
 
 def _sql_command(message: Message, may: May) -> None:
@@ -217,39 +217,39 @@ def _sql_command(message: Message, may: May) -> None:
     if root.WhichOneof("rel_type") == "with_relations":
         root = root.with_relations.root
     if root.WhichOneof("rel_type") != "sql":
-        raise Refused("A command in SQL is a query here and nothing else.")
+        raise NotAdmitted("A command in SQL is a query here and nothing else.")
 
 
 def _deduplicate(message: Message, may: May) -> None:
     if message.within_watermark:
-        raise Refused(sentence("Relation", "with_watermark"))
+        raise NotAdmitted(sentence("Relation", "with_watermark"))
 
 
 def _readable(message: Message, may: May) -> None:
     for key in [*getattr(message, "keys", ()), *(pair.key for pair in getattr(message, "pairs", ()))]:
         if not READABLE.fullmatch(key):
-            raise Refused(f"The setting `{key[:120]}` is not shown to project code.")
+            raise NotAdmitted(f"The setting `{key[:120]}` is not shown to project code.")
 
 
 def _block(message: Message, may: May) -> None:
     for name in message.names:
         if not BLOCK.fullmatch(name):
-            raise Refused(f"`{name[:80]}`: artifacts are not allowed to project code.")
+            raise NotAdmitted(f"`{name[:80]}`: artifacts are not allowed to project code.")
 
 
 def _schema_text(text: str) -> None:
-    """Refused for a schema as JSON that names a class."""
+    """NotAdmitted for a schema as JSON that names a class."""
     if "{" not in text:
         return
     try:
         waiting = [json.loads(text)]
     except (ValueError, RecursionError):
-        raise Refused("The schema of a frame cannot be read.") from None
+        raise NotAdmitted("The schema of a frame cannot be read.") from None
     while waiting:
         part = waiting.pop()
         if isinstance(part, Mapping):
             if "class" in part or part.get("type") == "udt":
-                raise Refused(sentence("DataType", "udt"))
+                raise NotAdmitted(sentence("DataType", "udt"))
             waiting.extend(value for key, value in part.items() if key != "metadata")
         elif isinstance(part, list):
             waiting.extend(part)

@@ -21,7 +21,7 @@ from planner.engine.spark.libraries import LIB
 from planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
 from planner.engine.spark.proxy_messages import Malformed, message_of
 from planner.errors import RequestError
-from planner.parsing.sql.queried_tables import CATALOG, Refused
+from planner.parsing.sql.queried_tables import CATALOG, NotAdmitted
 
 LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
 THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts
@@ -152,7 +152,7 @@ class ProjectProxy:
         return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
 
     def _clone(self, data: bytes, context: Any) -> bytes:
-        raise Refused("A second session is not allowed to project code.")
+        raise NotAdmitted("A second session is not allowed to project code.")
 
     def _details(self, data: bytes, context: Any) -> bytes:
         request = self._judged(LIB.proto.FetchErrorDetailsRequest, data)
@@ -185,7 +185,7 @@ class ProjectProxy:
     # Steps
 
     def _judged(self, kind: Any, data: bytes) -> Any:
-        """The request as it may be passed on, in this session's name; Refused."""
+        """The request as it may be passed on, in this session's name; NotAdmitted."""
         request = message_of(kind, data)
         with self._lock:
             may = replace(self._may, views=self._views)
@@ -222,7 +222,7 @@ class ProjectProxy:
                 return spark
         if spark is not None:
             spark.close()
-        raise Refused("This model has ended.")
+        raise NotAdmitted("This model has ended.")
 
     def _unary(self, method: str, request: Any, context: Any) -> bytes:
         return self._ready().answer(method, request, context)
@@ -246,7 +246,7 @@ def _options() -> list[tuple[str, int]]:
 
 def _abort(context: Any, error: Exception) -> None:
     """End a request with what went wrong; what is our own defect is not shown to project code."""
-    if isinstance(error, Refused):
+    if isinstance(error, NotAdmitted):
         code = (
             LIB.grpc.StatusCode.INVALID_ARGUMENT
             if isinstance(error, Malformed)

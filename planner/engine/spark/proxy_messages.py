@@ -7,10 +7,10 @@ from typing import Any
 
 from planner.engine.spark.admission import DEEPEST
 from planner.engine.spark.libraries import LIB
-from planner.parsing.sql.queried_tables import Refused
+from planner.parsing.sql.queried_tables import NotAdmitted
 
 
-class Malformed(Refused):
+class Malformed(NotAdmitted):
     """Bytes that are no request at all."""
 
 
@@ -18,7 +18,7 @@ _lock = threading.Lock()  # how deep may be read is a setting of the whole proce
 
 
 def message_of(kind: Any, data: bytes) -> Any:
-    """The message; Refused for bytes that are none, that are nested too deeply, or that hold a field nobody knows."""
+    """The message; NotAdmitted for bytes that are none, are nested too deeply, or hold an unknown field."""
     with _lock:
         try:
             found = kind.FromString(data)
@@ -27,14 +27,14 @@ def message_of(kind: Any, data: bytes) -> Any:
     size = found.ByteSize()
     found.DiscardUnknownFields()
     if found.ByteSize() != size:
-        raise Refused("The request holds a field that this version of pyspark does not know.")
+        raise NotAdmitted("The request holds a field that this version of pyspark does not know.")
     return found
 
 
 def _deep(kind: Any, data: bytes) -> Any:
     """A message that is nested deeper than is read at first: it is measured before, because the reader recurs."""
     if depth_of(kind.DESCRIPTOR, data) > DEEPEST:
-        raise Refused("The plan is nested too deeply.")
+        raise NotAdmitted("The plan is nested too deeply.")
     if LIB.reader is None:
         raise Malformed("The request cannot be read.")
     LIB.reader.SetAllowOversizeProtos(True)
@@ -47,7 +47,7 @@ def _deep(kind: Any, data: bytes) -> Any:
 
 
 def depth_of(kind: Any, data: bytes) -> int:
-    """How many messages stand within each other, at most one more than are admitted; Refused for bytes that are no
+    """How many messages stand within each other, at most one more than are admitted; NotAdmitted for bytes that are no
     message of the kind."""
     waiting, deepest = [(0, len(data), kind, 1)], 0
     while waiting:

@@ -16,7 +16,7 @@ from shutil import which
 
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import Isolation
-from planner.isolation.profile import PACKAGE, Profile, starting, without
+from planner.isolation.profile import PACKAGE, IsolationProfile, starting, without
 from planner.isolation.scratch import tidied
 from planner.isolation.seccomp import Network
 from planner.isolation.user import OWN_USER
@@ -59,7 +59,7 @@ def isolated_workers(python: str, spark_home: Path, isolation: Isolation) -> Wor
         folder.chmod(0o711)
     python = which(python) or python
     read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
-    profile = Profile(without(read, isolation.hidden), (str(home),), Network.ANSWER, isolation.memory)
+    profile = IsolationProfile(without(read, isolation.hidden), (str(home),), Network.ANSWER, isolation.memory)
     start = [os.path.abspath(python), "-P", "-s", "-c", START, str(PACKAGE), profile.text]
     folders = f"HOME={shlex.quote(str(home))} TMPDIR={shlex.quote(str(home))}; export HOME TMPDIR"
     script = Path(workers.python)

@@ -1,4 +1,4 @@
-"""Calls of audits: which audit is meant, whether its arguments fit, and what a call of a built-in one asks."""
+"""Calls of audits: checks the name and the arguments, and builds the query of a built-in audit."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Place) -> No
     own, known = audits.get(call.name), built_in(call.name)
     if own is not None:
         if own.standalone:
-            hint = "Take it out of `audits`: it runs by itself."
-            raise ProjectError(f"The audit `{call.name}` is a standalone one.", place=place, hint=hint)
+            hint = "Remove it from `audits`: it runs on its own."
+            raise ProjectError(f"The audit `{call.name}` is a standalone audit.", place=place, hint=hint)
         taken, needed = parameters(own), parameters(own) - {name for name, _ in own.defaults}
         taken |= {name for name, _ in own.defaults}
     elif known is not None:

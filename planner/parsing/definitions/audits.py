@@ -1,4 +1,4 @@
-"""AUDIT blocks as Audits: those that models call, and those that run by themselves."""
+"""AUDIT blocks as Audits: those that models call, and standalone ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.dates import instant
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables
-from planner.parsing.sql.tokens import Source, Tokens, checked_dialect, opened, parsed, tokenize
+from planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
 from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
     formatting stamp""".split()
-_AUDIT_ALONE = ("depends_on", "cron", "start")  # they say when a standalone audit runs, and say nothing of another
+_AUDIT_ALONE = ("depends_on", "cron", "start")  # only of standalone audits
 _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 
@@ -40,7 +40,7 @@ def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
 
 def audit_call(text: str, place: Place) -> AuditCall:
     """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
-    source = Source(place.path, text, "spark")
+    source = SourceText(place.path, text, "spark")
     try:
         tokens = tokenize(source)
         return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
@@ -48,25 +48,25 @@ def audit_call(text: str, place: Place) -> AuditCall:
         raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
 
 
-def read_audits(source: Source, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
+def read_audits(source: SourceText, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
     audits: list[Audit] = []
     for header, query in zip(found[::2], [*found[1::2], []], strict=False):
         if not begins(header, "AUDIT"):
             raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
         if not query or begins(query, "AUDIT"):
-            raise source.error(header[0], "The audit has no query.", "Write a SELECT that finds the bad rows.")
+            raise source.error(header[0], "The audit has no query.", "Write a SELECT of the failing rows.")
         audits.append(_audit(source, header, query, defaults))
     return tuple(audits)
 
 
-def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
+def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
     header = expand_block(source, header, defaults.scope)
     given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
     if "name" not in given:
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
     own = source
     if "dialect" in given:
-        own = Source(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
+        own = SourceText(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
     parameters = pairs(given["defaults"]) if "defaults" in given else ()
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
@@ -74,7 +74,7 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     words = expand(own, query, scope)
     tree = parsed(own, words, "The audit's query")
     if not isinstance(tree, exp.Query):
-        raise own.error(query[0], "The audit's query must be a SELECT that finds the bad rows.")
+        raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
     check_places(tree, own, query)
     placed = is_placed(tree)
     tables = name_tables(tree, own, query)
@@ -87,8 +87,8 @@ def _audit(source: Source, header: Tokens, query: Tokens, defaults: Defaults) ->
     return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
 
 
-def _as_written(audit: Audit, source: Source, tokens: Tokens, tree: exp.Expr) -> Audit:
-    """The audit with the text of its query, where this can run as it stands."""
+def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr) -> Audit:
+    """The audit with the text of its query, if Spark can run that text."""
     words = without_trailing_commas(tokens)
     text = verbatim(source, words, tree)
     if not text or not (len(words) == len(tokens) or reads_as(text, audit.sql, frozenset())):
@@ -100,19 +100,21 @@ def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
     """An audit that models call; ProjectError for what only a standalone one can have."""
     for key in _AUDIT_ALONE:
         if key in given:
-            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or take it out.")
+            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
     return audit
 
 
 def _standalone(
-    audit: Audit, source: Source, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
+    audit: Audit, source: SourceText, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
 ) -> Audit:
-    """An audit that runs by itself; ProjectError where it stands for values that only a model could give."""
+    """A standalone audit; ProjectError if it uses values that only a model can provide."""
     for token, after in pairwise(query):
         if token.text == "@" and after.text.lower() == "this_model":
-            raise source.error(token, "A standalone audit has no `@this_model`.", "Name the tables that it reads.")
+            raise source.error(
+                token, "A standalone audit has no `@this_model`.", "Use the names of the tables that it reads."
+            )
     for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
-        raise source.error(query[0], f"Nothing gives `@{missing}` a value here.", "Add it to `defaults (...)`.")
+        raise source.error(query[0], f"`@{missing}` has no value here.", "Add it to `defaults (...)`.")
     zone = given.get("cron_tz")
     if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
         raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")

@@ -8,16 +8,16 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.parsing.definitions.properties import Property, block
 from planner.parsing.macros.expand import expander
-from planner.parsing.sql.macro_scope import Scope
+from planner.parsing.sql.macro_scope import MacroScope
 from planner.parsing.sql.token_lists import joined
-from planner.parsing.sql.tokens import Source, Tokens, closing, split
+from planner.parsing.sql.tokens import SourceText, Tokens, closing, split
 
-Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> what it stands for
+Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> its tokens
 HELD = ("blueprints", "pre_statements", "post_statements", "on_virtual_update")
 
 
-def held_out(source: Source, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
-    """A MODEL block without the properties whose macros mean something else there, and these."""
+def held_out(source: SourceText, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
+    """A MODEL block without the properties in which macros have another meaning, and these properties."""
     if not any(token.text.lower() in HELD for token in header):
         return list(header), {}
     given = block(source, header)
@@ -26,7 +26,7 @@ def held_out(source: Source, header: Tokens) -> tuple[list[Token], dict[str, Pro
     return whole, {each.key: each for each in given if each.key in HELD}
 
 
-def blueprints(source: Source, given: Property | None, scope: Scope) -> tuple[Blueprint, ...]:
+def blueprints(source: SourceText, given: Property | None, scope: MacroScope) -> tuple[Blueprint, ...]:
     """The blueprints that a file lists; one without names when it lists none. ProjectError when the list is broken."""
     if given is None:
         return ({},)

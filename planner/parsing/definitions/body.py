@@ -1,4 +1,4 @@
-"""What stands below a MODEL block: names, the query, the statements before and after it, those for views."""
+"""The body of a model's file: `@DEF`s, the query, the statements before and after it, and those for views."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from planner.parsing.definitions.statements import read_statement, read_view_sta
 from planner.parsing.macros.expand import expander
 from planner.parsing.macros.expander import Expander
 from planner.parsing.macros.jinja import Template, dated, rendered
-from planner.parsing.sql.macro_scope import CREATING, EVALUATING, Scope
+from planner.parsing.sql.macro_scope import CREATING, EVALUATING, MacroScope
 from planner.parsing.sql.token_lists import fused
-from planner.parsing.sql.tokens import Source, Tokens, statements, tokenize
+from planner.parsing.sql.tokens import SourceText, Tokens, statements, tokenize
 
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
 JINJA = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN")
 JINJA_END = "JINJA_END"
-SEED_ROWS = "@INSERT_SEED"  # stands in a seed's file for the query that it has not
+SEED_ROWS = "@INSERT_SEED"  # takes the place of the query in a seed's file
 _BLOCK = re.compile(r"(\bJINJA_(?:QUERY|STATEMENT)_BEGIN\s*;)(.*?)(\bJINJA_END\b)", re.IGNORECASE | re.DOTALL)
 _QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
 Macros = tuple[tuple[str, str], ...]  # the files of the project's Jinja macros: path, text
 
 
 @dataclass(frozen=True)
-class Part:
+class StatementTokens:
     """One statement: its tokens and the text that they belong to."""
 
-    source: Source
+    source: SourceText
     tokens: Tokens
 
 
@@ -39,7 +39,7 @@ class Part:
 class Body:
     """The query, its macros replaced, and the statements around it; `reads` are the tables that these read."""
 
-    query: Part | None
+    query: StatementTokens | None
     pre_statements: tuple[Statement, ...]
     post_statements: tuple[Statement, ...]
     on_virtual_update: tuple[Statement, ...]
@@ -53,15 +53,15 @@ class Body:
 
 @dataclass(frozen=True)
 class Around:
-    """Statements that are written elsewhere than beside the query: in MODEL, or for all models in config.yaml."""
+    """Statements from outside the body: in MODEL, or for all models in config.yaml."""
 
-    before: tuple[Part, ...] = ()
-    after: tuple[Part, ...] = ()
-    views: tuple[Part, ...] = ()
+    before: tuple[StatementTokens, ...] = ()
+    after: tuple[StatementTokens, ...] = ()
+    views: tuple[StatementTokens, ...] = ()
 
 
-def read_body(source: Source, tokens: Tokens, scope: Scope, macros: Macros, around: Around, at: Token) -> Body:
-    """The body of a model; ProjectError for two queries, or for a statement that may not stand there."""
+def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros, around: Around, at: Token) -> Body:
+    """The body of a model; ProjectError for two queries, or for a statement that is not allowed."""
     reader = _Reader(source, scope, macros)
     for part in around.before:
         reader.beside(part, views=False)
@@ -78,24 +78,24 @@ def read_body(source: Source, tokens: Tokens, scope: Scope, macros: Macros, arou
 
 
 class _Reader:
-    """How far the reading of a body has come."""
+    """The state of reading a body."""
 
-    def __init__(self, source: Source, scope: Scope, macros: Macros) -> None:
+    def __init__(self, source: SourceText, scope: MacroScope, macros: Macros) -> None:
         stays = replace(scope, stays=scope.stays | {"this_model"})
         self.rooms = {
             EVALUATING: expander(source, replace(stays, stage=EVALUATING)),
             CREATING: expander(source, replace(stays, stage=CREATING)),
         }
         self.source, self.scope = source, scope
-        self.query: Part | None = None
+        self.query: StatementTokens | None = None
         self.after_query = False
         self.before: list[Statement] = []
         self.after: list[Statement] = []
         self.views: list[Statement] = []
         self.reads: set[str] = set()
 
-    def beside(self, part: Part, *, views: bool) -> None:
-        """Take in one statement: a name, the query, or a statement beside it."""
+    def beside(self, part: StatementTokens, *, views: bool) -> None:
+        """Add one statement: a `@DEF`, the query, or a statement before or after it."""
         if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
             self.after_query = True
             return
@@ -103,20 +103,20 @@ class _Reader:
         if not views and now and now[0][0].text.upper() in _QUERY:
             if self.query is not None or len(now) > 1:
                 raise part.source.error(part.tokens[0], "A model has exactly one query.")
-            self.query, self.after_query = Part(part.source, now[0]), True
+            self.query, self.after_query = StatementTokens(part.source, now[0]), True
             return
         created = _run(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else now
         texts = [[(t.token_type, t.text) for each in pieces for t in each] for pieces in (now, created)]
         stages = [(created, (CREATING,)), (now, (EVALUATING,))] if texts[0] != texts[1] else [(now, ())]
         for pieces, when in stages:
             for piece in pieces:
-                self._add(Part(part.source, piece), views, when)
+                self._add(StatementTokens(part.source, piece), views, when)
 
     def no_query(self, at: Token) -> ProjectError:
         """The error for a model without a query."""
         return self.source.error(at, "The model has no query.", "Write a SELECT below MODEL (...);.")
 
-    def _add(self, part: Part, views: bool, stages: tuple[str, ...]) -> None:
+    def _add(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
         if views:
             self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
             return
@@ -127,14 +127,16 @@ class _Reader:
         self.reads |= reads
 
 
-def _run(room: Expander, part: Part) -> list[list[Token]]:
+def _run(room: Expander, part: StatementTokens) -> list[list[Token]]:
     if not any("@" in token.text for token in part.tokens):
         return [list(part.tokens)]
     own = replace(room, source=part.source) if part.source is not room.source else room
     return own.statements(part.tokens)
 
 
-def _parts(source: Source, tokens: Tokens, scope: Scope, macros: Macros) -> Iterator[tuple[Part, bool]]:
+def _parts(
+    source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros
+) -> Iterator[tuple[StatementTokens, bool]]:
     """The statements, those of Jinja rendered, each with whether it is one for views."""
     views: Token | None = None
     index = 0
@@ -161,14 +163,15 @@ def _parts(source: Source, tokens: Tokens, scope: Scope, macros: Macros) -> Iter
                 parts = _jinja(source, statement[0].start, statement[-1].end + 1, scope, macros)
                 yield from ((part, views is not None) for part in parts)
             else:
-                yield Part(source, statement), views is not None
+                yield StatementTokens(source, statement), views is not None
             index = end
     if views is not None:
         raise source.error(views, f"`{views.text}` has no `{VIEWS_END};`.")
 
 
-def outside_jinja(source: Source) -> Source:
-    """The file with blanks for what stands between `JINJA_..._BEGIN;` and `JINJA_END;`, whose quotes are not SQL's."""
+def outside_jinja(source: SourceText) -> SourceText:
+    """The file with spaces in place of the text between `JINJA_..._BEGIN;` and `JINJA_END;`, whose quotes are not
+    SQL's."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] + re.sub(r"[^\n]", " ", match[2]) + match[3]
@@ -177,7 +180,7 @@ def outside_jinja(source: Source) -> Source:
 
 
 def is_jinja(tokens: Tokens) -> bool:
-    """True when `{{` or `{%` stands in it."""
+    """True if it contains `{{` or `{%`."""
     for index, token in enumerate(tokens):
         doubled = token.text == "{" and index + 1 < len(tokens) and tokens[index + 1].text == "{"
         if token.token_type is TokenType.BLOCK_START or (doubled and tokens[index + 1].start == token.end + 1):
@@ -185,13 +188,13 @@ def is_jinja(tokens: Tokens) -> bool:
     return False
 
 
-def _jinja(source: Source, start: int, end: int, scope: Scope, macros: Macros) -> Iterator[Part]:
-    """A stretch of the file as the statements that it renders to."""
+def _jinja(source: SourceText, start: int, end: int, scope: MacroScope, macros: Macros) -> Iterator[StatementTokens]:
+    """A part of the file as the statements that it renders to."""
     text = source.text[start:end]
     begins = start + len(text) - len(text.lstrip())
     at = source.place_at(begins)
     template = Template(text.strip(), source.path, at.line)
     sql = rendered(template, macros, scope)
-    own = Source(source.path, sql, source.dialect, Place(source.path, at.line))
+    own = SourceText(source.path, sql, source.dialect, Place(source.path, at.line))
     for statement in statements(tokenize(own)):
-        yield Part(own, dated(fused(statement), own))
+        yield StatementTokens(own, dated(fused(statement), own))

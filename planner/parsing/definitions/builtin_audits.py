@@ -1,6 +1,6 @@
-"""The built-in audits: for each the arguments that it takes, and the query over `@this_model` that finds the bad rows.
+"""The built-in audits: for each the arguments that it takes, and the query of failing rows over `@this_model`.
 
-Names, arguments and defaults are SQLMesh's. A NULL is no bad value, but where an audit is about NULLs.
+Names, arguments and defaults are SQLMesh's. NULLs pass, unless an audit is about NULLs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RANGE = ("min_v", "max_v", "inclusive")
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """Arguments, the query that finds the bad rows, and which of its columns are numbers that tell of no single row."""
+    """Arguments, the query of failing rows, and its columns that are aggregates, which reveal no single row."""
 
     required: tuple[str, ...]
     query: Callable[[Arguments], str]
@@ -36,7 +36,7 @@ class BuiltIn:
 
 
 def _list(argument: exp.Expr) -> list[str]:
-    """`(a, b)`, `array(a, b)` or `a` as texts."""
+    """`(a, b)`, `array(a, b)` or `a` as strings."""
     if isinstance(argument, exp.Tuple | exp.Array):
         return [each.sql("spark") for each in argument.expressions]
     return [(argument.this if isinstance(argument, exp.Paren) else argument).sql("spark")]
@@ -74,23 +74,23 @@ def _truth(arguments: Arguments, name: str, otherwise: bool) -> bool:
 def _patterns(arguments: Arguments) -> list[str]:
     found = _list(arguments["patterns"])
     if not found or not all(spark_tree(each).is_string for each in found):
-        raise ValueError("`patterns` must be texts, like `('a%', 'b%')`.")
+        raise ValueError("`patterns` must be strings, like `('a%', 'b%')`.")
     return found
 
 
 def _only(arguments: Arguments) -> str:
-    """The WHERE of those rows that `condition := ...` lets in; '' for all."""
+    """The WHERE clause of `condition := ...`; '' without it."""
     return f" WHERE {arguments['condition'].sql('spark')}" if "condition" in arguments else ""
 
 
 def _where(condition: str, arguments: Arguments) -> str:
-    """All rows of the model for which the condition holds, among those that `condition := ...` lets in."""
+    """All rows of the model for which the condition holds, restricted by `condition := ...`."""
     only = f"({arguments['condition'].sql('spark')}) AND " if "condition" in arguments else ""
     return f"SELECT * FROM @this_model WHERE {only}({condition})"
 
 
 def _outside(value: str, arguments: Arguments) -> str:
-    """That a value lies outside of `min_v` to `max_v`."""
+    """Values outside of `min_v` to `max_v`."""
     strict = not _truth(arguments, "inclusive", True)
     low, high = ("<=", ">=") if strict else ("<", ">")
     limits = [
@@ -143,22 +143,22 @@ def _not_accepted_values(arguments: Arguments) -> str:
 
 
 def _at_least_one(arguments: Arguments) -> str:
-    """Of no rows at all nothing is asked."""
+    """An empty table passes."""
     column = _column(arguments)
-    told = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
-    return f"{told} HAVING COUNT({column}) = 0 AND COUNT(*) > 0"
+    counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
+    return f"{counted} HAVING COUNT({column}) = 0 AND COUNT(*) > 0"
 
 
 def _not_constant(arguments: Arguments) -> str:
     column = _column(arguments)
-    told = f"SELECT COUNT(DISTINCT {column}) AS num_values FROM @this_model{_only(arguments)}"
-    return f"{told} HAVING COUNT(DISTINCT {column}) <= 1"
+    counted = f"SELECT COUNT(DISTINCT {column}) AS num_values FROM @this_model{_only(arguments)}"
+    return f"{counted} HAVING COUNT(DISTINCT {column}) <= 1"
 
 
 def _not_null_proportion(arguments: Arguments) -> str:
     column, threshold = _column(arguments), _number(arguments, "threshold")
-    told = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
-    return f"{told} HAVING COUNT({column}) <= COUNT(*) * {threshold}"
+    counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
+    return f"{counted} HAVING COUNT({column}) <= COUNT(*) * {threshold}"
 
 
 def _sequential_values(arguments: Arguments) -> str:
@@ -183,7 +183,7 @@ def _mutually_exclusive_ranges(arguments: Arguments) -> str:
 
 
 def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
-    """That a text has the form of a regular expression."""
+    """Strings that match, or do not match, a regular expression."""
 
     def query(arguments: Arguments) -> str:
         column = f"LOWER({_column(arguments)})" if lower else _column(arguments)
@@ -193,7 +193,7 @@ def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
 
 
 def _matching(operator: str, *, wanted: bool) -> Callable[[Arguments], str]:
-    """That a text is like one of the patterns, or like none of them."""
+    """Strings that match one of the LIKE patterns, or none of them."""
 
     def query(arguments: Arguments) -> str:
         column = _column(arguments)
@@ -204,7 +204,7 @@ def _matching(operator: str, *, wanted: bool) -> Callable[[Arguments], str]:
 
 
 def _statistic(function: str, name: str) -> Callable[[Arguments], str]:
-    """That a figure over all rows lies in a range."""
+    """An aggregate over all rows outside of a range."""
 
     def query(arguments: Arguments) -> str:
         value = f"{function}({_column(arguments)})"

@@ -13,10 +13,10 @@ from planner.errors import Place, ProjectError
 from planner.parsing.definitions.properties import Property, names
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import Source, Tokens, statements
+from planner.parsing.sql.tokens import SourceText, Tokens, statements
 
 
-def block_statements(source: Source, tokens: Tokens, expected: str) -> list[list[Token]]:
+def block_statements(source: SourceText, tokens: Tokens, expected: str) -> list[list[Token]]:
     found = statements(tokens)
     if not found:
         raise ProjectError(
@@ -31,13 +31,13 @@ def begins(statement: Tokens, word: str) -> bool:
     return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
-def spark_query(tree: exp.Expr, source: Source, tokens: Tokens) -> str:
+def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
     """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
     level = ErrorLevel.IGNORE if source.dialect in ("spark", "databricks") else ErrorLevel.RAISE
     try:
         return spark_text(tree, level)
     except UnsupportedError as error:
-        raise source.error(tokens[0], f"The query has no counterpart in Spark SQL: {error}") from None
+        raise source.error(tokens[0], f"The query cannot be translated to Spark SQL: {error}") from None
 
 
 def dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:

@@ -1,7 +1,7 @@
-"""One layout for all SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
+"""Formats SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
 
-What a file means never changes. Macros are carried through as they stand; a file that cannot be laid out so that it
-parses to the same tree with the same comments is left as it is, and the reason is told.
+The meaning of a file never changes. Macros are kept as they are. A file that cannot be formatted so that it parses to
+the same tree with the same comments is left as it is, and the reason is reported.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
+from planner.parsing.definitions.body import StatementTokens
 from planner.parsing.sql.misreading import differ
-from planner.parsing.sql.tokens import CLOSE, Source, Tokens, closing, opened, parsed, tokenize
+from planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
-ROUNDS = 3  # in which a layout must come to rest
+ROUNDS = 3  # after which the output must be stable
 _JINJA = re.compile(r"\{\{|\{%|\bJINJA_\w+", re.IGNORECASE)
 _OFF = re.compile(r"[(,]\s*formatting\s+['\"]?false\b", re.IGNORECASE)
 
@@ -53,14 +54,6 @@ class Formatted:
     left: str = ""
 
 
-@dataclass(frozen=True)
-class Statement:
-    """The tokens of one statement in their file."""
-
-    source: Source
-    tokens: Tokens
-
-
 class _Left(Exception):  # no error: a reason to leave a file alone
     pass
 
@@ -70,7 +63,7 @@ def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
     if _JINJA.search(text):
         return Formatted(text, "it holds Jinja")
     if _OFF.search(COMMENT.sub(" ", text)):
-        return Formatted(text, "it says `formatting false`")
+        return Formatted(text, "it has `formatting false`")
     try:
         before, now = text, _laid_out(path, text, dialect, style)
         for _ in range(ROUNDS):
@@ -91,13 +84,13 @@ def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
     source = opened(path, text, dialect)
     parts = []
     for region, tokens in _regions(source):
-        own = Source(path, region, source.dialect)
+        own = SourceText(path, region, source.dialect)
         if not tokens:
             parts.append(region.strip())
         elif _is_block(tokens):
             parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
         elif tokens[0].text.upper() in QUERIES:
-            parts.append(_query_text(own, _masked(own), style, Statement(source, tokens)))
+            parts.append(_query_text(own, _masked(own), style, StatementTokens(source, tokens)))
         else:
             parts.append(region.strip())
     whole = _joined(parts)
@@ -115,7 +108,7 @@ def _joined(parts: list[str]) -> str:
     return ";\n\n".join(kept) + (";" if only_block else "")
 
 
-def _regions(source: Source) -> Iterable[tuple[str, Tokens]]:
+def _regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
     """The text between semicolons, comments included, with its tokens."""
     tokens, start, first = tokenize(source), 0, 0
     for index, token in enumerate(tokens):
@@ -129,9 +122,11 @@ def _is_block(tokens: Tokens) -> bool:
     return tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN
 
 
-def _query_text(source: Source, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: Statement) -> str:
+def _query_text(
+    source: SourceText, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: StatementTokens
+) -> str:
     text, macros = masked
-    own = Source(source.path, text, source.dialect)
+    own = SourceText(source.path, text, source.dialect)
     try:
         tree = parsed(own, tokenize(own))
     except ProjectError:
@@ -143,7 +138,7 @@ def _query_text(source: Source, masked: tuple[str, list[tuple[str, str]]], style
     again = _read_again(text, source)
     if again is None or _nodes(again, style) != _nodes(tree, style) or _beside(again) != _beside(tree):
         raise _Left("its query would be read otherwise")
-    if source.dialect == "spark" and differ(tokenize(own), tokenize(Source(source.path, text, source.dialect))):
+    if source.dialect == "spark" and differ(tokenize(own), tokenize(SourceText(source.path, text, source.dialect))):
         raise _Left("its words would be others")
     return _unmasked(text, macros)
 
@@ -160,21 +155,21 @@ def _generated(tree: exp.Expr, dialect: str, style: Style) -> str:
     try:
         return str(_generator(dialect, rewrite=not style.no_rewrite_casts)(pretty=True, **options).generate(tree))
     except (SqlglotError, RecursionError):
-        raise _Left("its query cannot be written again") from None
+        raise _Left("its query cannot be written back") from None
 
 
 @lru_cache
 def _generator(dialect: str, *, rewrite: bool) -> Any:
-    """The dialect's own, which leaves each WITH where it stands and may write `x::INT` for `CAST(x AS INT)`."""
+    """The dialect's own, which keeps each WITH in its place and may write `x::INT` for `CAST(x AS INT)`."""
     known = Dialect.get_or_raise(dialect)
     base: type[Generator] = type(known.generator())
     loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
 
-    class Layout(base):  # type: ignore[misc, valid-type]
+    class ModelGenerator(base):  # type: ignore[misc, valid-type]
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
 
         def anonymous_sql(self, expression: exp.Anonymous) -> str:
-            """A function that nobody knows keeps its name as it is written."""
+            """An unknown function keeps its name as written."""
             return str(self.func(self.sql(expression, "this"), *expression.expressions, normalize=False))
 
         def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
@@ -186,9 +181,9 @@ def _generator(dialect: str, *, rewrite: bool) -> Any:
                 return str(super().cast_sql(expression, safe_prefix=safe_prefix))
             return f"{self.sql(expression, 'this')}::{self.sql(expression, 'to')}"
 
-    # QUALIFY and its like are not to be said otherwise.
-    Layout.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
-    return Layout
+    # Spark's generator rewrites QUALIFY and the like, which would change the file.
+    ModelGenerator.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
+    return ModelGenerator
 
 
 def _short(cast: exp.Cast) -> bool:
@@ -197,16 +192,16 @@ def _short(cast: exp.Cast) -> bool:
     return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
 
 
-def _read_again(text: str, source: Source) -> exp.Expr | None:
+def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
-        own = Source(source.path, text, source.dialect)
+        own = SourceText(source.path, text, source.dialect)
         return parsed(own, tokenize(own))
     except ProjectError:
         return None
 
 
 def _nodes(tree: exp.Expr, style: Style) -> str:
-    """The tree as text, without comments; where names are to be in lower case, their case says nothing."""
+    """The tree as text, without comments; if names are normalized, their case is ignored."""
     bare = tree.copy()
     for node in bare.walk():
         node.comments = None
@@ -216,13 +211,13 @@ def _nodes(tree: exp.Expr, style: Style) -> str:
 
 
 def _beside(tree: exp.Expr) -> list[tuple[str, list[str]]]:
-    """What stands beside each output: such a comment describes the column."""
+    """The comments next to each output: such a comment describes the column."""
     outputs = tree.selects if isinstance(tree, exp.Query) else []
     return [(each.alias_or_name.lower(), [text.strip() for text in each.comments or ()]) for each in outputs]
 
 
-def _masked(source: Source) -> tuple[str, list[tuple[str, str]]]:
-    """The text with a word in place of each macro, and (word, macro) pairs in their order."""
+def _masked(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
+    """The text with a placeholder for each macro, and (placeholder, macro) pairs in order."""
     tokens = tokenize(source)
     found: list[tuple[str, str]] = []
     out, at, index = "", 0, 0

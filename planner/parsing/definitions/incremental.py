@@ -1,4 +1,4 @@
-"""The settings of the kinds that fill their tables piece by piece: by unique key, by partition, with history."""
+"""The settings of incremental kinds: by unique key, by partition, with history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.errors import Place, ProjectError
 from planner.model.kind import Fill, Kind
 from planner.model.model import History, Model
 from planner.parsing.definitions.properties import Property, boolean, expressions, integer, spark_type, word, words
-from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, tokenize
+from planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
 POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")
@@ -36,8 +36,8 @@ _SIDES = {
 
 
 def reading_itself(model: Model, place: Place) -> Model:
-    """A model whose query reads its own table: a batch is one unit of time unless its kind says otherwise, and batches
-    go one by one. ProjectError for a kind whose batch, tried again, would read its own rows."""
+    """A model whose query reads its own table: a batch is one unit of time by default, and batches
+    run one by one. ProjectError for a kind whose batch, when repeated, would read its own rows."""
     if not model.kind.traits.may_read_itself or model.insert_overwrite:
         kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
         message = f"`{model.name}` reads itself: that is not supported for kind {kind}."
@@ -48,7 +48,7 @@ def reading_itself(model: Model, place: Place) -> Model:
 
 
 def with_policies(model: Model, found: dict[str, Property]) -> Model:
-    """The model with what any incremental kind may say: how changes and restatements go with it, and its batches."""
+    """The model with the settings of all incremental kinds: for changes, restatements and batches."""
     model = replace(
         model,
         forward_only=boolean(found["forward_only"]) if "forward_only" in found else _forward_only(model.kind),
@@ -69,10 +69,10 @@ def with_policies(model: Model, found: dict[str, Property]) -> Model:
 
 
 def with_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
-    """The model with the settings of its kind; ProjectError for those that are wrong, missing or contradict it."""
+    """The model with the settings of its kind; ProjectError for wrong, missing or contradictory settings."""
     model = with_policies(model, found)
     if model.kind.traits.always_forward_only and not model.forward_only:
-        raise found["forward_only"].error(f"{model.kind} is always forward-only.", "Leave `forward_only` out.")
+        raise found["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
     if "insert_overwrite" in found:
         return replace(model, insert_overwrite=boolean(found["insert_overwrite"]))
     if model.kind.fill in (Fill.PARTITION, Fill.APPEND):
@@ -158,12 +158,12 @@ def _when_matched(given: Property) -> str:
     if tokens[0].token_type is TokenType.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
     if not tokens or tokens[0].token_type is not TokenType.WHEN:
-        raise given.error("`when_matched` begins with WHEN MATCHED.", _MATCHED_HINT)
-    opening = tokenize(Source("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
+        raise given.error("`when_matched` must begin with WHEN MATCHED.", _MATCHED_HINT)
+    opening = tokenize(SourceText("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
     merge = parsed(given.source, [*opening, *tokens], "`when_matched`")
     whens = merge.args.get("whens")
     if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):
-        raise given.error("`when_matched` is no list of WHEN MATCHED.", _MATCHED_HINT)
+        raise given.error("`when_matched` is not a list of WHEN MATCHED clauses.", _MATCHED_HINT)
     for when in whens.expressions:
         _check_when(when, given)
     return _sided(whens, given).sql("spark", comments=False)
@@ -172,16 +172,16 @@ def _when_matched(given: Property) -> str:
 def _check_when(when: exp.Expr, given: Property) -> None:
     if not when.args.get("matched"):
         message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
-        raise given.error(message, "Leave rows out with a WHERE in the query.")
+        raise given.error(message, "Exclude such rows with a WHERE in the query.")
     then = when.args["then"]
     if isinstance(then, exp.Update):
         for each in then.expressions:
             if not isinstance(each, exp.Star) and not (isinstance(each, exp.EQ) and isinstance(each.this, exp.Column)):
-                raise given.error(f"`{each.sql('spark')}` is not a column and its new value.", _MATCHED_HINT)
+                raise given.error(f"`{each.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
             if isinstance(each, exp.EQ) and _SIDES.get(each.this.table.lower(), "target") != "target":
                 raise given.error(f"`{each.this.sql('spark')}` cannot be set: only columns of `target` can.")
     elif then.name.upper() != "DELETE":
-        raise given.error(f"`THEN {then.sql('spark')}` is not supported: UPDATE SET or DELETE.")
+        raise given.error(f"`THEN {then.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
 
 
 def _sided(tree: exp.Expr, given: Property) -> exp.Expr:
@@ -192,7 +192,7 @@ def _sided(tree: exp.Expr, given: Property) -> exp.Expr:
         side = _SIDES.get(column.table.lower())
         if side is None and not (column.table == "" and _is_set(column)):
             hint = "Write `source.` or `target.` before each column."
-            raise given.error(f"`{column.sql('spark')}` is neither of `source` nor of `target`.", hint)
+            raise given.error(f"`{column.sql('spark')}` belongs neither to `source` nor to `target`.", hint)
         column.set("table", exp.to_identifier(side or "target"))
         column.set("this", exp.to_identifier(column.name.lower(), quoted=column.this.quoted))
     if tree.find(exp.Subquery, exp.Select):

@@ -1,4 +1,4 @@
-"""The `kind ...` of a MODEL block: how its table is kept, and the settings that go with it."""
+"""The `kind ...` of a MODEL block, and its settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.parsing.definitions.incremental import (
     with_settings,
 )
 from planner.parsing.definitions.properties import Property, boolean, inside, properties, settings, word, words
-from planner.parsing.sql.tokens import Source, closing, did_you_mean, split
+from planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split
 
 LATER = frozenset(("MANAGED", "CUSTOM", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
@@ -40,7 +40,7 @@ _CSV_LATER = ("doublequote", "escapechar", "skipinitialspace", "lineterminator")
 
 
 def kind_named(text: str, place: Place) -> Kind:
-    """The kind of that name; ProjectError says whether it is unknown or not supported yet."""
+    """The kind of that name; ProjectError if it is unknown or not supported yet."""
     if text.upper() in Kind.__members__:
         return Kind[text.upper()]
     if text.upper() in ALIASES:
@@ -70,7 +70,7 @@ def _without_settings(model: Model, given: Property, found: dict[str, Property])
 
 def _view(model: Model, given: Property, found: dict[str, Property]) -> Model:
     if "materialized" in found and boolean(found["materialized"]):
-        raise found["materialized"].error("Materialized views are not supported: Spark has none. Use FULL.")
+        raise found["materialized"].error("Materialized views are not supported, because Spark has none. Use FULL.")
     return model
 
 
@@ -93,7 +93,7 @@ def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Mo
 
 
 def cron(given: Property) -> Cron:
-    """When something is due; ProjectError for a text that is no cron expression."""
+    """A cron; ProjectError for an invalid expression."""
     if why := cron_error(given.text):
         hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
         raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
@@ -124,7 +124,7 @@ def spark_pattern(text: str, dialect: str) -> str:
 
 
 def _seed(given: Property, given_settings: dict[str, Property]) -> Seed:
-    """The seed without its content, which is read where the disk is."""
+    """The seed without its content, which is read later: this stage does no I/O."""
     if "path" not in given_settings:
         raise given.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = given_settings.get("csv_settings")
@@ -154,7 +154,7 @@ def _nulls(found: dict[str, Property]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *usual)))
 
 
-def _seed_path(given: Property, source: Source) -> str:
+def _seed_path(given: Property, source: SourceText) -> str:
     """Relative to the model's file, or to the project's root after `$root/`; ProjectError outside the project."""
     text = word(given).replace("\\", "/")
     folder = posixpath.dirname(source.path)
@@ -162,7 +162,7 @@ def _seed_path(given: Property, source: Source) -> str:
         text.removeprefix("$root/") if text.startswith("$root/") else posixpath.join(folder, text)
     )
     if path.startswith("../") or posixpath.isabs(path):
-        raise given.error(f"The seed `{text}` lies outside the project.")
+        raise given.error(f"The seed `{text}` is outside the project.")
     return path
 
 

@@ -1,4 +1,4 @@
-"""The columns of a project's tables while its models are still being read: what `@STAR` and its like ask for."""
+"""The columns of a project's tables while its models are still being read: for macros such as `@STAR`."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class KnownColumns:
     def _columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         known = self._found.get(model.name)
         if known is None or known[0] is not model:
-            told = self._told(model, above)
+            own = self._known(model, above)
             kept = {column.name: column.type for column in model.kept_columns}
-            known = self._found[model.name] = (model, told and {**told, **kept})
+            known = self._found[model.name] = (model, own and {**own, **kept})
         return known[1]
 
-    def _told(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
+    def _known(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         if model.columns and (not model.kind.is_view or not model.sql):
             return {column.name: column.type for column in model.columns}
         if model.seed:

@@ -1,4 +1,4 @@
-"""`model_defaults` of config.yaml as the properties and statements that a model has when its file does not say them."""
+"""`model_defaults` of config.yaml as the properties and statements of models that do not set them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from planner.errors import ProjectError
 from planner.model.kind import Kind
 from planner.model.model import Model
-from planner.parsing.definitions.body import Around, Part
+from planner.parsing.definitions.body import Around, StatementTokens
 from planner.parsing.definitions.properties import Property
-from planner.parsing.sql.tokens import Source, statements, tokenize
+from planner.parsing.sql.tokens import SourceText, statements, tokenize
 from planner.parsing.sql.yaml_documents import Document, Path
 
 AT = "model_defaults"
@@ -24,14 +24,14 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
 
 
 def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
-    """The defaults that are read as if each model's block said them; ProjectError for a kind without a name."""
+    """The defaults, parsed as if they were in each model's block; ProjectError for a kind without a name."""
     found = []
     for key in AS_PROPERTIES:
         value = given.get(key)
         if value is None or (key == "kind" and not isinstance(value, dict)):
             continue
         text = _kind(value, document) if key == "kind" else _text(value)
-        source = Source(document.path, f"{key} {text}", "spark", document.place((AT, key)))
+        source = SourceText(document.path, f"{key} {text}", "spark", document.place((AT, key)))
         first, *rest = tokenize(source)
         found.append(Property(source, first, tuple(rest)))
     return tuple(found)
@@ -44,12 +44,14 @@ def default_statements(given: Mapping[str, Any], document: Document, dialect: st
     return Around(before, after, views)
 
 
-def statement_parts(given: Iterable[str] | str, document: Document, at: Path, dialect: str) -> tuple[Part, ...]:
-    """A list of texts as statements, each at its line."""
+def statement_parts(
+    given: Iterable[str] | str, document: Document, at: Path, dialect: str
+) -> tuple[StatementTokens, ...]:
+    """A list of strings as statements, each at its line."""
     found = []
     for index, text in enumerate([given] if isinstance(given, str) else given):
-        source = Source(document.path, text, dialect, document.place((*at, index)))
-        found += [Part(source, tokens) for tokens in statements(tokenize(source))]
+        source = SourceText(document.path, text, dialect, document.place((*at, index)))
+        found += [StatementTokens(source, tokens) for tokens in statements(tokenize(source))]
     return tuple(found)
 
 
@@ -78,9 +80,9 @@ def _kind(value: dict[str, Any], document: Document) -> str:
     if not isinstance(name, str):
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
     if name.upper() in {kind for kind in Kind if not kind.has_query}:
-        raise ProjectError(f"`{name}` cannot be every model's kind.", place=document.place((AT, "kind")))
-    told = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
-    return f"{name} ({told})" if told else name
+        raise ProjectError(f"`{name}` cannot be the default kind.", place=document.place((AT, "kind")))
+    listed = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
+    return f"{name} ({listed})" if listed else name
 
 
 def _setting(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a project says for every one of its files."""
+"""The defaults of a project for all its files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from datetime import datetime
 
 from planner.model.kind import Kind
 from planner.model.model import AuditCall
-from planner.parsing.definitions.body import Around, Macros, Part
+from planner.parsing.definitions.body import Around, Macros, StatementTokens
 from planner.parsing.definitions.properties import Property
-from planner.parsing.macros.expand import Scope
+from planner.parsing.macros.expand import MacroScope
 from planner.parsing.sql.macro_scope import Lookup, no_columns
 from planner.parsing.sql.user_macros import NoMacros, UserMacros, Variable
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What the project says for every file, and the time at which the project is read."""
+    """The defaults of the project for every file, and the time at which it is loaded."""
 
     now: datetime
     dialect: str = "spark"
     kind: Kind = Kind.VIEW
     start: datetime | None = None
     start_moves: bool = False  # written as `2 days ago`
-    start_text: str = ""  # as it is written when it moves
+    start_text: str = ""  # its text, if it moves
     cron: str = "@daily"
     owner: str = ""
     audits: tuple[AuditCall, ...] = ()
@@ -34,15 +34,15 @@ class Defaults:
     jinja: Macros = ()
     on_destructive_change: str = ""
     on_additive_change: str = ""
-    properties: tuple[Property, ...] = ()  # that each block has unless it says otherwise
-    before_all: tuple[Part, ...] = ()  # statements that run when a plan is applied
-    after_all: tuple[Part, ...] = ()
+    properties: tuple[Property, ...] = ()  # defaults of each block
+    before_all: tuple[StatementTokens, ...] = ()  # statements that run when a plan is applied
+    after_all: tuple[StatementTokens, ...] = ()
     around: Around = field(default_factory=Around)  # statements around every model's query
-    columns: Lookup = no_columns  # of the tables that macros ask for
+    columns: Lookup = no_columns  # of the tables that macros name
     gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
-    apart: Mapping[str, str] = field(default_factory=dict)  # those that no model may name, and why
-    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that hide every gateway's
+    apart: Mapping[str, str] = field(default_factory=dict)  # gateways that models must not name, and why
+    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that override those of every gateway
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.variables, self.gateway, macros=self.macros, columns=self.columns)
+    def scope(self) -> MacroScope:
+        return MacroScope(self.variables, self.gateway, macros=self.macros, columns=self.columns)

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model.model import AuditCall, Column
-from planner.parsing.sql.tokens import Source, Tokens, closing, did_you_mean, parsed, split
+from planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
@@ -24,7 +24,7 @@ _TEXTS = (TokenType.STRING, TokenType.IDENTIFIER)
 class Property:
     """One key of a block and the tokens of its value."""
 
-    source: Source
+    source: SourceText
     at: Token
     value: tuple[Token, ...]
 
@@ -38,7 +38,7 @@ class Property:
 
     @property
     def text(self) -> str:
-        """The value as it stands in the file; quoted text without its quotes."""
+        """The value as written; a quoted string without its quotes."""
         if self.value and all(token.token_type is TokenType.STRING for token in self.value):
             # `'it''s'` is two strings to some dialects
             return "'".join(token.text for token in self.value)
@@ -49,7 +49,7 @@ class Property:
         return self.source.error(token or (self.value[0] if self.value else self.at), message, hint)
 
 
-def block(source: Source, tokens: Tokens) -> list[Property]:
+def block(source: SourceText, tokens: Tokens) -> list[Property]:
     """The properties of `MODEL (...)`: tokens[0] is the word, tokens[1] the bracket; ProjectError when it is broken."""
     word = tokens[0].text.upper()
     end = closing(tokens, 1)
@@ -60,17 +60,17 @@ def block(source: Source, tokens: Tokens) -> list[Property]:
     return properties(source, tokens[2:end])
 
 
-def properties(source: Source, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
+def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
     """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
 
-    A key may stand in quotes where `quoted` says so.
+    With `quoted`, keys may be quoted.
     """
     found: dict[str, Property] = {}
     for part in split(tokens):
         if not part:
             raise source.error(tokens[0], "There are two commas in a row here.")
         if not _IDENTIFIER.fullmatch(part[0].text) or (part[0].token_type in _TEXTS and not quoted):
-            raise source.error(part[0], f"`{part[0].text}` stands where a key was expected.")
+            raise source.error(part[0], f"`{part[0].text}` is not expected here: a key is.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         each = Property(source, part[0], tuple(value))
         if not value:
@@ -82,7 +82,7 @@ def properties(source: Source, tokens: Tokens, *, quoted: bool = False) -> list[
 
 
 def word(given: Property) -> str:
-    """A single word or quoted text."""
+    """A single word or quoted string."""
     if len(given.value) > 1 and not all(token.token_type is TokenType.STRING for token in given.value):
         raise given.error(
             f"`{given.value[1].text}` is not expected in the value of `{given.key}`.",
@@ -103,7 +103,7 @@ def names(given: Property) -> tuple[str, ...]:
 
 
 def grains(given: Property) -> tuple[str, ...]:
-    """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, for they tell rows apart together too."""
+    """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, because together they identify rows too."""
     found: dict[str, None] = {}
     for part in _items(given):
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
@@ -119,15 +119,15 @@ def items(given: Property) -> list[list[Token]]:
 
 
 def words(given: Property) -> tuple[str, ...]:
-    """`a`, `(a, 'B c')` or `[a]` as texts, as they are written."""
+    """`a`, `(a, 'B c')` or `[a]` as strings, as written."""
     parts = _items(given)
     if any(len(part) != 1 for part in parts):
-        raise given.error(f"`{given.key}` takes words or quoted texts, separated by commas.")
+        raise given.error(f"`{given.key}` takes names or quoted strings, separated by commas.")
     return tuple(part[0].text for part in parts)
 
 
 def rule_name(text: str) -> str:
-    """A rule of the linter as we call it: `NoSelectStar`, `no_select_star` and `noselectstar` are one."""
+    """The canonical name of a linter rule: `NoSelectStar`, `no_select_star` and `noselectstar` are one."""
     return text.strip().lower().replace("_", "").replace("-", "")
 
 
@@ -146,7 +146,7 @@ def boolean(given: Property) -> bool:
 
 
 def columns(given: Property) -> tuple[Column, ...]:
-    """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at a type that no dialect knows."""
+    """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at an unknown type."""
     found: dict[str, Column] = {}
     for part in _bracketed(given, angles=True):
         column = part[0].text.lower()
@@ -175,11 +175,11 @@ def pairs(given: Property) -> tuple[tuple[str, str], ...]:
 
 
 def literals(given: Property) -> tuple[tuple[str, str], ...]:
-    """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is no literal."""
+    """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is not a literal."""
     found = []
     for each in properties(given.source, inside(given)):
         if len(each.value) != 1:
-            raise each.error(f"`{each.text}` is not a text, a number, or true or false.")
+            raise each.error(f"`{each.text}` is not a string, a number, or true or false.")
         found.append((each.key, each.text))
     return tuple(sorted(found))
 
@@ -203,7 +203,7 @@ def _expression(given: Property, part: Tokens) -> str:
 
 
 def table_properties(given: Property) -> tuple[tuple[str, str], ...]:
-    """The properties of a model's table; ProjectError for those that say where it lies, or that are Spark's own."""
+    """The properties of a model's table; ProjectError for locations and for Spark's own properties."""
     for each in properties(given.source, inside(given)):
         key = each.key.lower()
         if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
@@ -220,7 +220,7 @@ def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def spark_sql(source: Source, tokens: Tokens) -> str:
+def spark_sql(source: SourceText, tokens: Tokens) -> str:
     """A SQL expression in the file's dialect as Spark SQL."""
     return parsed(source, tokens, "The value").sql("spark", comments=False)
 
@@ -237,7 +237,7 @@ def spark_type(text: str, dialect: str, place: Place) -> str:
 
 
 def checked(given: Property, known: Collection[str], later: Collection[str], block: str) -> Property:
-    """The property itself when its key is known; ProjectError when it is not supported yet, or nobody knows it."""
+    """The property itself when its key is known; ProjectError when it is not supported yet, or unknown."""
     if given.key in later:
         raise given.source.error(given.at, f"`{given.key}` in {block} is not supported yet.")
     if given.key not in known:
@@ -286,7 +286,7 @@ def _items(given: Property) -> list[list[Token]]:
 def inside(given: Property) -> Tokens:
     """The tokens between the brackets that must enclose the whole value."""
     if given.value[0].token_type is not TokenType.L_PAREN or closing(given.value, 0) != len(given.value) - 1:
-        raise given.error(f"`{given.key}` needs its value in brackets: `{given.key} (...)`.")
+        raise given.error(f"`{given.key}` needs a value in brackets: `{given.key} (...)`.")
     return given.value[1:-1]
 
 
@@ -298,7 +298,7 @@ def _bracketed(given: Property, angles: bool) -> list[list[Token]]:
 
 
 def _dotted(given: Property, part: Tokens) -> str:
-    """One name of identifiers and dots; a quoted text may hold the whole name."""
+    """One name of identifiers and dots; a quoted string may contain the whole name."""
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):

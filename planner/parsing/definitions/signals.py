@@ -13,7 +13,7 @@ from planner.parsing.sql.tokens import Tokens, closing, parsed
 
 
 def signal_calls(given: Property) -> tuple[SignalCall, ...]:
-    """`(a, b(x := 1))` as calls with their arguments as JSON; ProjectError for a value that is no literal."""
+    """`(a, b(x := 1))` as calls with their arguments as JSON; ProjectError for a value that is not a literal."""
     return tuple(_call(given, part) for part in items(given) if part)
 
 
@@ -43,7 +43,7 @@ def _value(given: Property, tree: exp.Expr) -> object:
             return [_value(given, each) for each in tree.expressions]
         case exp.Paren():
             return _value(given, tree.this)
-    raise given.error(f"`{given.text}` is not a text, a number, true, false, NULL or a list of these.")
+    raise given.error(f"`{given.text}` is not a string, a number, true, false, NULL or a list of these.")
 
 
 def _number(text: str) -> int | float:

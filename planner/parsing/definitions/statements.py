@@ -1,7 +1,7 @@
-"""Statements beside a model's query: which there may be, and what stands in them.
+"""Statements before and after a model's query: which are allowed, and what they contain.
 
-They come from pull requests: one may prepare the session in which the query runs, and say things of the model's own
-table; whatever writes another table is refused.
+They come from pull requests. A statement may prepare the session of the query, and set properties of the model's own
+table; any statement that writes another table is rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import SPARK, spark_text
 from planner.parsing.sql.token_lists import text_of
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, parsed
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
 from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 from planner.semantics.spark_settings import UNREADABLE
 
@@ -32,7 +32,7 @@ _TABLE = r"(?P<table>[`@\w.]+)"
 
 @dataclass(frozen=True)
 class _Form:
-    """One sort of statement: how its text begins."""
+    """A kind of statement, by the beginning of its text."""
 
     pattern: re.Pattern[str]
     harmless: bool = False  # it cannot change rows
@@ -69,13 +69,13 @@ _AT_VIEWS = (
     _form(rf"GRANT [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
     _form(rf"REVOKE [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
 )
-# settings that change how fast rows come, not which
+# settings that change performance, not results
 _FAST = re.compile(
     r"spark\.sql\.(shuffle\.partitions|adaptive\..*|autoBroadcastJoinThreshold|broadcastTimeout|"
     r"files\.(maxPartitionBytes|openCostInBytes|minPartitionNum|maxPartitionNum|maxRecordsPerFile))",
     re.IGNORECASE,
 )
-# settings that say what may be reached, and what is hidden
+# settings of what can be accessed, and of what is hidden
 _FIXED = (
     "spark.sql.catalog", "spark.sql.defaultcatalog", "spark.sql.extensions", "spark.sql.hive", "spark.sql.warehouse",
     "spark.sql.streaming", "spark.sql.redaction",
@@ -83,19 +83,21 @@ _FIXED = (
 )  # fmt: skip
 _QUERY = ("SELECT", "FROM", "TABLE", "WITH", "VALUES")
 _HINT = (
-    "Before and after a query there may be SET spark.sql..., temporary views and functions, CACHE, REFRESH, and "
+    "Allowed before and after a query: SET spark.sql..., temporary views and functions, CACHE, REFRESH, and "
     "ANALYZE, ALTER TABLE ... SET TBLPROPERTIES or COMMENT of @this_model."
 )
 _READS_FUNCTION = (
     "A temporary function may not read tables or files: `CREATE TEMPORARY FUNCTION f(x INT) RETURN x + 1`."
 )
 _READS_VARIABLE = "A variable may not read tables: write `CREATE TEMPORARY VIEW ... AS SELECT` instead."
-_VIEW_HINT = "Of a view there may be GRANT, REVOKE, COMMENT ON and ALTER VIEW @this_model SET TBLPROPERTIES."
+_VIEW_HINT = "Allowed for a view: GRANT, REVOKE, COMMENT ON and ALTER VIEW @this_model SET TBLPROPERTIES."
 
 
-def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
-    """A statement before or after the query of `model`, and the tables that it reads; ProjectError when there may be
-    no such statement. `temporary` are the temporary views made before it."""
+def read_statement(
+    source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
+) -> tuple[Statement, set[str]]:
+    """A statement before or after the query of `model`, and the tables that it reads; ProjectError if it
+    is not allowed. `temporary` are the temporary views made before it."""
     text, tokens = _text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
@@ -112,8 +114,8 @@ def read_statement(source: Source, tokens: Tokens, model: str, temporary: frozen
     raise _refused(source, tokens, _HINT)
 
 
-def read_view_statement(source: Source, tokens: Tokens, model: str) -> Statement:
-    """A statement that runs when an environment's view of `model` is made or moved; ProjectError for any other."""
+def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
+    """A statement that runs when an environment's view of `model` is created or swapped; ProjectError for any other."""
     text, tokens = _text(source, tokens)
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
@@ -122,7 +124,7 @@ def read_view_statement(source: Source, tokens: Tokens, model: str) -> Statement
     raise _refused(source, tokens, _VIEW_HINT)
 
 
-def _text(source: Source, tokens: Tokens) -> tuple[str, Tokens]:
+def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     """The statement as Spark writes it."""
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
@@ -133,7 +135,7 @@ def _text(source: Source, tokens: Tokens) -> tuple[str, Tokens]:
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:
-    """The query inside a statement: what begins with the first SELECT, WITH or bracket behind AS or the name."""
+    """The query inside a statement: from the first SELECT, WITH or bracket after AS or the name."""
     depth = 0
     for index, token in enumerate(tokens):
         if depth == 0 and index > 2 and token.token_type in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
@@ -144,7 +146,7 @@ def _query_tokens(tokens: Tokens) -> Tokens:
     return ()
 
 
-def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
+def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
     tree = parsed(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
@@ -160,19 +162,19 @@ def _query(source: Source, tokens: Tokens, temporary: frozenset[str]) -> tuple[S
     return Statement("", sql), tables
 
 
-def _check(source: Source, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
+def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
     found = match.groupdict()
     setting = (found.get("setting") or "").lower()
     if any(setting == each or setting.startswith(f"{each}.") for each in _FIXED):
-        raise source.error(tokens[0], f"`{found['setting']}` may not be set by a model.")
+        raise source.error(tokens[0], f"`{found['setting']}` must not be set by a model.")
     if not match.re.groupindex:
         _check_expression(source, tokens)
     table = (found.get("table") or "").replace("`", "").lower()
     if table and table not in (THIS, model, *temporary):
-        raise _refused(source, tokens, f"It may be about `@this_model` only, not about `{table}`.")
+        raise _refused(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
 
 
-def _check_expression(source: Source, tokens: Tokens) -> None:
+def _check_expression(source: SourceText, tokens: Tokens) -> None:
     """ProjectError for a function or a variable that reads anything but its arguments, or runs another language."""
     words = [token.text.upper() for token in tokens]
     for index, (before, token) in enumerate(pairwise(tokens), 1):
@@ -180,7 +182,7 @@ def _check_expression(source: Source, tokens: Tokens) -> None:
         if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) and word.lower() not in JAVA:
             continue
         if word.lower() in JAVA:
-            raise source.error(tokens[0], "This statement runs Java code of the machine and is not allowed.")
+            raise source.error(tokens[0], "This statement runs arbitrary Java code and is not allowed.")
         queries = word == "SELECT" or (word in _QUERY and (before.token_type in OPEN or words[index - 1] == "RETURN"))
         if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE") or word.lower() in OUTSIDE:
             raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
@@ -194,6 +196,6 @@ def _own(text: str, match: re.Match[str], model: str) -> str:
     return text
 
 
-def _refused(source: Source, tokens: Tokens, hint: str) -> ProjectError:
+def _refused(source: SourceText, tokens: Tokens, hint: str) -> ProjectError:
     words = " ".join(token.text.upper() for token in tokens[:2] if token.text.isalpha()) or tokens[0].text
-    return source.error(tokens[0], f"`{words}` beside a model's query is not supported.", hint)
+    return source.error(tokens[0], f"`{words}` next to a model's query is not supported.", hint)

@@ -1,4 +1,4 @@
-"""Rows of a unit test that stand in a file or as CSV text: cells as values, and the settings of CSV."""
+"""Rows of a unit test from a file or from CSV: cells as values, and the settings of CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def csv_rows(document: Document, at: Path, text: str, settings: Mapping[str, obj
     separator = str(settings.get("sep") or settings.get("delimiter") or ",")
     quote = str(settings.get("quotechar") or '"')
     if len(separator) != 1 or len(quote) != 1:
-        raise document.error((*at, "csv_settings"), "A separator and a quote are one character each.")
+        raise document.error((*at, "csv_settings"), "A separator and a quote must be one character each.")
     rows = [row for row in csv.reader(io.StringIO(text.strip("\n")), delimiter=separator, quotechar=quote) if row]
     header = [name.strip() for name in rows[0]] if rows else []
     for number, row in enumerate(rows[1:], start=1):
@@ -36,7 +36,7 @@ def csv_rows(document: Document, at: Path, text: str, settings: Mapping[str, obj
 
 
 def yaml_rows(document: Document, at: Path, path: str, text: str) -> object:
-    """What a YAML file of rows says; a broken one is told at the test that names it."""
+    """The content of a YAML file of rows; an error is reported at the test that names it."""
     try:
         return read_document(path, text).value
     except ProjectError as error:

@@ -1,4 +1,4 @@
-"""A unit test as data: a model, rows to read, rows to expect; and how its YAML is read."""
+"""Unit tests as data, from YAML: a model, input rows, expected rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test'
 
 
 @dataclass(frozen=True)
-class Relation:
+class TestRows:
     """Rows of a table: as they are, or as a query gives them; `types` are the declared Spark types by column."""
 
     rows: tuple[Row, ...] = ()
@@ -36,15 +36,15 @@ class Relation:
 
 @dataclass(frozen=True)
 class UnitTest:
-    """One test: inputs by table, expected rows of the query (None: not looked at) and of CTEs, and what time it is."""
+    """One test: inputs by table, expected rows of the query (None: not compared) and of CTEs, and the time."""
 
     name: str
     model: str
     path: str
     line: int
-    inputs: Mapping[str, Relation]
-    query: Relation | None
-    ctes: Mapping[str, Relation]
+    inputs: Mapping[str, TestRows]
+    query: TestRows | None
+    ctes: Mapping[str, TestRows]
     description: str = ""
     start: datetime | None = None
     end: datetime | None = None
@@ -58,7 +58,7 @@ class UnitTest:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a test may refer to: each model's SQL dialect, gateways, files; and what time it is."""
+    """What a test may refer to: each model's SQL dialect, gateways, files, and the current time."""
 
     dialects: Mapping[str, str]
     gateways: Collection[str]
@@ -113,7 +113,7 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
 
 
 def _check_place(document: Document, at: Path, given: Mapping[str, object], around: Surroundings) -> None:
-    """A test makes no tables, so where it would make them says nothing; but a wrong name is told."""
+    """A test creates no tables, so these settings have no effect, but an unknown name is an error."""
     gateway, catalog = given.get("gateway"), given.get("default_catalog")
     if gateway is not None and gateway not in around.gateways:
         hint = did_you_mean(str(gateway), around.gateways)
@@ -131,7 +131,7 @@ def _frozen(document: Document, at: Path, given: object, now: datetime) -> datet
 
 def _outputs(
     document: Document, test: Path, given: Mapping[str, object], dialect: str, read: ReadFile
-) -> tuple[Relation | None, dict[str, Relation]]:
+) -> tuple[TestRows | None, dict[str, TestRows]]:
     at = (*test, "outputs")
     outputs = _mapping(document, at, given.get("outputs") or {})
     _known(document, at, outputs, ("query", "ctes", "partial"))
@@ -142,26 +142,26 @@ def _outputs(
     }
     query = outputs.get("query")
     if query is None and not ctes:
-        raise document.error(at, f"The test `{test[0]}` expects nothing.", "Add `outputs: {query: {rows: [...]}}`.")
+        raise document.error(at, f"The test `{test[0]}` has no outputs.", "Add `outputs: {query: {rows: [...]}}`.")
     return None if query is None else _relation(document, (*at, "query"), query, dialect, read, partial), ctes
 
 
 def _relation(
     document: Document, at: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
-) -> Relation:
+) -> TestRows:
     """`[rows]` or `{rows | query | path, columns, partial, format, csv_settings}`."""
     line = document.place(at).line
     if value is None or isinstance(value, list):
-        return Relation(_rows(document, at, value or []), partial=partial, line=line)
+        return TestRows(_rows(document, at, value or []), partial=partial, line=line)
     given = _mapping(document, at, value)
     _known(document, at, given, _RELATION)
     if sum(key in given for key in ("rows", "query", "path")) != 1:
-        raise document.error(at, "One of `rows`, `query` and `path` is needed here.")
+        raise document.error(at, "One of `rows`, `query` and `path` is required here.")
     types = tuple(
         (str(column).lower(), spark_type(str(text), dialect, document.place((*at, "columns", str(column)))))
         for column, text in _mapping(document, (*at, "columns"), given.get("columns") or {}).items()
     )
-    return Relation(
+    return TestRows(
         rows=_rows(document, (*at, "rows"), _given_rows(document, at, given, read)),
         query=str(given.get("query") or ""),
         types=types,
@@ -171,10 +171,10 @@ def _relation(
 
 
 def _given_rows(document: Document, at: Path, given: Mapping[str, object], read: ReadFile) -> object:
-    """The rows as data, out of whatever they are written in."""
+    """The rows as data, from any of their formats."""
     path, form = given.get("path"), str(given.get("format") or "yaml").lower()
     if form not in ("yaml", "csv"):
-        raise document.error((*at, "format"), f"`{form}` is no format of rows.", "Known: csv, yaml.")
+        raise document.error((*at, "format"), f"`{form}` is not a format of rows.", "Known: csv, yaml.")
     if path is None and form == "yaml":
         return given.get("rows") or []
     if path is None:
@@ -193,7 +193,7 @@ def _given_rows(document: Document, at: Path, given: Mapping[str, object], read:
 
 def _rows(document: Document, at: Path, value: object) -> tuple[Row, ...]:
     if not isinstance(value, list):
-        raise document.error(at, "A list of rows was expected here, each `column: value`.")
+        raise document.error(at, "Expected a list of rows here, each with `column: value`.")
     rows = []
     for index, row in enumerate(value):
         given = _mapping(document, (*at, index), row)
@@ -219,13 +219,13 @@ def _vars(
         else:
             raise document.error((*at, str(key)), f"`{key}`: lists and mappings as variables are not supported yet.")
     if "start" in times and "end" in times and times["start"] >= times["end"]:
-        raise document.error((*at, "end"), "The test's `end` lies before its `start`.")
+        raise document.error((*at, "end"), "The test's `end` is before its `start`.")
     return times, tuple(variables)
 
 
 def _mapping(document: Document, at: Path, value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise document.error(at, "A mapping of `key: value` lines was expected here.")
+        raise document.error(at, "Expected a mapping of `key: value` lines here.")
     return value
 
 

@@ -1,4 +1,5 @@
-"""What the base branch's config.yaml rules over a pull request's, and the environment variables that are closed to it.
+"""The sections of config.yaml that are taken from the base branch, and the environment variables that are closed to a
+pull request.
 
 A variable that the base branch reads for its gateways only, a password above all, would be a text like another where a
 pull request's `variables` read it.
@@ -25,8 +26,8 @@ def opened(text: str, ruling: str, environment: Mapping[str, str]) -> Mapping[st
     closed = _names(theirs, ruled=True) - _names(theirs, ruled=False)
     for at, name in _read(ours):
         if name in closed and at[0] not in RULED:
-            message = f"The environment variable `{name}` is for the gateways of the base branch."
-            raise ours.error(at, message, "Write the value itself, or take another variable.")
+            message = f"The environment variable `{name}` is reserved for the gateways of the base branch."
+            raise ours.error(at, message, "Write the value itself, or use another variable.")
     if all(_section(ours, name) == _section(theirs, name) for name in RULED):
         return environment
     return {**environment, **dict.fromkeys(closed & environment.keys(), _STAND_IN)}

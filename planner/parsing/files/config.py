@@ -1,4 +1,4 @@
-"""config.yaml read and checked: every key that is wrong is told with its line, and what models inherit from it."""
+"""Reads and checks config.yaml: every wrong key is reported with its line. Also the defaults that models inherit."""
 
 from __future__ import annotations
 
@@ -82,36 +82,36 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
 def validated(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
     """A part of a document as a pydantic model; ProjectErrors with a line for each thing that is wrong."""
     if not isinstance(value, dict):
-        raise document.error(at, "A mapping of `key: value` lines was expected here.")
+        raise document.error(at, "Expected a mapping of `key: value` lines here.")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        told = {_sentence(document, at, kind, each) for each in error.errors(include_url=False)}
+        found = {_sentence(document, at, kind, each) for each in error.errors(include_url=False)}
         errors = tuple(
             document.error(path, message, hint)
-            for path, message, hint in sorted(told, key=lambda each: (document.place(each[0]).line, each[1]))
+            for path, message, hint in sorted(found, key=lambda each: (document.place(each[0]).line, each[1]))
         )
         raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
 
 
 def _sentence(
-    document: Document, at: tuple[str | int, ...], kind: type[BaseModel], told: Mapping[str, Any]
+    document: Document, at: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
 ) -> tuple[tuple[str | int, ...], str, str]:
-    """Place, message and hint for one of pydantic's complaints."""
-    own = tuple(told["loc"])
+    """Place, message and hint of one pydantic error."""
+    own = tuple(error["loc"])
     path = (*at, *(part if isinstance(part, int) else str(part) for part in own))
     key = str(own[-1]) if own else ""
-    match told["type"]:
+    match error["type"]:
         case "extra_forbidden" if key in LATER:
             return path, f"`{key}` is not supported yet.", ""
         case "extra_forbidden":
-            return path, f"`{key}` is not a key that is known here.", did_you_mean(key, _keys(kind, own[:-1]), most=12)
+            return path, f"`{key}` is not a known key.", did_you_mean(key, _keys(kind, own[:-1]), most=12)
         case "missing":
             return path[:-1], f"`{key}` is missing here.", ""
         case "literal_error" if own[-2:] == ("connection", "type"):
-            return path, f"mergeplan runs on Spark, not on `{told['input']}`: set `type: spark`.", ""
+            return path, f"mergeplan runs on Spark, not on `{error['input']}`: set `type: spark`.", ""
     path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
-    message = str(told["msg"]).removeprefix("Value error, ")
+    message = str(error["msg"]).removeprefix("Value error, ")
     return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
 
 
@@ -138,5 +138,5 @@ def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
     kind = kind_named(given, place)
     if kind.is_incremental or not kind.has_query:
         hint = "Write `kind:` with `name:` and its settings below it."
-        raise ProjectError(f"`{kind}` as every model's kind needs settings, or cannot be it.", place=place, hint=hint)
+        raise ProjectError(f"`{kind}` cannot be the default kind without settings.", place=place, hint=hint)
     return kind

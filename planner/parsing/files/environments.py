@@ -1,4 +1,4 @@
-"""What config.yaml says of environments: how long they and their tables are kept, and what things are called."""
+"""Settings of environments: how long they and their tables are kept, and the names of tables and views."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _LONGEST = timedelta(days=36_500)
 
 
 def ttl(text: str) -> timedelta:
-    """`in 1 week` as a length of time: a month has 30 days, a year 365. ValueError for any other text."""
+    """`in 1 week` as a duration: a month has 30 days, a year 365. ValueError for any other text."""
     match = _TTL.fullmatch(" ".join(text.lower().split()))
     length = None if match is None or len(match[1]) > 6 else int(match[1]) * _UNITS[match[2]]
     if length is None or length > _LONGEST:
-        raise ValueError(f"`{text}` is not a length of time. Write it like `in 1 week` or `in 3 days`.")
+        raise ValueError(f"`{text}` is not a duration. Write it like `in 1 week` or `in 3 days`.")
     return length
 
 
 def environment_ttl(config: Config, environment: str) -> timedelta | None:
-    """How long an environment is kept after a plan was applied to it; None: until somebody drops it."""
+    """How long an environment is kept after a plan was applied to it; None: until it is dropped by hand."""
     pinned = {name.lower() for name in config.pinned_environments}
     if environment == PROD or environment in pinned or config.environment_ttl is None:
         return None
@@ -42,7 +42,7 @@ def environment_ttl(config: Config, environment: str) -> timedelta | None:
 
 
 def naming_of(config: Config) -> Naming:
-    """What tables and views are called; the configuration has been checked."""
+    """The names of tables and views; the configuration has been checked."""
     return Naming(
         suffix=Suffix(config.environment_suffix_target),
         catalogs=tuple((pattern, name.lower()) for pattern, name in config.environment_catalog_mapping.items()),
@@ -52,18 +52,18 @@ def naming_of(config: Config) -> Naming:
 
 
 def check_environments(config: Config, document: Document) -> None:
-    """ProjectError at the line of a length of time, a pattern or a name that cannot be used."""
+    """ProjectError at the line of a duration, a pattern or a name that cannot be used."""
     for key, text in (("environment_ttl", config.environment_ttl), ("snapshot_ttl", config.snapshot_ttl)):
         try:
             ttl(text or "in 1 day")
         except ValueError as error:
             raise document.error((key,), f"`{key}`: {error}") from None
     if config.environment_suffix_target == "catalog":
-        hint = "Spark cannot create catalogs; name some that it has under `environment_catalog_mapping`."
+        hint = "Spark cannot create catalogs. Map environments to existing ones with `environment_catalog_mapping`."
         raise document.error(("environment_suffix_target",), "The suffix target `catalog` is not supported.", hint)
     if config.virtual_environment_mode != "full":
         message = f"The virtual environment mode `{config.virtual_environment_mode}` is not supported."
-        raise document.error(("virtual_environment_mode",), message, "Every environment consists of views: `full`.")
+        raise document.error(("virtual_environment_mode",), message, "Use `full`: every environment consists of views.")
     _check_patterns(document, "physical_schema_mapping", config.physical_schema_mapping)
     _check_patterns(document, "environment_catalog_mapping", config.environment_catalog_mapping)
 

@@ -1,4 +1,4 @@
-"""external_models.yaml: the tables that others write and our models read."""
+"""external_models.yaml: the external tables that models read."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def external_models(
 ) -> Iterator[Model]:
     """The EXTERNAL models of one file that are there on the project's gateway; ProjectError at what is wrong.
 
-    An item that names the gateway hides one of the same name that names none; one that names another is left out.
+    An item for the gateway overrides one of the same name without a gateway; one for another gateway is ignored.
     """
     if document.value is None:
         return
     if not isinstance(document.value, list):
-        raise document.error((), "A list of tables was expected here, each `- name: schema.table`.")
-    named: set[str] = set()  # tables of which an item says that they are on this very gateway
+        raise document.error((), "Expected a list of tables here, each with `- name: schema.table`.")
+    named: set[str] = set()  # tables with an item for this very gateway
     chosen: list[tuple[int, str]] = []
     for index, given in enumerate(document.value):
         _check_keys(document, index, given, gateways)
@@ -90,7 +90,7 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
 
 
 def _audits(document: Document, at: Path, given: object) -> tuple[AuditCall, ...]:
-    """`- not_null(columns := id)`, or `- name: not_null` with an argument a line, its value SQL."""
+    """`- not_null(columns := id)`, or `- name: not_null` with one key per argument, its value SQL."""
     if given is not None and not isinstance(given, list):
         raise document.error(at, f"`{at[-1]}` must be a list.")
     calls = []
@@ -112,7 +112,7 @@ def _sql(value: object) -> str:
 
 
 def _start(document: Document, index: int, given: object, now: datetime) -> datetime | None:
-    """The first moment that the table has rows for: what reads it begins there, if it says nothing itself."""
+    """The first moment that the table has rows for: downstream models without a `start` begin there."""
     if given is None:
         return None
     try:
@@ -123,7 +123,7 @@ def _start(document: Document, index: int, given: object, now: datetime) -> date
 
 def _descriptions(document: Document, index: int, given: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(given, dict):
-        raise document.error((index, "column_descriptions"), "`column_descriptions` must be a mapping of texts.")
+        raise document.error((index, "column_descriptions"), "`column_descriptions` must be a mapping of strings.")
     return tuple((str(name).lower(), str(text)) for name, text in given.items())
 
 
@@ -146,7 +146,7 @@ def _external_columns(document: Document, index: int, given: object, dialect: st
 def _texts(document: Document, at: Path, given: object) -> tuple[str, ...]:
     items = [] if given is None else given if isinstance(given, list) else [given]
     if not all(isinstance(item, str) for item in items):
-        raise document.error(at, f"`{at[-1]}` must be a list of texts.")
+        raise document.error(at, f"`{at[-1]}` must be a list of strings.")
     return tuple(str(item) for item in items)
 
 

@@ -10,7 +10,7 @@ from planner.parsing.sql.user_macros import Variable
 
 
 def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
-    """Gateway -> variable (lower case) -> value; a gateway's own hide the project's."""
+    """Gateway -> variable (lower case) -> value; a gateway's own override the project's."""
     return {
         name: {key.lower(): _frozen(value) for key, value in {**config.variables, **gateway.variables}.items()}
         for name, gateway in config.gateways.items()
@@ -18,7 +18,7 @@ def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
 
 
 def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
-    """Gateway -> why no model may name it while `own` is the project's."""
+    """Gateway -> why models must not name it while `own` is the project's."""
     mine = config.gateways[own].connection
     why = {name: _apart(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
     return {name: text for name, text in why.items() if text}
@@ -28,11 +28,11 @@ def _apart(other: ConnectionConfig, mine: ConnectionConfig, own: str) -> str:
     if other == mine:
         return ""
     if not (other.remote or mine.remote):
-        return f"one process has one Spark of its own, and that is `{own}`'s: give one of the two a `remote`"
+        return f"one process has one local Spark, and `{own}` uses it: set `remote` for one of the two"
     same = other.shared_catalog is not None and other.shared_catalog == mine.shared_catalog
     if same or (other.remote == mine.remote and other.catalog == mine.catalog):
         return ""
-    return f"it has tables of its own: give it and `{own}` the same `shared_catalog` if they see the same ones"
+    return f"it may have other tables than `{own}`: if both see the same ones, give them the same `shared_catalog`"
 
 
 def _frozen(value: Any) -> Variable:

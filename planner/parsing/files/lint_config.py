@@ -1,4 +1,4 @@
-"""Which rules a project is held to: `linter` in config.yaml, `ignored_rules` of a model, names in any case."""
+"""Which linter rules apply to a project: `linter` in config.yaml, `ignored_rules` of a model, names in any case."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document
 
 RULES = {
-    "ambiguousorinvalidcolumn": "A column exists, and in one of the tables that are read only.",
-    "cronintervalalignment": "What a model reads is due at least as often as the model itself.",
-    "invalidselectstarexpansion": "The columns behind `SELECT *` are known.",
-    "noambiguousprojections": "Each output column has a name, and no other has the same.",
+    "ambiguousorinvalidcolumn": "Every column exists in exactly one of the tables that are read.",
+    "cronintervalalignment": "A model's parents are due at least as often as the model.",
+    "invalidselectstarexpansion": "The columns of `SELECT *` are known.",
+    "noambiguousprojections": "Each output column has a unique name.",
     "nomissingaudits": "A model has audits.",
-    "nomissingexternalmodels": "A table that is read is a model or declared in external_models.yaml.",
+    "nomissingexternalmodels": "Every table that is read is a model or declared in external_models.yaml.",
     "nomissingunittest": "A model has a unit test.",
     "noselectstar": "The outermost SELECT names its columns.",
 }
 BY_NAME = {
-    "nojoinwithoutcondition": "A join has a condition, or says CROSS.",
+    "nojoinwithoutcondition": "A join has a condition, or is a CROSS JOIN.",
     "nomissingdescription": "A model has a description.",
     "nomissingowner": "A model has an owner.",
 }
@@ -44,7 +44,7 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The names of the rules that stop a plan, and of those that are only told; `own` are the project's own of them."""
+    """The names of the rules that stop a plan, and of those that only warn; `own` are the custom rules."""
 
     errors: frozenset[str] = frozenset()
     warnings: frozenset[str] = frozenset()
@@ -74,10 +74,10 @@ def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
 
 
 def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
-    """The rules that config.yaml asks for, none when it is not `enabled`.
+    """The rules that config.yaml selects, none if the linter is not `enabled`.
 
-    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. ProjectError for a rule that
-    nobody knows, and for one that should both stop a plan and be only told.
+    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. ProjectError for an
+    unknown rule, and for one that is in both lists.
     """
     if not given.enabled:
         return Chosen()
@@ -85,14 +85,14 @@ def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnR
     left_out = lists["ignored_rules"]
     errors, warnings = lists["rules"] - left_out, lists["warn_rules"] - left_out
     if both := sorted(errors & warnings):
-        message = f"`{both[0]}` is among `rules` and among `warn_rules`: it can be one of the two only."
+        message = f"`{both[0]}` is in both `rules` and `warn_rules`: remove it from one of them."
         raise document.error(("linter", "warn_rules"), message)
     used = tuple(rule for name, rule in sorted(own.items()) if name in errors | warnings)
     return Chosen(frozenset(errors), frozenset(warnings), used)
 
 
 def check_ignored(model: Model, own: Collection[str]) -> None:
-    """ProjectError when a model ignores a rule that there is not."""
+    """ProjectError if a model ignores an unknown rule."""
     for name in model.ignored_rules:
         if name != ALL and name not in {*BUILT_IN, *own}:
             place = line_of(model, "ignored_rules", header=True)
@@ -101,8 +101,8 @@ def check_ignored(model: Model, own: Collection[str]) -> None:
             )
 
 
-def heeded(chosen: Chosen, model: Model) -> Chosen:
-    """The rules that hold for a model."""
+def applicable(chosen: Chosen, model: Model) -> Chosen:
+    """The rules that apply to a model."""
     ignored = frozenset(model.ignored_rules)
     if ALL in ignored:
         return Chosen()

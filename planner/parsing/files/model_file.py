@@ -1,6 +1,6 @@
-"""From the text of a file to Models and the audits below them; every error says the file, the line and the column.
+"""From the text of a file to Models and the audits below them; every error has the file, the line and the column.
 
-Accepted in MODEL because they change nothing here: `enabled`, `formatting`, `optimize_query`, `references`,
+Accepted in MODEL because they have no effect here: `enabled`, `formatting`, `optimize_query`, `references`,
 `validate_query`.
 """
 
@@ -15,11 +15,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
-from planner.model.kind import Fill
+from planner.model.kind import Fill, Kind
 from planner.model.model import Audit, Model
 from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
-from planner.parsing.definitions.body import Around, Body, Part, outside_jinja, read_body
+from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_body
 from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
 from planner.parsing.definitions.incremental import reading_itself
 from planner.parsing.definitions.kinds import cron, with_kind
@@ -45,12 +45,12 @@ from planner.parsing.definitions.properties import (
 )
 from planner.parsing.definitions.schedules import unit, unit_error, zone
 from planner.parsing.definitions.signals import signal_calls
-from planner.parsing.macros.expand import Scope, check_places, expand_block, spark_tree
+from planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.dates import end_instant, instant, moves
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import model_name, name_outputs, name_tables
-from planner.parsing.sql.tokens import Source, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
+from planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
 from planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
 from planner.semantics.spark_sql import FAILURES
 
@@ -60,13 +60,13 @@ FORMATS = ("parquet", "orc")
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
-    """The one model of a file and the audits written below it; None when it says `enabled false`; ProjectError(s)."""
+    """The one model of a file and the audits written below it; None with `enabled false`; ProjectError(s)."""
     models, audits = parse_models(text, path, defaults)
     return (models[0] if models else None), audits
 
 
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
-    """The models of a file, one for each of its blueprints, and the audits written below; without those that say
+    """The models of a file, one for each of its blueprints, and the audits written below; without those with
     `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
     tokens = tokenize(outside_jinja(source))
@@ -81,33 +81,23 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
         scope = replace(defaults.scope, blueprint=blueprint)
         model = _model(source, header, defaults, scope)
         if model is not None:
-            models.append(_with_body(model, source, below, scope, held, defaults, first[0]))
+            scope = replace(scope, model=model.name, kind=str(model.kind))
+            if model.kind.is_external and below:
+                raise source.error(below[0], f"A {model.kind} model has no query.")
+            around = _around(model.kind, source, held, defaults.around)
+            body = read_body(source, below, scope, defaults.jinja, around, first[0])
+            models.append(_with_body(model, body, source, first[0]))
     return tuple(models), audits
 
 
 def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
-    """The tokens behind the MODEL block, up to the first audit."""
+    """The tokens after the MODEL block, up to the first audit."""
     behind = (t for t in tokens if t.start > first.end)
     return [t for t in behind if last is None or t.end < last.start][1:]
 
 
-def _with_body(
-    model: Model,
-    source: Source,
-    below: Tokens,
-    scope: Scope,
-    held: Mapping[str, Property],
-    defaults: Defaults,
-    at: Token,
-) -> Model:
+def _with_body(model: Model, body: Body, source: SourceText, at: Token) -> Model:
     """The model with its query and the statements around it."""
-    scope = replace(scope, model=model.name, kind=str(model.kind))
-    if model.kind.is_external and below:
-        raise source.error(below[0], f"A {model.kind} model has no query.")
-    around = (
-        _around(source, held, defaults.around) if not (model.kind.is_external or model.kind.is_embedded) else Around()
-    )
-    body = read_body(source, below, scope, defaults.jinja, around, at)
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
     model = replace(
@@ -121,20 +111,24 @@ def _with_body(
         message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
         raise ProjectError(message, place=line_of(model, model.name))
     if model.kind.is_embedded and (body.pre_statements or body.post_statements or body.on_virtual_update):
-        raise source.error(at, "An EMBEDDED model has no statements: its query stands inside those that read it.")
+        raise source.error(
+            at, "An EMBEDDED model has no statements: its query is inlined into the models that read it."
+        )
     if body.query is None:
         return model
     return _with_query(model, body.query, body)
 
 
-def _around(source: Source, held: Mapping[str, Property], general: Around) -> Around:
-    """The statements of the project's defaults, and those in MODEL."""
+def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], general: Around) -> Around:
+    """The statements of the project's defaults, and those in MODEL; none for a kind that runs no statements."""
+    if kind.is_external or kind.is_embedded:
+        return Around()
 
-    def parts(key: str) -> tuple[Part, ...]:
+    def parts(key: str) -> tuple[StatementTokens, ...]:
         if key not in held:
             return ()
-        sources = (Source(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
-        return tuple(Part(each, tokenize(each)) for each in sources)
+        sources = (SourceText(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
+        return tuple(StatementTokens(each, tokenize(each)) for each in sources)
 
     return Around(
         (*general.before, *parts("pre_statements")),
@@ -144,17 +138,17 @@ def _around(source: Source, held: Mapping[str, Property], general: Around) -> Ar
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """The model of a MODEL block alone; None when it says `enabled false`; ProjectError(s)."""
+    """The model of a MODEL block alone; None with `enabled false`; ProjectError(s)."""
     source = opened(path, text, defaults.dialect)
     return _model(source, block_statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
 
 
 def line_of(model: Model, identifier: str, header: bool = False) -> Place:
-    """Where an identifier (`column` or `schema.table`) stands in a model's text: in the query, or else in the block.
+    """The place of an identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
 
-    Comments and quoted texts are not searched. The block's own place when it stands nowhere.
+    Comments and quoted texts are not searched. The block's own place if it does not occur.
     """
-    source = Source(model.path, model.source, model.dialect)
+    source = SourceText(model.path, model.source, model.dialect)
     try:
         tokens = tokenize(source) if not model.kind.is_external else []  # that one is an item of a YAML file
     except ProjectError:
@@ -191,8 +185,8 @@ def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
     return replace(model, gateway=name)
 
 
-def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> Model | None:
-    """The MODEL block; all of its wrong properties are told at once."""
+def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
+    """The MODEL block; all its errors are reported at once."""
     place = source.place(header[0])
     model = Model(
         name="",
@@ -234,19 +228,19 @@ def _model(source: Source, header: Tokens, defaults: Defaults, scope: Scope) -> 
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    """ProjectError for properties that are right alone and wrong together."""
+    """ProjectError for properties that are contradict each other."""
     if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
-            raise keys[key].error(f"`{key}` of a {model.kind}: it has no table of its own.", "Leave it out.")
+            raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
     if "interval_unit" in keys and (why := unit_error(model.cron)):
-        raise keys["interval_unit"].error(why, "Take a shorter unit, or a rarer cron.")
+        raise keys["interval_unit"].error(why, "Use a shorter unit, or a less frequent cron.")
     if model.start and model.end and model.start >= model.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
-def _with_query(model: Model, part: Part, body: Body) -> Model:
+def _with_query(model: Model, part: StatementTokens, body: Body) -> Model:
     """The model with its query; ProjectError also for one at which the parser itself fails."""
     try:
         return _without_kept(_reading(model, part, body))
@@ -254,11 +248,11 @@ def _with_query(model: Model, part: Part, body: Body) -> Model:
         raise unreadable(part.source, part.tokens, error) from None
 
 
-def _reading(model: Model, part: Part, body: Body) -> Model:
+def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, part.tokens
     tree = parsed(source, tokens)
     if not isinstance(tree, exp.Query):
-        raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query: a model is a SELECT.")
+        raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")
     check_places(tree, source, tokens)
     placed = is_placed(tree)
     tables = name_tables(tree, source, tokens, body.temporary)
@@ -267,22 +261,22 @@ def _reading(model: Model, part: Part, body: Body) -> Model:
         model = reading_itself(model, line_of(model, model.name))
     names = name_outputs(tree)
     sql = spark_query(tree, source, tokens)
-    text, said = "", ""
+    text, differences = "", ""
     words = named(without_trailing_commas(tokens), names)
     as_is = words == list(tokens)
     if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, body.temporary)):
-        said = misread(words, tree, sql)
+        differences = misread(words, tree, sql)
         model = replace(model, text=text, text_line=source.place(tokens[0]).line)
     return replace(
         model,
         sql=sql,
-        misread=said + "".join(each.misread for each in model.pre_statements),
+        misread=differences + "".join(each.misread for each in model.pre_statements),
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
 
 
-def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: Source, tokens: Tokens) -> None:
+def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: SourceText, tokens: Tokens) -> None:
     """ProjectError for a view over a temporary view, which is gone when the view is read."""
     read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
     if read and not model.kind.is_stored:
@@ -299,7 +293,7 @@ def _without_kept(model: Model) -> Model:
     returned = {each.lower() for each in tree.named_selects} if isinstance(tree, exp.Query) else set()
     for column in sorted(kept & returned):
         message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
-        hint = "Leave it out of the query, or give the other one a name with `valid_from_name`, `valid_to_name`."
+        hint = "Remove it from the query, or rename the added column with `valid_from_name` or `valid_to_name`."
         raise ProjectError(message, place=line_of(model, column), hint=hint)
     return replace(model, columns=tuple(column for column in model.columns if column.name not in kept))
 
@@ -330,7 +324,7 @@ def _only(*accepted: str) -> _Reader:
 
 
 def _harmless(model: Model, given: Property, _: Defaults) -> Model:
-    """A key that says nothing to us: see the module's docstring."""
+    """A key that is accepted without effect: see the module's docstring."""
     return model
 
 

@@ -1,6 +1,6 @@
 """The keys of config.yaml, section by section, as frozen data.
 
-Keys that SQLMesh has and mergeplan does not heed are sorted by what ignoring them would do:
+Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignoring them:
 
     accepted, no effect here    project, ui, users, notification_targets,
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
@@ -50,7 +50,7 @@ class ConnectionConfig(Section):
 
 
 class StateConfig(Section):
-    """Where plans, environments and intervals are remembered: an SQLAlchemy `url`, or its parts as in SQLMesh."""
+    """Where plans, environments and intervals are stored: an SQLAlchemy `url`, or its parts as in SQLMesh."""
 
     type: Literal["sqlite", "postgres"] = Field(description="The kind of database.")
     url: str | None = Field(default=None, description="An SQLAlchemy URL, in place of the other keys.")
@@ -72,7 +72,7 @@ VariableValue = str | int | float | bool | date | datetime | None | list[Any] | 
 
 
 class GatewayConfig(Section):
-    """A Spark, the database that remembers, and variables of its own."""
+    """A Spark connection, a state database, and variables."""
 
     connection: ConnectionConfig = Field(description="How to reach Spark.")
     state_connection: StateConfig | None = Field(
@@ -86,7 +86,7 @@ class GatewayConfig(Section):
 
 
 class ModelDefaults(Section):
-    """What a model has when its own file does not say it."""
+    """The defaults of models."""
 
     dialect: str = Field(default="spark", description="The SQL dialect of the models' files.")
     kind: str | dict[str, Any] | None = Field(
@@ -133,7 +133,7 @@ class ModelDefaults(Section):
 
 
 class LinterConfig(Section):
-    """Rules that stop a plan, and rules that are only told; a name, ALL, or a list of names (`lint_config.py`)."""
+    """Rules that stop a plan, and rules that only warn; a name, ALL, or a list of names (`lint_config.py`)."""
 
     enabled: bool = Field(default=False, description="Whether models are held to the rules.")
     rules: tuple[str, ...] | str = Field(default=(), description="Rules that stop a plan: names, or `ALL`.")
@@ -142,7 +142,7 @@ class LinterConfig(Section):
 
 
 class FormatConfig(Section):
-    """How `mergeplan format` lays SQL out."""
+    """The style of `mergeplan format`."""
 
     normalize: bool = Field(default=False, description="Whether names are written in lower case.")
     pad: int = Field(default=2, ge=0, description="Spaces by which the inside of parentheses is indented.")
@@ -171,7 +171,7 @@ class OpenLineageConfig(Section):
     @model_validator(mode="after")
     def _one_of_them(self) -> OpenLineageConfig:
         if (self.url is None) == (self.file is None):
-            raise ValueError("give it either a `url` or a `file`")
+            raise ValueError("set either `url` or `file`")
         if self.url is not None and not re.fullmatch(r"https?://[^/\s@]+(/[^\s@]*)?", self.url):
             raise ValueError("`url` must be http://HOST or https://HOST, without user and password")
         return self
@@ -183,7 +183,7 @@ class OpenLineageConfig(Section):
 
 
 class PlanConfig(Section):
-    """Settings of `plan` that change what is asked and shown, never what is built."""
+    """Settings of `plan` that change prompts and output, never what is built."""
 
     no_diff: bool = Field(
         default=False, description="Whether `mergeplan plan` in a terminal leaves out how texts differ."
@@ -209,7 +209,7 @@ Samples = Literal["full", "masked", "none"]
 
 
 class AuditsConfig(Section):
-    """How much of the bad rows is shown: their values, only their shapes, or nothing."""
+    """How failing rows are shown: as they are, masked, or not at all."""
 
     show_samples: Samples = Field(
         default="masked", description="How bad rows are shown: masked, in full or not at all."
@@ -235,7 +235,7 @@ class Config(Section):
     linter: LinterConfig = Field(default=LinterConfig(), description="Rules about how models are written.")
     cicd_bot: dict[str, Any] | None = Field(
         default=None, description="The rules of the bot."
-    )  # the bot's own business: it reads and checks it
+    )  # the bot reads and checks it
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
     openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
     format: FormatConfig = Field(
@@ -287,5 +287,5 @@ class Config(Section):
 
     @property
     def gateway(self) -> str:
-        """The gateway that is used when nobody names one."""
+        """The gateway to use when none is named."""
         return self.default_gateway or next(iter(self.gateways))

@@ -1,1 +1,1 @@
-"""Macros and Jinja: the text in a file becomes the SQL that it stands for."""
+"""Macros and Jinja: expands the text of a file to SQL."""

@@ -1,4 +1,4 @@
-"""Macros that steer: names, lists, conditions, SQL made of text."""
+"""Control flow macros: names, lists, conditions, SQL from strings."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from decimal import Decimal
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.parsing.macros.expander import BuiltIn, Call, Expander, function_of
+from planner.parsing.macros.expander import BuiltIn, Expander, Invocation, function_of
 from planner.parsing.macros.signature import arguments_of, counted
 from planner.parsing.sql.token_lists import Piece, value_tokens
 
 
-def define(room: Expander, call: Call) -> list[Piece]:
+def define(room: Expander, call: Invocation) -> list[Piece]:
     """`@DEF(name, expression)` and `@DEF(name, x -> ...)`: a name for the rest of the file."""
     counted(room, call, 2, 2, "@DEF(name, value)")
     name = call.arguments[0]
     if len(name) != 1 or not name[0].text.isidentifier():
-        raise room.source.error(call.at, "`@DEF` takes a name and what it stands for.")
+        raise room.source.error(call.at, "`@DEF` takes a name and its value.")
     function = function_of(call.arguments[1])
     room.names[name[0].text.lower()] = function or room.run(call.arguments[1])
     return []
 
 
-def variable(room: Expander, call: Call) -> list[Piece]:
+def variable(room: Expander, call: Invocation) -> list[Piece]:
     """`@VAR('name')` and `@VAR('name', default)`: NULL without variable and default."""
     values = {**room.scope.variables, "gateway": room.scope.gateway}
     at, dialect = (call.at, call.last), room.source.dialect
     return _named(room, call, lambda key: value_tokens(values[key], dialect, *at) if key in values else None)
 
 
-def blueprint_variable(room: Expander, call: Call) -> list[Piece]:
+def blueprint_variable(room: Expander, call: Invocation) -> list[Piece]:
     """`@BLUEPRINT_VAR('name')` and `@BLUEPRINT_VAR('name', default)`."""
     given = room.scope.blueprint
     return _named(room, call, lambda key: list(given[key]) if key in given else None)
 
 
-def _named(room: Expander, call: Call, value: Callable[[str], Piece | None]) -> list[Piece]:
+def _named(room: Expander, call: Invocation, value: Callable[[str], Piece | None]) -> list[Piece]:
     name = room.run(call.arguments[0]) if call.arguments else []
     if not 1 <= len(call.arguments) <= 2 or len(name) != 1 or name[0].token_type is not TokenType.STRING:
-        message = f"`@{call.name.upper()}` takes the variable's name in quotes and, if you like, a default."
+        message = f"`@{call.name.upper()}` takes the variable's name in quotes and, optionally, a default."
         raise room.source.error(call.at, message)
     found = value(name[0].text.lower())
     if found is not None:
@@ -50,13 +50,13 @@ def _named(room: Expander, call: Call, value: Callable[[str], Piece | None]) -> 
     return [value_tokens(None, room.source.dialect, call.at, call.last)]
 
 
-def gateway(room: Expander, call: Call) -> list[Piece]:
+def gateway(room: Expander, call: Invocation) -> list[Piece]:
     """`@GATEWAY()`: the gateway's name."""
     counted(room, call, 0, 0, "@GATEWAY()")
     return [value_tokens(room.scope.gateway, room.source.dialect, call.at, call.last)]
 
 
-def _of_items(room: Expander, call: Call) -> tuple[list[Piece], Piece]:
+def _of_items(room: Expander, call: Invocation) -> tuple[list[Piece], Piece]:
     """The items and the function of `@EACH([a, b], x -> ...)` or `@EACH(a, b, x -> ...)`."""
     if len(call.arguments) < 2:
         raise room.source.error(call.at, f"`@{call.name}` takes a list and a function, `@{call.name}([a, b], x -> x)`.")
@@ -65,15 +65,15 @@ def _of_items(room: Expander, call: Call) -> tuple[list[Piece], Piece]:
     return [item for item in items if item], function
 
 
-def each(room: Expander, call: Call) -> list[Piece]:
-    """`@EACH([a, b], x -> ...)`: what the function gives for each item, with commas between."""
+def each(room: Expander, call: Invocation) -> list[Piece]:
+    """`@EACH([a, b], x -> ...)`: the function's result for each item, joined by commas."""
     items, argument = _of_items(room, call)
     function = room.function(call, argument, 1)
     return [found for item in items if (found := room.applied(function, call, [item]))]
 
 
-def reduce(room: Expander, call: Call) -> list[Piece]:
-    """`@REDUCE([a, b, c], (x, y) -> x + y)`: the items put together two by two, from the left."""
+def reduce(room: Expander, call: Invocation) -> list[Piece]:
+    """`@REDUCE([a, b, c], (x, y) -> x + y)`: the items combined pairwise, from the left."""
     items, argument = _of_items(room, call)
     function = room.function(call, argument, 2)
     while len(items) > 1:
@@ -81,14 +81,14 @@ def reduce(room: Expander, call: Call) -> list[Piece]:
     return items
 
 
-def filtered(room: Expander, call: Call) -> list[Piece]:
+def filtered(room: Expander, call: Invocation) -> list[Piece]:
     """`@FILTER([1, 2, 3], x -> x > 1)`: the items for which the condition is true."""
     items, argument = _of_items(room, call)
     function = room.function(call, argument, 1)
     return [item for item in items if room.value(room.applied(function, call, [item]), call)]
 
 
-def choose(room: Expander, call: Call) -> list[Piece]:
+def choose(room: Expander, call: Invocation) -> list[Piece]:
     """`@IF(condition, value, otherwise)`: nothing when the condition is not true and there is no otherwise."""
     counted(room, call, 2, 3, "@IF(condition, value, otherwise)")
     if room.value(call.arguments[0], call):
@@ -96,8 +96,8 @@ def choose(room: Expander, call: Call) -> list[Piece]:
     return [room.run(call.arguments[2])] if len(call.arguments) == 3 else []
 
 
-def evaluate(room: Expander, call: Call) -> list[Piece]:
-    """`@EVAL(5 + 1)`: what the expression comes to."""
+def evaluate(room: Expander, call: Invocation) -> list[Piece]:
+    """`@EVAL(5 + 1)`: the value of the expression."""
     counted(room, call, 1, 1, "@EVAL(expression)")
     value = room.value(call.arguments[0], call)
     if isinstance(value, Decimal):
@@ -105,26 +105,26 @@ def evaluate(room: Expander, call: Call) -> list[Piece]:
     return [value_tokens(value, room.source.dialect, call.at, call.last)]
 
 
-def sql(room: Expander, call: Call) -> list[Piece]:
-    """`@SQL('text')`: a text as the SQL that it holds."""
+def sql(room: Expander, call: Invocation) -> list[Piece]:
+    """`@SQL('text')`: the SQL in a string."""
     counted(room, call, 1, 2, "@SQL('text')")
     given = room.run(call.arguments[0])
     if len(given) != 1 or given[0].token_type is not TokenType.STRING:
-        raise room.source.error(call.at, "`@SQL` takes a text in quotes.")
+        raise room.source.error(call.at, "`@SQL` takes a quoted string.")
     return room.pieces(call, room.filled(given[0].text, call.at))
 
 
-def both(room: Expander, call: Call) -> list[Piece]:
+def both(room: Expander, call: Invocation) -> list[Piece]:
     """`@AND(a, b, ...)`: those that are not NULL, joined; TRUE when there is none."""
     return _connected(room, call, exp.and_)
 
 
-def either(room: Expander, call: Call) -> list[Piece]:
+def either(room: Expander, call: Invocation) -> list[Piece]:
     """`@OR(a, b, ...)`: those that are not NULL, joined; TRUE when there is none."""
     return _connected(room, call, exp.or_)
 
 
-def _connected(room: Expander, call: Call, connect: type[exp.And] | object) -> list[Piece]:
+def _connected(room: Expander, call: Invocation, connect: type[exp.And] | object) -> list[Piece]:
     given = [room.tree(each, call) for argument in call.arguments for each in room.items(argument) if room.run(each)]
     kept = [tree for tree in given if not isinstance(tree, exp.Null)]
     if not kept:
@@ -132,13 +132,13 @@ def _connected(room: Expander, call: Call, connect: type[exp.And] | object) -> l
     return room.pieces(call, connect(*kept, dialect=room.source.dialect))  # type: ignore[operator]
 
 
-def negated(room: Expander, call: Call) -> list[Piece]:
+def negated(room: Expander, call: Invocation) -> list[Piece]:
     """`@NOT(a)`."""
     (tree,) = arguments_of(room, call, "condition")
     return room.pieces(call, exp.not_(tree))
 
 
-def array(room: Expander, call: Call) -> list[Piece]:
+def array(room: Expander, call: Invocation) -> list[Piece]:
     """`@ARRAY(a, b)`: a list for other macros."""
     return [item for argument in call.arguments for item in room.items(argument) if item]
 

@@ -1,4 +1,4 @@
-"""Conditions and sums that are known while a file is read: `@IF(1 < 2, ...)`, `@EVAL(5 + 1)`."""
+"""Conditions and expressions that are known while a file is loaded: `@IF(1 < 2, ...)`, `@EVAL(5 + 1)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = str | int | float | bool | Decimal | None
 
 
 class Unknowable(Exception):
-    """A part of an expression whose value is not known while a file is read; the text says which."""
+    """A part of an expression whose value is not known while a file is loaded; the message names it."""
 
 
 _ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
@@ -95,7 +95,7 @@ def _number(text: str) -> Value:
 
 
 def _alike(left: Value, right: Value) -> tuple[Value, Value]:
-    """Two values that can be compared: a text that is compared with a number is read as one, as Spark does."""
+    """Two values that can be compared: a string that is compared with a number is converted to one, as in Spark."""
     if isinstance(left, str) != isinstance(right, str) and not isinstance(left, bool) and not isinstance(right, bool):
         try:
             return Decimal(str(left)), Decimal(str(right))

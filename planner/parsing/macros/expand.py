@@ -1,4 +1,4 @@
-"""What `@...` means in SQL: macros, dates, variables, and the names that an audit brings along.
+"""The meaning of `@...` in SQL: macros, dates, variables, and the parameters of an audit.
 
 A macro is recognised among the tokens, never inside a string or a comment. It is replaced before the SQL is parsed.
 Dates and the names of an audit become one identifier, `@start_ds`, that any dialect reads and writes unchanged;
@@ -19,25 +19,25 @@ from planner.parsing.macros.control import CONTROL
 from planner.parsing.macros.expander import Expander
 from planner.parsing.macros.relations import RELATIONS
 from planner.parsing.macros.values import VALUES
-from planner.parsing.sql.macro_scope import DATES, Scalar, Scope
-from planner.parsing.sql.tokens import Source, Tokens, parsed, tokenize
+from planner.parsing.sql.macro_scope import DATES, MacroScope, Scalar
+from planner.parsing.sql.tokens import SourceText, Tokens, parsed, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUILT_IN = {**CONTROL, **VALUES, **RELATIONS}
 
 
-def expander(source: Source, scope: Scope) -> Expander:
+def expander(source: SourceText, scope: MacroScope) -> Expander:
     """The expansion of a file; what `@DEF` names in one of its statements holds for those that follow."""
     return Expander(source, scope, BUILT_IN)
 
 
-def expand(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
-    """The tokens with macros as what they stand for and each date macro as one name; ProjectError at an unknown one."""
+def expand(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[Token]:
+    """The tokens with macros expanded and each date macro as one name; ProjectError at an unknown one."""
     return expander(source, scope).run(tokens) if "@" in source.text else list(tokens)
 
 
-def expand_block(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
-    """The tokens of a MODEL or AUDIT block: as `expand`, and `@daily` and its like stay as they are."""
+def expand_block(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[Token]:
+    """The tokens of a MODEL or AUDIT block: as `expand`, and `@daily` and the like are kept."""
     room = expander(source, replace(scope, any_name=True))
     expanded = room.run(tokens) if "@" in source.text else list(tokens)
     for token in expanded:
@@ -47,8 +47,8 @@ def expand_block(source: Source, tokens: Tokens, scope: Scope) -> list[Token]:
     return expanded
 
 
-def check_places(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
-    """ProjectError for a macro that stands where no value can be, and for `@@x` and `${x}`, which are not macros."""
+def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens) -> None:
+    """ProjectError for a macro in a place where no value is allowed, and for `@@x` and `${x}`, which are not macros."""
     for node in tree.find_all(exp.Identifier, exp.Parameter, exp.SessionParameter):
         if isinstance(node, exp.Identifier):
             value = isinstance(node.parent, exp.Column) and len(node.parent.parts) == 1
@@ -56,21 +56,21 @@ def check_places(tree: exp.Expr, source: Source, tokens: Tokens) -> None:
                 continue
         text = node.name if isinstance(node, exp.Identifier) else node.sql()
         at = next((token for token in tokens if token.text == node.name), tokens[0])
-        raise source.error(at, f"`{text}` cannot stand here: a macro is a value.")
+        raise source.error(at, f"`{text}` is not allowed here: a macro is a value.")
 
 
 @lru_cache(maxsize=4096)
 def spark_tree(sql: str) -> exp.Expr:
-    """Spark SQL of ours, with `@start_ds` and its like as plain names, as a tree; copy it before you change it."""
-    source = Source("", sql, "spark")
+    """Generated Spark SQL as a tree, with `@start_ds` and the like as plain names; copy it before you change it."""
+    source = SourceText("", sql, "spark")
     tokens = tokenize(source)
-    return parsed(source, expand(source, tokens, Scope(any_name=True)))
+    return parsed(source, expand(source, tokens, MacroScope(any_name=True)))
 
 
 def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:
     """Date macro -> Spark literal; an end is the last microsecond inside; no interval means the first day of 1970."""
-    stretch = interval or Interval(_EPOCH, _EPOCH + timedelta(days=1))
-    moments = {"start": stretch.start, "end": stretch.end - timedelta(microseconds=1), "execution": execution}
+    covered = interval or Interval(_EPOCH, _EPOCH + timedelta(days=1))
+    moments = {"start": covered.start, "end": covered.end - timedelta(microseconds=1), "execution": execution}
     return {
         f"{prefix}_{suffix}": literal
         for prefix, moment in moments.items()
@@ -97,8 +97,8 @@ def _literals(at: datetime) -> dict[str, exp.Expr]:
 __all__ = [
     "BUILT_IN",
     "DATES",
+    "MacroScope",
     "Scalar",
-    "Scope",
     "check_places",
     "dates",
     "expand",

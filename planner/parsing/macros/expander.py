@@ -1,7 +1,7 @@
-"""The walk over a file's tokens that puts in place of each macro what it stands for.
+"""Walks over a file's tokens and replaces each macro by its expansion.
 
-A macro gets its arguments as tokens, or as trees when it asks for them, and gives back pieces: none, one, or several
-that stand with commas between them. What it gives may hold macros again.
+A macro gets its arguments as tokens, or as trees if it needs them, and returns pieces: none, one, or several that are
+joined by commas. Its result may contain macros again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.parsing.macros.evaluate import Unknowable, Value, value_of
-from planner.parsing.sql.macro_scope import DATES, Scope
+from planner.parsing.sql.macro_scope import DATES, MacroScope
 from planner.parsing.sql.token_lists import Piece, fused, in_brackets, joined, made, text_of, tokens_of, value_tokens
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, closing, did_you_mean, parsed, split
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, did_you_mean, parsed, split
 from planner.parsing.sql.user_macros import MacroCall
 
-DEEPEST = 50  # macros inside what macros gave
+DEEPEST = 50  # macros inside the results of macros
 LATER = ("resolve_template", "column_type", "physical_location", "insert_seed")  # SQLMesh has them
 CALLS = 50_000  # of macros in one file
 MOST = 200_000  # tokens that one statement may grow to
@@ -31,14 +31,14 @@ _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 @dataclass(frozen=True)
 class Lambda:
-    """`x -> x + 1` or `(x, y) -> x AND y`: names in lower case, and what they stand in."""
+    """`x -> x + 1` or `(x, y) -> x AND y`: names in lower case, and the body."""
 
     names: tuple[str, ...]
     body: Piece
 
 
 @dataclass(frozen=True)
-class Call:
+class Invocation:
     """One call of a macro: its arguments as they are written, by position and by name."""
 
     name: str  # as written, without the @
@@ -48,18 +48,18 @@ class Call:
     keywords: Mapping[str, Piece]
 
 
-BuiltIn = Callable[["Expander", Call], list[Piece]]
+BuiltIn = Callable[["Expander", Invocation], list[Piece]]
 
 
 @dataclass
 class Expander:
     """The expansion of one file: `names` are those that `@DEF` gave; built-in macros by name in lower case."""
 
-    source: Source
-    scope: Scope
+    source: SourceText
+    scope: MacroScope
     built_in: Mapping[str, BuiltIn]
     names: dict[str, Piece | Lambda] = field(default_factory=dict)
-    bound: dict[str, Piece] = field(default_factory=dict)  # what the names of the lambda at hand stand for
+    bound: dict[str, Piece] = field(default_factory=dict)  # the values of the current lambda's names
     depth: int = 0
     spent: list[int] = field(default_factory=lambda: [0])  # calls so far
 
@@ -78,12 +78,12 @@ class Expander:
             else:
                 end = self._put(out, pieces, given, index, end)
             if len(out) > MOST:
-                raise self.source.error(given[index], f"The macros here grow to more than {MOST} words.")
+                raise self.source.error(given[index], f"The macros here expand to more than {MOST} tokens.")
             index = end
         return out
 
     def statements(self, tokens: Tokens) -> list[Piece]:
-        """What a statement stands for: a macro that is all of it may give none, or several."""
+        """The expansion of a statement: a macro that is the whole statement may return none, or several."""
         given = fused(tokens)
         if given and given[0].token_type is TokenType.VAR and given[0].text.startswith("@"):
             pieces, end = self._one(given, 0, [])
@@ -93,7 +93,7 @@ class Expander:
         return [found] if found else []
 
     def _one(self, given: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
-        """What the token at `index` (and its arguments) stands for, None for itself; and where it ends."""
+        """The expansion of the token at `index` (and its arguments), None for itself; and where it ends."""
         token = given[index]
         called = index + 1 < len(given) and given[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
@@ -114,7 +114,7 @@ class Expander:
         return [self._as_name(value, out)], index + 1
 
     def _as_name(self, value: Piece, out: Piece) -> Piece:
-        """A lambda's value; a text that stands for an alias is a name."""
+        """A lambda's value; a string in the place of an alias is a name."""
         if out and out[-1].token_type is TokenType.ALIAS and len(value) == 1 and value[0].token_type in _TEXTUAL:
             return [made(TokenType.VAR, value[0].text, value[0], value[0])]
         return value
@@ -126,7 +126,7 @@ class Expander:
         return end
 
     def _put(self, out: Piece, pieces: list[Piece], given: Piece, index: int, end: int) -> int:
-        """Put pieces at the end of `out`; where there are none, the comma, AND or WHERE beside them goes too."""
+        """Put pieces at the end of `out`; if there are none, the adjacent comma, AND or WHERE is removed too."""
         after = given[end] if end < len(given) else None
         pieces = [each for each in pieces if each]
         if pieces:
@@ -154,11 +154,11 @@ class Expander:
         if key in DATES or key in self.scope.stays or (self.scope.any_name and not called):
             return [[made(TokenType.VAR, f"@{key}", token, token)]]
         if key in self.built_in or key in self.scope.macros.names:
-            return self.call(Call(token.text[1:], token, token, (), {}))
+            return self.call(Invocation(token.text[1:], token, token, (), {}))
         raise self.unknown(token, token.text[1:])
 
     def known(self, key: str, token: Token) -> Piece | None:
-        """The tokens that a name in lower case stands for; None when nobody gives it a value."""
+        """The tokens of a name in lower case; None if it has no value."""
         if key in self.bound:
             return self.bound[key]
         local = self.names.get(key)
@@ -174,7 +174,7 @@ class Expander:
             return None
 
     def unknown(self, at: Token, name: str) -> ProjectError:
-        """The error for a name that nobody knows."""
+        """The error for an unknown name."""
         if name.lower() in LATER:
             return self.source.error(at, f"The macro `@{name}` is not supported.")
         own = {f"@{each}" for each in (*self.scope.variables, *self.scope.blueprint, *self.names)}
@@ -185,13 +185,13 @@ class Expander:
         return self.source.error(at, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0))
 
     def filled(self, text: str, at: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
-        """A text with the value of each `@{name}` in it; ProjectError for a name without a value that is known now."""
+        """A text with each `@{name}` replaced; ProjectError for a name without a known value."""
 
         def value(match: re.Match[str]) -> str:
             name = next(each for each in match.groups() if each)
             found = self.known(_key(name), at)
             if found is None and _key(name) in DATES:
-                raise self.source.error(at, f"`@{{{name}}}` is known only when the model runs, not while it is read.")
+                raise self.source.error(at, f"`@{{{name}}}` is known only when the model runs, not when it is loaded.")
             if found is None:
                 raise self.unknown(at, name)
             return found[0].text if len(found) == 1 else text_of(self.source, found)
@@ -213,13 +213,13 @@ class Expander:
                 )
             else:
                 arguments.append(part)
-        return self.call(Call(given[index].text[1:], given[index], given[end], tuple(arguments), keywords))
+        return self.call(Invocation(given[index].text[1:], given[index], given[end], tuple(arguments), keywords))
 
-    def call(self, call: Call) -> list[Piece]:
-        """What a call stands for; ProjectError for a macro that nobody knows, or that is called wrongly."""
+    def call(self, call: Invocation) -> list[Piece]:
+        """The expansion of a call; ProjectError for an unknown macro or a wrong call."""
         key = call.name.lower()
         if self.depth >= DEEPEST:
-            raise self.source.error(call.at, f"`@{call.name}` stands in macros that are {DEEPEST} deep: is it endless?")
+            raise self.source.error(call.at, f"`@{call.name}` is nested {DEEPEST} macros deep: does it call itself?")
         self.spent[0] += 1
         if self.spent[0] > CALLS:
             raise self.source.error(call.at, f"The macros of this file call each other more than {CALLS} times.")
@@ -238,8 +238,8 @@ class Expander:
             return [found]
         raise self.unknown(call.at, call.name)
 
-    def _users(self, call: Call) -> list[Piece]:
-        """What a macro of the project's own gives."""
+    def _users(self, call: Invocation) -> list[Piece]:
+        """The result of one of the project's own macros."""
         texts = tuple(text_of(self.source, self.run(each)) for each in call.arguments)
         keywords = tuple((key, text_of(self.source, self.run(each))) for key, each in call.keywords.items())
         own = {**self.scope.blueprint, **self.names}
@@ -254,13 +254,13 @@ class Expander:
                 model=self.scope.model,
                 variables=variables,
                 gateway=self.scope.gateway,
-                columns=self._columns_told(texts),
+                columns=self._columns_by_table(texts),
                 place=self.source.place(call.at),
             )
         )
         return [self.run(self.cut(text, call.at, call.last)) for text in given]
 
-    def _columns_told(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
+    def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Table -> columns and types, for arguments that name a table whose columns are known."""
         found = {}
         for text in texts:
@@ -270,13 +270,13 @@ class Expander:
         return found
 
     def cut(self, text: str, at: Token, last: Token) -> Piece:
-        """SQL that a macro gave, as tokens; ProjectError at the macro when it cannot be cut into any."""
+        """SQL that a macro returned, as tokens; ProjectError at the macro if it cannot be tokenized."""
         try:
             return tokens_of(text, self.source.dialect, at, last)
         except ValueError as error:
-            raise self.source.error(at, f"What the macro gives is not SQL: {error}") from None
+            raise self.source.error(at, f"The macro's result is not SQL: {error}") from None
 
-    def applied(self, function: Lambda, call: Call, values: list[Piece]) -> Piece:
+    def applied(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
         """The body of a lambda with values for its names."""
         if len(values) != len(function.names):
             wanted = ", ".join(function.names)
@@ -289,10 +289,10 @@ class Expander:
         finally:
             self.bound = outer
 
-    # What macros ask for
+    # Helpers for macros
 
     def items(self, argument: Piece) -> list[Piece]:
-        """The items of an argument: of a list in brackets, of a macro that gives several, or the argument itself."""
+        """The items of an argument: of a list in brackets, of a macro that returns several, or the argument itself."""
         given = fused(argument)
         if given and given[0].text.startswith("@") and given[0].token_type is TokenType.VAR:
             pieces, end = self._one(given, 0, [])
@@ -302,7 +302,7 @@ class Expander:
         listed = _listed(bound if bound is not None else given)
         return [self.run(each) for each in listed]
 
-    def function(self, call: Call, argument: Piece, names: int) -> Lambda:
+    def function(self, call: Invocation, argument: Piece, names: int) -> Lambda:
         """An argument as a function of so many names, or as a macro's name; ProjectError otherwise."""
         found = function_of(argument)
         if found is not None and len(found.names) == names:
@@ -310,41 +310,41 @@ class Expander:
         shape = "x -> ..." if names == 1 else "(x, y) -> ..."
         raise self.source.error(argument[0] if argument else call.at, f"`@{call.name}` needs `{shape}` here.")
 
-    def tree(self, argument: Piece, call: Call) -> exp.Expr:
+    def tree(self, argument: Piece, call: Invocation) -> exp.Expr:
         """An argument as an expression, its macros replaced."""
         tokens = self.run(argument)
         if not tokens:
-            raise self.source.error(call.at, f"`@{call.name}` has an argument that stands for nothing.")
+            raise self.source.error(call.at, f"`@{call.name}` has an argument that expands to nothing.")
         return parsed(self.source, tokens, f"An argument of `@{call.name}`")
 
-    def value(self, argument: Piece, call: Call) -> Value:
-        """What an argument comes to; ProjectError when that is not known while the file is read."""
+    def value(self, argument: Piece, call: Invocation) -> Value:
+        """The value of an argument; ProjectError if it is not known while the file is loaded."""
         tree = self.tree(argument, call)
         try:
             return value_of(tree)
         except Unknowable as error:
             at = argument[0] if argument else call.at
             if any(node.name.lower()[1:] in DATES for node in tree.find_all(exp.Identifier) if "@" in node.name):
-                message = f"`@{call.name}` asks for a date, which is known only when the model runs."
+                message = f"`@{call.name}` depends on a date, which is known only when the model runs."
                 raise self.source.error(at, message, "Compare dates in SQL, outside of macros.") from None
-            message = f"`@{call.name}` needs a value that is known while the file is read, and {error} is none."
+            message = f"`@{call.name}` needs a value that is known when the file is loaded; {error} is not."
             raise self.source.error(at, message) from None
 
-    def pieces(self, call: Call, *given: exp.Expr | str) -> list[Piece]:
-        """Trees (or SQL in the file's dialect) as what a macro gives."""
+    def pieces(self, call: Invocation, *given: exp.Expr | str) -> list[Piece]:
+        """Trees (or SQL in the file's dialect) as the result of a macro."""
         texts = [each if isinstance(each, str) else each.sql(self.source.dialect, comments=False) for each in given]
         return [self.run(self.cut(text, call.at, call.last)) for text in texts]
 
     # Clauses
 
     def _drops_clause(self, given: Piece, index: int, out: Piece) -> bool:
-        """At `@WHERE(...)` and its like: True when the clause goes; otherwise its word is put in place of the macro."""
+        """At `@WHERE(...)` and its like: True if the clause is removed; otherwise its keyword replaces the macro."""
         token = given[index]
         word = CLAUSES.get(token.text[1:].upper()) if token.text.startswith("@") else None
         if word is None or index + 1 >= len(given) or given[index + 1].token_type is not TokenType.L_PAREN:
             return False
         end = self._close(given, index)
-        call = Call(token.text[1:], token, given[end], (given[index + 2 : end],), {})
+        call = Invocation(token.text[1:], token, given[end], (given[index + 2 : end],), {})
         if self.value(call.arguments[0], call):
             given[index : end + 1] = self.cut(word, token, given[end])
             return False

@@ -14,25 +14,25 @@ from typing import Any, NoReturn
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
-from planner.parsing.sql.macro_scope import DATES, Scope
+from planner.parsing.sql.macro_scope import DATES, MacroScope
 from planner.parsing.sql.token_lists import made, tokens_of
-from planner.parsing.sql.tokens import Source, Tokens
+from planner.parsing.sql.tokens import SourceText, Tokens
 from planner.parsing.sql.user_macros import Variable
 
 LONGEST = 1_000_000  # characters that a template may grow to
-LOOPS = 100_000  # numbers that its ranges may count, all together
+LOOPS = 100_000  # numbers of all its ranges together
 _MARK = re.compile(r"__mergeplan_(\w+?)__")
-_AS_TEXT = {"date": "ds", "dt": "tstz", "dtntz": "ts"}  # how a date reads between quotes
+_AS_TEXT = {"date": "ds", "dt": "tstz", "dtntz": "ts"}  # dates inside quotes, as strings
 _NUMBERS = ("epoch", "millis", "hour")
 _TYPES = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "DATETIME")
 
 
 class _NotSql(Exception):
-    """What a template may not do; the text says why."""
+    """Something that a template must not do; the message says why."""
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
-    raise _NotSql(f"`{self._date}` is known only when the model runs: nothing can be asked of it in Jinja.")  # type: ignore[attr-defined]
+    raise _NotSql(f"`{self._date}` is known only when the model runs: Jinja cannot compute with it.")  # type: ignore[attr-defined]
 
 
 class _Date:
@@ -63,7 +63,7 @@ class Template:
         return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
 
 
-def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Scope) -> str:
+def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     """The template's text; `macros` are the files of the project's macros, (path, text). ProjectError at its line."""
     from jinja2 import TemplateError
 
@@ -81,10 +81,10 @@ def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Sco
         for piece in environment.from_string(template.text, globals=own | context).generate():
             out.append(piece)
             if sum(map(len, out[-1:])) > LONGEST or len(out) > LONGEST:
-                raise _NotSql(f"the text grows to more than {LONGEST} characters.")
+                raise _NotSql(f"the text is longer than {LONGEST} characters.")
         text = "".join(out)
         if len(text) > LONGEST:
-            raise _NotSql(f"the text grows to more than {LONGEST} characters.")
+            raise _NotSql(f"the text is longer than {LONGEST} characters.")
         return text
     except TemplateError as error:
         raise at.error(_sentence(error), getattr(error, "lineno", None) or _line(error)) from None
@@ -94,7 +94,7 @@ def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Sco
         raise at.error(_sentence(error), _line(error)) from None
 
 
-def dated(tokens: Tokens, source: Source) -> list[Token]:
+def dated(tokens: Tokens, source: SourceText) -> list[Token]:
     """The tokens of rendered SQL with every mark as the name of its date; ProjectError for one inside of a name."""
     out: list[Token] = []
     for token in tokens:
@@ -115,7 +115,7 @@ def dated(tokens: Tokens, source: Source) -> list[Token]:
 
 
 def _text_with_dates(text: str) -> str:
-    """A text in quotes with dates in it, as SQL."""
+    """A quoted string with dates in it, as SQL."""
     parts = []
     for index, part in enumerate(_MARK.split(text)):
         if index % 2 == 0:
@@ -127,8 +127,8 @@ def _text_with_dates(text: str) -> str:
     return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
 
 
-def _context(scope: Scope) -> dict[str, object]:
-    """What a template sees."""
+def _context(scope: MacroScope) -> dict[str, object]:
+    """The names that a template can use."""
 
     def var(name: str, default: Variable = None) -> Variable:
         return scope.variables.get(name.lower(), default)
@@ -159,7 +159,7 @@ def _counting() -> Callable[..., range]:
         found = range(*bounds)
         left -= len(found)
         if left < 0:
-            raise _NotSql(f"its ranges count more than {LOOPS} numbers.")
+            raise _NotSql(f"its ranges have more than {LOOPS} numbers.")
         return found
 
     return counted
@@ -170,8 +170,8 @@ def _environment() -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    class Environment(ImmutableSandboxedEnvironment):
-        """No files, no Python, no numbers or texts without end."""
+    class SafeEnvironment(ImmutableSandboxedEnvironment):
+        """A sandbox without files and Python, and with limits for numbers and strings."""
 
         intercepted_binops = frozenset({"*", "**", "%", "+"})
 
@@ -185,7 +185,7 @@ def _environment() -> Any:
                 raise _NotSql(f"`{operator}` makes more than {LONGEST} characters.")
             return super().call_binop(context, operator, left, right)
 
-    environment = Environment(undefined=StrictUndefined, autoescape=False)
+    environment = SafeEnvironment(undefined=StrictUndefined, autoescape=False)
     for name in ("lipsum", "cycler", "joiner"):
         environment.globals.pop(name)
     return environment

@@ -1,10 +1,10 @@
-"""Macros that look at a table: its columns, and queries over it."""
+"""Macros over a table: its columns, and queries."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.parsing.macros.expander import BuiltIn, Call, Expander
+from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
 from planner.parsing.macros.signature import bound, flag, text
 from planner.parsing.sql.macro_scope import ColumnTypes
 from planner.parsing.sql.token_lists import Piece, text_of
@@ -13,9 +13,9 @@ from planner.parsing.sql.tokens import parsed
 _STAR = ("relation", "alias", "exclude", "prefix", "suffix", "quote_identifiers", "except")
 
 
-def star(room: Expander, call: Call) -> list[Piece]:
+def star(room: Expander, call: Invocation) -> list[Piece]:
     """`@STAR(relation, alias, exclude := [a], prefix := 'x_', suffix := '_y')`: the columns of a table, one by one."""
-    call = Call(call.name, call.at, call.last, call.arguments,
+    call = Invocation(call.name, call.at, call.last, call.arguments,
                 {("except" if key == "except_" else key): each for key, each in call.keywords.items()})  # fmt: skip
     found = bound(room, call, _STAR, 1)
     relation = _relation(room, call, found["relation"])
@@ -26,17 +26,17 @@ def star(room: Expander, call: Call) -> list[Piece]:
     }
     prefix, suffix = text(room, call, found, "prefix", ""), text(room, call, found, "suffix", "")
     quoted = flag(room, call, found, "quote_identifiers", True)
-    columns = {name: told for name, told in _columns(room, call, relation).items() if name not in left_out}
+    columns = {name: type_ for name, type_ in _columns(room, call, relation).items() if name not in left_out}
     outputs = []
-    for name, told in columns.items():
+    for name, type_ in columns.items():
         column = exp.column(name, table=table, quoted=quoted)
-        value = exp.cast(column, told, dialect="spark") if all(columns.values()) else column
+        value = exp.cast(column, type_, dialect="spark") if all(columns.values()) else column
         outputs.append(exp.alias_(value, f"{prefix}{name}{suffix}", quoted=quoted))
     return room.pieces(call, *outputs)
 
 
-def union(room: Expander, call: Call) -> list[Piece]:
-    """`@UNION('distinct', a, b)`: the columns that all tables have, of one name and type, from each of them."""
+def union(room: Expander, call: Invocation) -> list[Piece]:
+    """`@UNION('distinct', a, b)`: the columns that all tables have, with the same name and type, from each of them."""
     given = list(call.arguments)
     whole = True
     if given and _is_condition(room, call, given[0]):
@@ -46,14 +46,14 @@ def union(room: Expander, call: Call) -> list[Piece]:
         kind = tokens[0].text.upper()
         given.pop(0)
     if kind not in ("ALL", "DISTINCT"):
-        raise room.source.error(call.at, f"`@{call.name}` is of 'all' or of 'distinct' rows, not '{kind.lower()}'.")
+        raise room.source.error(call.at, f"`@{call.name}` takes 'all' or 'distinct', not '{kind.lower()}'.")
     if not given or call.keywords:
         raise room.source.error(call.at, f"`@{call.name}` takes tables: `@{call.name}('all', a.b, c.d)`.")
     tables = [_relation(room, call, item) for each in given for item in room.items(each)]
-    told = [_columns(room, call, table) for table in tables]
-    shared = {name: kind for name, kind in told[0].items() if all(each.get(name) == kind for each in told[1:])}
+    listed = [_columns(room, call, table) for table in tables]
+    shared = {name: kind for name, kind in listed[0].items() if all(each.get(name) == kind for each in listed[1:])}
     if not shared:
-        raise room.source.error(call.at, f"The tables of `@{call.name}` have no column of one name and type in common.")
+        raise room.source.error(call.at, f"The tables of `@{call.name}` have no column with the same name and type.")
     outputs = [
         exp.alias_(exp.cast(exp.column(name), kind, dialect="spark"), name) if kind else exp.column(name)
         for name, kind in shared.items()
@@ -64,21 +64,21 @@ def union(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, word.join(query.sql(sql) for query in queries))
 
 
-def _is_condition(room: Expander, call: Call, argument: Piece) -> bool:
-    """True for an argument that is a condition and no table or text."""
+def _is_condition(room: Expander, call: Invocation, argument: Piece) -> bool:
+    """True for an argument that is a condition, not a table or a string."""
     tree = room.tree(argument, call)
     return isinstance(tree, (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren))
 
 
-def deduplicate(room: Expander, call: Call) -> list[Piece]:
-    """`@DEDUPLICATE(relation, [a, b], ['c DESC'])`: of each group of rows the first in that order."""
+def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
+    """`@DEDUPLICATE(relation, [a, b], ['c DESC'])`: the first row of each group in that order."""
     found = bound(room, call, ("relation", "partition_by", "order_by"), 3)
     relation, sql = _relation(room, call, found["relation"]), room.source.dialect
     keys = [room.tree(each, call).sql(sql) for each in room.items(found["partition_by"])]
     orders = []
     for each in room.items(found["order_by"]):
         if len(each) != 1 or each[0].token_type.name != "STRING":
-            raise room.source.error(call.at, f"`order_by` of `@{call.name}` is a list of texts: `['a DESC']`.")
+            raise room.source.error(call.at, f"`order_by` of `@{call.name}` is a list of strings: `['a DESC']`.")
         orders.append(each[0].text)
     if not orders:
         raise room.source.error(call.at, f"`@{call.name}` needs an order: `['a DESC']`.")
@@ -93,7 +93,7 @@ def deduplicate(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, f"SELECT {shown} FROM ({numbered}) AS _numbered WHERE _nth = 1")
 
 
-def _relation(room: Expander, call: Call, argument: Piece) -> exp.Table:
+def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
     """An argument as a table's name."""
     tokens = room.run(argument)
     name = text_of(room.source, tokens)
@@ -101,7 +101,7 @@ def _relation(room: Expander, call: Call, argument: Piece) -> exp.Table:
         tokens = room.cut(tokens[0].text, call.at, call.last)
     tree = parsed(room.source, tokens, f"The table of `@{call.name}`") if tokens else None
     if not isinstance(tree, (exp.Column, exp.Dot)):
-        raise room.source.error(call.at, f"`{name}` is no table for `@{call.name}`.")
+        raise room.source.error(call.at, f"`{name}` is not a table, as `@{call.name}`.")
     parts = [part.copy() for part in tree.parts]
     return exp.Table(
         this=parts[-1], db=parts[-2] if len(parts) > 1 else None, catalog=parts[-3] if len(parts) > 2 else None
@@ -112,7 +112,7 @@ def _key(relation: exp.Table) -> str:
     return f"{relation.db}.{relation.name}".lower()
 
 
-def _columns(room: Expander, call: Call, relation: exp.Table) -> ColumnTypes:
+def _columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
     """The columns of a table; ProjectError when they are not known."""
     found = room.scope.columns(_key(relation)) if relation.db else None
     if found:

@@ -1,4 +1,4 @@
-"""Physical names and dates put into the text of a query by position; every other word stays as it stands."""
+"""Physical names and dates put into the text of a query by position; all other text is kept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.names import CATALOG, name_tables
 from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import Source, closing, tokenize
+from planner.parsing.sql.tokens import SourceText, closing, tokenize
 
 THIS = "@this_model"
-# what Spark does not take as the bare alias of a table
+# names that Spark does not accept as the unquoted alias of a table
 _FROM_WORDS = frozenset(
     """anti cross except exists full inner intersect join lateral left minus natural on right semi union
     using""".split()
@@ -25,7 +25,7 @@ _FROM_WORDS = frozenset(
 
 @dataclass(frozen=True, order=True)
 class Splice:
-    """What stands in place of the text from `start` up to `end`."""
+    """A replacement of the text from `start` up to `end`."""
 
     start: int
     end: int
@@ -33,11 +33,11 @@ class Splice:
 
 
 class Unplaced(Exception):
-    """A name of which the parser does not say where it stands."""
+    """A name without a known place in the text."""
 
 
 def is_placed(tree: exp.Expr) -> bool:
-    """True when the parser says of each table and each `@name` where it stands."""
+    """True if the place of each table and each `@name` is known."""
     try:
         list(_places(tree))
     except Unplaced:
@@ -47,7 +47,7 @@ def is_placed(tree: exp.Expr) -> bool:
 
 def reads_as(text: str, sql: str, temporary: frozenset[str]) -> bool:
     """True when the text is read as the query `sql`."""
-    tree, source = spark_tree(text).copy(), Source("", text, "spark")
+    tree, source = spark_tree(text).copy(), SourceText("", text, "spark")
     name_tables(tree, source, tokenize(source), temporary)
     return spark_text(tree) == sql
 
@@ -70,7 +70,7 @@ def applied(text: str, changes: list[Splice]) -> str:
 
 
 def origin(changes: list[Splice], offset: int) -> int:
-    """Where in the text stood what stands at an offset of the text with the changes applied."""
+    """The offset in the original text of an offset in the changed text."""
     moved = 0
     for each in sorted(changes):
         begins = each.start + moved
@@ -108,7 +108,7 @@ def key_of(table: exp.Table) -> str:
 
 
 def _in_hint(table: exp.Table) -> bool:
-    """True for what BROADCAST and its like name: an alias."""
+    """True for the argument of BROADCAST and the like, which is an alias."""
     return isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint)
 
 
@@ -166,13 +166,13 @@ def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Alias
             yield Splice(start, end, physical)
             continue
         alias = f" AS {short_alias(aliases[id(table.find_ancestor(exp.Select))][key]).sql('spark')}"
-        tokens = tokens or tokenize(Source("", text, "spark"))
+        tokens = tokens or tokenize(SourceText("", text, "spark"))
         yield from _aliased(tokens, (start, end), physical, alias)
 
 
 def _itself(text: str, this: str) -> Iterator[Splice]:
     """`@this_model` as a table, and before the name of a column."""
-    tree, tokens = spark_tree(text), tokenize(Source("", text, "spark"))
+    tree, tokens = spark_tree(text), tokenize(SourceText("", text, "spark"))
     for table in tree.find_all(exp.Table):
         if table.name == THIS:
             yield from _aliased(tokens, _span(table.parts), this, "" if table.alias else " AS this_model")
@@ -226,7 +226,7 @@ def _values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
 def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
     """`BROADCAST(schema.table)` names the table by its alias, or Spark would not find it."""
     known = {key: alias for each in aliases.values() for key, alias in each.items()}
-    for hint in tokenize(Source("", text, "spark")) if known and "/*+" in text else ():
+    for hint in tokenize(SourceText("", text, "spark")) if known and "/*+" in text else ():
         if hint.token_type is TokenType.HINT:
             for name in re.finditer(r"\w+\.\w+", text[hint.start : hint.end + 1]):
                 if alias := known.get(name[0].lower()):

@@ -1,4 +1,4 @@
-"""Macros that stand for a value, or for several columns of values."""
+"""Macros that return a value, or several columns."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from datetime import date
 
 from sqlglot import exp
 
-from planner.parsing.macros.expander import BuiltIn, Call, Expander
+from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
 from planner.parsing.macros.signature import arguments_of, bound, flag, text
 from planner.parsing.sql.token_lists import Piece
 
-NULL_KEY = "_sqlmesh_surrogate_key_null_"  # a key that was made before must come out the same
+NULL_KEY = "_sqlmesh_surrogate_key_null_"  # SQLMesh's constant, so that existing keys stay the same
 _LENGTHS = {"SHA224": 224, "SHA256": 256, "SHA384": 384, "SHA512": 512}
 _PARTS = ("day", "week", "month", "quarter", "year")
 _PIVOT = (
@@ -29,7 +29,7 @@ _PIVOT = (
 _RATES = {"mi": "1.0", "km": "1.60934"}
 
 
-def _several(room: Expander, call: Call) -> list[exp.Expr]:
+def _several(room: Expander, call: Invocation) -> list[exp.Expr]:
     if not call.arguments or call.keywords.keys() - {"hash_function"}:
         raise room.source.error(call.at, f"`@{call.name}` takes one or more values.")
     return [room.tree(item, call) for argument in call.arguments for item in _given(room, argument)]
@@ -40,8 +40,8 @@ def _given(room: Expander, argument: Piece) -> list[Piece]:
     return room.items(argument) if argument and argument[0].text.startswith("@") else [argument]
 
 
-def surrogate_key(room: Expander, call: Call) -> list[Piece]:
-    """`@GENERATE_SURROGATE_KEY(a, b, hash_function := 'SHA256')`: one text for all values, NULL among them."""
+def surrogate_key(room: Expander, call: Invocation) -> list[Piece]:
+    """`@GENERATE_SURROGATE_KEY(a, b, hash_function := 'SHA256')`: one string from all values, including NULLs."""
     fields: list[exp.Expr] = []
     for value in _several(room, call):
         fields += [exp.Literal.string("|")] if fields else []
@@ -58,17 +58,17 @@ def surrogate_key(room: Expander, call: Call) -> list[Piece]:
     raise room.source.error(call.at, f"`hash_function := '{name}'` is not supported.", f"Known: {known}.")
 
 
-def safe_add(room: Expander, call: Call) -> list[Piece]:
+def safe_add(room: Expander, call: Invocation) -> list[Piece]:
     """`@SAFE_ADD(a, b)`: the sum with 0 for NULL; NULL when all are NULL."""
     return _safe(room, call, exp.Add)
 
 
-def safe_sub(room: Expander, call: Call) -> list[Piece]:
+def safe_sub(room: Expander, call: Invocation) -> list[Piece]:
     """`@SAFE_SUB(a, b)`: the difference with 0 for NULL; NULL when all are NULL."""
     return _safe(room, call, exp.Sub)
 
 
-def _safe(room: Expander, call: Call, kind: type[exp.Binary]) -> list[Piece]:
+def _safe(room: Expander, call: Invocation, kind: type[exp.Binary]) -> list[Piece]:
     given = [each.unnest() if isinstance(each, exp.Paren) else each for each in _several(room, call)]
     nothing = exp.and_(*(exp.Is(this=exp.paren(each) if isinstance(each, exp.Binary) else each.copy(),
                                 expression=exp.null()) for each in given))  # fmt: skip
@@ -79,7 +79,7 @@ def _safe(room: Expander, call: Call, kind: type[exp.Binary]) -> list[Piece]:
     return room.pieces(call, exp.Case().when(nothing, exp.null()).else_(whole))
 
 
-def safe_div(room: Expander, call: Call) -> list[Piece]:
+def safe_div(room: Expander, call: Invocation) -> list[Piece]:
     """`@SAFE_DIV(a, b)`: NULL when b is 0."""
     above, below = arguments_of(room, call, "numerator", "denominator")
     above = exp.paren(above) if isinstance(above, exp.Binary) else above
@@ -88,8 +88,8 @@ def safe_div(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, f"{above.sql(dialect)} / {divided.sql(dialect)}")
 
 
-def haversine(room: Expander, call: Call) -> list[Piece]:
-    """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: how far apart two points are, in miles or 'km'."""
+def haversine(room: Expander, call: Invocation) -> list[Piece]:
+    """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: the distance of two points, in miles or 'km'."""
     found = bound(room, call, ("lat1", "lon1", "lat2", "lon2", "unit"), 4)
     lat1, lon1, lat2, lon2 = (_term(room, room.tree(found[name], call)) for name in ("lat1", "lon1", "lat2", "lon2"))
     unit = text(room, call, found, "unit", "mi")
@@ -106,7 +106,7 @@ def _term(room: Expander, tree: exp.Expr) -> str:
     return str((exp.paren(tree) if isinstance(tree, exp.Binary) else tree).sql(room.source.dialect))
 
 
-def pivot(room: Expander, call: Call) -> list[Piece]:
+def pivot(room: Expander, call: Invocation) -> list[Piece]:
     """`@PIVOT(status, ['a', 'b'])`: a column for each value, by default how many rows have it."""
     found = bound(room, call, _PIVOT, 2)
     sql = room.source.dialect
@@ -127,12 +127,12 @@ def pivot(room: Expander, call: Call) -> list[Piece]:
     return room.pieces(call, *out)
 
 
-def date_spine(room: Expander, call: Call) -> list[Piece]:
+def date_spine(room: Expander, call: Invocation) -> list[Piece]:
     """`@DATE_SPINE('day', '2024-01-01', '2024-01-31')`: a query with a row for each day, in the column `date_day`."""
     part, start, end = arguments_of(room, call, "datepart", "start_date", "end_date")
     word = part.name.lower()
     if word not in _PARTS:
-        raise room.source.error(call.at, f"`{word}` is no part of a date for `@{call.name}`: {', '.join(_PARTS)}.")
+        raise room.source.error(call.at, f"`{word}` is not a part of a date for `@{call.name}`: {', '.join(_PARTS)}.")
     for each in (start, end):
         if each.is_string and not _is_day(each.name):
             raise room.source.error(call.at, f"`@{call.name}` takes dates as 'YYYY-MM-DD', not '{each.name}'.")

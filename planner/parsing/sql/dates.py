@@ -80,7 +80,7 @@ def _ago(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:
         months = midnight.year * 12 + midnight.month - 1 - count * (12 if unit == "year" else 1)
         first = midnight.replace(year=months // 12, month=months % 12 + 1, day=1)
     except (OverflowError, ValueError):
-        raise ValueError(f"{count} {unit}s ago is before the first year there is.") from None
+        raise ValueError(f"{count} {unit}s ago is before the year 1.") from None
     # the 31st of a month that has 30 days is its last day
     following = (first + timedelta(days=32)).replace(day=1)
     return min(first + timedelta(days=midnight.day - 1), following - timedelta(days=1))

@@ -16,18 +16,18 @@ OUTSIDE = frozenset(
 
 
 def reaching(tree: exp.Expr) -> tuple[str, str] | None:
-    """The word at which SQL reaches further than its tables, and the sentence that says so; None when it does not."""
+    """The token at which SQL accesses something other than tables, and the error message; None if it does not."""
     for node in tree.find_all(exp.QueryTransform, exp.CTE, exp.Func):
         name = (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
         if isinstance(node, exp.QueryTransform):
-            return "using", "`TRANSFORM ... USING` runs a program of the machine and is not allowed."
+            return "using", "`TRANSFORM ... USING` runs a program on the machine and is not allowed."
         if isinstance(node, exp.CTE):
             if isinstance(node.this, exp.Insert | exp.Update | exp.Delete | exp.Merge):
-                return "with", f"`{node.alias}` is no query: what stands in WITH must be a SELECT."
+                return "with", f"`{node.alias}` is not a query: a CTE must be a SELECT."
         elif name in JAVA:
-            return name, f"`{name}` runs Java code of the machine and is not allowed."
+            return name, f"`{name}` runs arbitrary Java code and is not allowed."
         elif name in OUTSIDE:
-            return name, f"`{name}` reads what is no table and is not allowed."
+            return name, f"`{name}` reads something other than tables and is not allowed."
         elif name == "identifier":
             read = "table" if isinstance(node.parent, exp.Table) else "column"
             return name, f"`IDENTIFIER(...)` hides which {read} is read: name the {read}."

@@ -1,4 +1,4 @@
-"""What `@name` may stand for while a file is read."""
+"""What `@name` can refer to while a file is loaded."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def no_columns(table: str) -> ColumnTypes | None:
 
 
 @dataclass(frozen=True)
-class Scope:
-    """What `@name` may stand for: variables (in lower case), the gateway; `any_name` keeps unknown names for later.
+class MacroScope:
+    """What `@name` can refer to: variables (in lower case), the gateway; `any_name` keeps unknown names for later.
 
     An audit's parameters are known only where it is called, so its query is read with `any_name`. `stays` are names
-    that are kept in any case, because they are known only when the SQL runs. `columns` tells the columns of a table.
+    that are kept in any case, because they are known only when the SQL runs. `columns` returns the columns of a table.
     """
 
     variables: Mapping[str, Variable] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Scope:
     columns: Lookup = no_columns
 
     def variable(self, name: str) -> Variable:
-        """The value of a name in lower case; KeyError when nobody gives it one."""
+        """The value of a name in lower case; KeyError if it has none."""
         if name in self.variables:
             return self.variables[name]
         known: dict[str, Scalar] = {"gateway": self.gateway, "runtime_stage": self.stage, "model_kind_name": self.kind}
@@ -56,4 +56,4 @@ class Scope:
         return {*self.variables, *self.blueprint, *own}
 
 
-__all__ = ["CREATING", "DATES", "EVALUATING", "ColumnTypes", "Lookup", "Scalar", "Scope", "Variable", "no_columns"]
+__all__ = ["CREATING", "DATES", "EVALUATING", "ColumnTypes", "Lookup", "MacroScope", "Scalar", "Variable", "no_columns"]

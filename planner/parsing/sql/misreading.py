@@ -1,8 +1,8 @@
-"""Whether the parser's tree says all that a query's text says: `TIME '10:00'` it reads as TIMESTAMP.
+"""Whether the parser's tree represents a query's text completely: it parses `TIME '10:00'` as TIMESTAMP, for example.
 
 The tree is what a model is judged by, the text is what runs. The words of the text (functions, operators, literals)
 must therefore be those of the tree written out again. Where they are not, the model is judged by all of its words, so
-that two texts of one tree are never taken for the same query.
+that two texts of one tree are never treated as the same query.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.fingerprint import digest
 from planner.parsing.sql.names import CATALOG
 from planner.parsing.sql.token_lists import fused
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, split, tokenize
-from planner.semantics.expressions import binds_otherwise
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
+from planner.semantics.expressions import has_other_precedence
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _SILENT = (
@@ -28,7 +28,7 @@ _SILENT = (
 # `x::INT` and `DATE '2026-01-01'` are casts too; the catalog is the only one
 _UNSAID = ("CAST", CATALOG.upper())
 _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-_ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree knows them, and leaves out what goes without
+_ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree has them, and omits the defaults
 _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE HAVING ON BETWEEN IS FROM LIKE CASE".split())
 # names of one function in Spark 4.1, and what a call is made of: each with the words of the other
@@ -43,21 +43,23 @@ _SAME: dict[str, tuple[str, ...]] = {
     "SPACE": ("REPEAT", "' '"),
     "NULLSAFE_EQ": ("IS", "NOT", "DISTINCT", "FROM"),
 }  # fmt: skip
-# a last argument that is what Spark takes where it is left out
+# a last argument that is Spark's default
 _DEFAULTS = {"REGEXP_EXTRACT": (3, "1"), "SORT_ARRAY": (2, "TRUE"), "FROM_UNIXTIME": (2, "yyyy-MM-dd HH:mm:ss")}
 _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP": ("TIMESTAMPTZ",),
           "TO_UTC_TIMESTAMP": ("TIMESTAMPTZ",)}  # fmt: skip
 
 
 def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
-    """'' where the tree, written out as `sql`, says all that the tokens say, otherwise a digest of their words."""
-    if not differ(tokens, fused(tokenize(Source("", sql, "spark")))) and not any(map(binds_otherwise, tree.walk())):
+    """'' if the tree, generated as `sql`, has everything that the tokens have; otherwise a digest of the tokens."""
+    if not differ(tokens, fused(tokenize(SourceText("", sql, "spark")))) and not any(
+        map(has_other_precedence, tree.walk())
+    ):
         return ""
     return digest(*(_word(token, None) for token in tokens))[:24]
 
 
 def differ(tokens: Tokens, again: Tokens) -> bool:
-    """True unless the tokens of a query say the same as those of its tree written out again."""
+    """True unless the tokens of a query are equivalent to those that are generated from its tree."""
     there, read = Counter(_words(tokens)), Counter(_words(again))
     added = there - read, read - there
     for name, words in _ADDED.items():
@@ -75,7 +77,7 @@ def _words(tokens: Tokens) -> Iterator[str]:
     for index, (before, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
         if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
-            yield "suffix"  # beside a decimal `1L` is another number than `CAST(1 AS BIGINT)`
+            yield "suffix"  # next to a decimal `1L` is another number than `CAST(1 AS BIGINT)`
         if token.token_type is TokenType.L_PAREN and _groups(before):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
         if token.token_type in _SILENT or index in left_out or _goes_without(tokens, index):

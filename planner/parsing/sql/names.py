@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 
 from planner.errors import Place, ProjectError
-from planner.parsing.sql.tokens import Source, Tokens
+from planner.parsing.sql.tokens import SourceText, Tokens
 
 CATALOG = "spark_catalog"
 _PART = re.compile(r"[a-z0-9_]+")
@@ -33,7 +33,9 @@ def model_name(text: str, place: Place) -> str:
     return ".".join(parts)
 
 
-def name_tables(tree: exp.Expr, source: Source, tokens: Tokens, temporary: frozenset[str] = frozenset()) -> set[str]:
+def name_tables(
+    tree: exp.Expr, source: SourceText, tokens: Tokens, temporary: frozenset[str] = frozenset()
+) -> set[str]:
     """The tables that a query reads, CTEs and `temporary` views left out.
 
     Each is rewritten in the tree as `schema.table` in lower case.
@@ -110,7 +112,7 @@ def _is_cte(table: exp.Table) -> bool:
     return False
 
 
-def _place(text: str, table: exp.Table, source: Source, tokens: Tokens) -> Place:
+def _place(text: str, table: exp.Table, source: SourceText, tokens: Tokens) -> Place:
     first = text.split(".")[0].lower()
     at = next((token for token in tokens if token.text.lower() == first), tokens[0])
     return source.place(at)

@@ -47,8 +47,8 @@ _RUNS_ON = re.compile(
 _NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)", re.ASCII)
 
 
-class Refused(Exception):
-    """A sentence that says what is not admitted, and why."""
+class NotAdmitted(Exception):
+    """The message says what is not admitted, and why."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,22 @@ class Queried:
 
 
 def queried(text: str) -> Queried:
-    """A query over tables; Refused for whatever else it may be."""
+    """A query over tables; NotAdmitted for whatever else it may be."""
     clean, tokens = _read(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
-        raise Refused(f"`spark.sql` is given a query here, and `{word[:40]}` begins none: a model only reads.")
+        raise NotAdmitted(
+            f"`spark.sql` accepts only a query here, and `{word[:40]}` does not begin one: a model can only read."
+        )
     _check_words(tokens, clean)
     tree = _tree(clean, tokens)
     if not isinstance(tree, exp.Query | exp.Values):
-        raise Refused("`spark.sql` is given a query here and nothing else: a model only reads.")
+        raise NotAdmitted("`spark.sql` accepts only a query here: a model can only read.")
     return Queried(clean, _tables(tree))
 
 
 def expressed(text: str) -> Queried:
-    """The text of one expression, with the tables that its subqueries read; Refused for whatever else it may be."""
+    """The text of one expression, with the tables that its subqueries read; NotAdmitted for whatever else it may be."""
     clean, tokens = _read(text)
     _check_words(tokens, clean)
     if not any(token.text.upper() in READING and not _is_quoted(token, clean) for token in tokens):
@@ -82,12 +84,12 @@ def expressed(text: str) -> Queried:
     tree = _tree(head + clean, joined_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
     given = {key for key, value in tree.args.items() if value} if isinstance(tree, exp.Select) else set()
     if given != {"expressions"} or len(tree.expressions) != 1:
-        raise Refused(f"`{text[:80]}` is not one expression.")
+        raise NotAdmitted(f"`{text[:80]}` is not one expression.")
     return Queried(clean, _tables(tree))
 
 
 def table_name(text: str) -> str:
-    """The name of a table as Spark is given it, in lower case and without quotes; Refused for what is no such name."""
+    """The name of a table as Spark gets it, in lower case without quotes; NotAdmitted for what is no such name."""
     parts, position = [], 0
     while match := _NAME.match(text, position):
         parts.append(match[1] or match[2])
@@ -95,30 +97,30 @@ def table_name(text: str) -> str:
         if text[match.end() : position] != ".":
             break
     if position <= len(text) or not parts or any("." in part for part in parts):
-        raise Refused(f"`{text[:80]}` is not the name of a table.")
+        raise NotAdmitted(f"`{text[:80]}` is not the name of a table.")
     return ".".join(parts).lower().removeprefix(CATALOG)
 
 
 def check_function(name: str) -> None:
-    """Refused for a function that reaches past tables, or that stands in a schema of its own."""
+    """NotAdmitted for a function that reaches past tables, or that stands in a schema of its own."""
     if name.lower().rpartition(".")[2].strip("`") in CLOSED:
-        raise Refused(f"The function `{name[:80]}` reaches past tables and is not allowed.")
+        raise NotAdmitted(f"The function `{name[:80]}` reads something other than tables and is not allowed.")
 
 
 def _read(text: str) -> tuple[str, list[Token]]:
     """The text without its comments, as long as it was, and its tokens."""
     if len(text) > LONGEST:
-        raise Refused(f"A query of more than {LONGEST:,} characters is not read.")
+        raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not supported.")
     clean, quotes = _cleaned(text)
     clean = re.sub(r"[;\s]+$", lambda end: " " * len(end[0]), clean)
     try:
         tokens = list(Dialect.get_or_raise("spark").tokenize(clean))
     except (SqlglotError, RecursionError):
-        raise Refused("The query cannot be read.") from None
+        raise NotAdmitted("The query cannot be read.") from None
     if _joined(quotes) != _joined(list(_quoted_spans(tokens, clean))):
-        raise Refused("The query's quotes can be read in more than one way.")
+        raise NotAdmitted("The query's quotes are ambiguous.")
     if runs_on := _RUNS_ON.search(_unquoted(clean, quotes)):
-        raise Refused(f"The number `{runs_on[0][:40]}` of the query runs into a word: put a blank between them.")
+        raise NotAdmitted(f"The number `{runs_on[0][:40]}` runs into the name after it: put a space between them.")
     return clean, joined_quotes(tokens, clean)
 
 
@@ -137,21 +139,23 @@ def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
     while position < len(text):
         match = _PIECES.match(text, position)
         if match is None:
-            raise Refused("A comment or a quoted text of the query is not closed, is nested, or is a hint with quotes.")
+            raise NotAdmitted(
+                "A comment or a quoted string of the query is not closed, is nested, or is a hint with quotes."
+            )
         piece = match[0]
         if match.lastgroup == "quoted":
             if (
                 _RAW.search(text[max(position - 2, 0) : position])
                 and text.find(piece[0], position + 1) + 1 != match.end()
             ):
-                raise Refused("A raw text of the query ends in a backslash.")
+                raise NotAdmitted("A raw string of the query ends in a backslash.")
             quotes.append(match.span())
         elif match.lastgroup in ("line", "comment"):
             if match.lastgroup == "line" and piece.endswith("\\"):
-                raise Refused("A comment of the query ends in a backslash, which Spark reads as its going on.")
+                raise NotAdmitted("A comment of the query ends in a backslash, so Spark continues it in the next line.")
             piece = re.sub(r"[^\r\n]", " ", piece)
         elif match.lastgroup == "other" and not _PLAIN.fullmatch(piece):
-            raise Refused(f"The character {piece!a} may stand in a query between quotes only.")
+            raise NotAdmitted(f"The character {piece!a} is allowed only inside quotes in a query.")
         pieces.append(piece)
         position = match.end()
     return "".join(pieces), quotes
@@ -186,7 +190,7 @@ def _check_words(tokens: Sequence[Token], text: str) -> None:
 
 
 def _check_word(token: Token, after: Token | None, text: str) -> None:
-    """Refused where a word opens a door, whatever the parser makes of it."""
+    """NotAdmitted for a token that gives access to more than tables, whatever the parser makes of it."""
     follows = after.text if after is not None else ""
     if follows == "(":
         check_function(token.text)
@@ -194,26 +198,26 @@ def _check_word(token: Token, after: Token | None, text: str) -> None:
         return
     word = token.text.upper()
     if word == "TABLE":
-        raise Refused("`TABLE` in a query hides what is read: write `SELECT * FROM` in its place.")
+        raise NotAdmitted("`TABLE` in a query hides which table is read: write `SELECT * FROM` instead.")
     if word == "USING" and follows != "(":
-        raise Refused("`USING` runs a program of the machine here and is not allowed.")
+        raise NotAdmitted("`USING` runs a program on the machine and is not allowed.")
     if word == "WITH" and follows == "(":
-        raise Refused("`WITH (...)` sets how a table is read and is not allowed.")
+        raise NotAdmitted("`WITH (...)` sets how a table is read and is not allowed.")
     if token.token_type in (TokenType.SEMICOLON, TokenType.PIPE_GT):
-        raise Refused(f"`{token.text}` may not stand in a query of project code.")
+        raise NotAdmitted(f"`{token.text}` is not allowed in a query of project code.")
 
 
 def _tree(text: str, tokens: list[Token]) -> exp.Expr:
     try:
         trees = Dialect.get_or_raise("spark").parser().parse(tokens, text)
     except (SqlglotError, RecursionError):
-        raise Refused("The query cannot be read by mergeplan, which checks what it reads.") from None
+        raise NotAdmitted("mergeplan cannot parse the query, so it cannot check which tables it reads.") from None
     if len(trees) != 1 or trees[0] is None:
-        raise Refused("One query is given at a time.")
+        raise NotAdmitted("Only one query is allowed at a time.")
     if found := reaching(trees[0]):
-        raise Refused(found[1])
+        raise NotAdmitted(found[1])
     if odd := trees[0].find(exp.DDL, exp.DML, exp.Command, exp.Into, exp.WithTableHint):
-        raise Refused(f"`{odd.key.upper()}` is no part of a query: a model only reads.")
+        raise NotAdmitted(f"`{odd.key.upper()}` is not allowed in a query: a model can only read.")
     return trees[0]
 
 
@@ -225,18 +229,20 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
             name = (table.this.name if isinstance(table.this, exp.Anonymous) else table.this.key).lower()
             known = name in TABLE_FUNCTIONS or isinstance(table.this, exp.UDTF | exp.Explode | exp.GenerateSeries)
             if not known or table.args.get("db"):
-                raise Refused(f"The table function `{name}` is not allowed: it may read what no table holds.")
+                raise NotAdmitted(
+                    f"The table function `{name}` is not allowed: it may read something other than tables."
+                )
             continue
         if isinstance(table.find_ancestor(exp.Hint, exp.Query), exp.Hint):
             continue  # the name of one that the query reads elsewhere
         parts = table.parts
         if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
-            raise Refused(f"`{table.sql(dialect='spark')[:80]}` is not the name of a table.")
+            raise NotAdmitted(f"`{table.sql(dialect='spark')[:80]}` is not the name of a table.")
         if any("." in part.name for part in parts):
-            raise Refused(f"`{table.name[:80]}` is not the name of a table.")
+            raise NotAdmitted(f"`{table.name[:80]}` is not the name of a table.")
         name = ".".join(part.name for part in parts).lower()
         if name == "stream":  # `FROM STREAM t` reads t
-            raise Refused("`STREAM` reads without an end and is not allowed.")
+            raise NotAdmitted("`STREAM` reads an endless stream and is not allowed.")
         if len(parts) > 1 or not _is_defined(table, name):
             found.add(name.removeprefix(CATALOG))
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Tokens that stand where a macro stood: made from values and from SQL, and back to text."""
+"""Tokens that replace a macro: made from values and from SQL, and back to text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.parsing.sql.spark_text import SPARK, joined_quotes
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
 from planner.parsing.sql.user_macros import Variable
 
 Piece = list[Token]  # one value, column, table, condition, statement
@@ -68,7 +68,7 @@ def _literal(value: Variable) -> exp.Expr:
     return exp.convert(str(value) if isinstance(value, date) else value)
 
 
-def text_of(source: Source, tokens: Tokens) -> str:
+def text_of(source: SourceText, tokens: Tokens) -> str:
     """Tokens as SQL text in the source's dialect."""
     out = ""
     for index, token in enumerate(tokens):
@@ -79,7 +79,7 @@ def text_of(source: Source, tokens: Tokens) -> str:
     return out
 
 
-def _written(source: Source, token: Token) -> str:
+def _written(source: SourceText, token: Token) -> str:
     if token.token_type is TokenType.STRING:
         return str(exp.Literal.string(token.text).sql(source.dialect))
     if token.token_type is TokenType.IDENTIFIER:

@@ -30,7 +30,7 @@ Tokens = Sequence[Token]
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """The text of one file, where it is, and the SQL dialect it is written in."""
 
     path: str
@@ -74,8 +74,8 @@ def checked_dialect(name: str, place: Place) -> str:
     raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
 
 
-def opened(path: str, text: str, dialect: str) -> Source:
-    """The file as a Source: its first MODEL or AUDIT block may name a dialect of its own."""
+def opened(path: str, text: str, dialect: str) -> SourceText:
+    """The file as a SourceText: its first MODEL or AUDIT block may name a dialect of its own."""
     header, depth = "", 0
     for match in _PIECES.finditer(text):
         piece = match[0]
@@ -85,11 +85,13 @@ def opened(path: str, text: str, dialect: str) -> Source:
             break
     named = _DIALECT.search(header)
     if named is None:
-        return Source(path, text, dialect)
-    return Source(path, text, checked_dialect(named[1], Source(path, text, dialect).place_at(text.find(named[1]))))
+        return SourceText(path, text, dialect)
+    return SourceText(
+        path, text, checked_dialect(named[1], SourceText(path, text, dialect).place_at(text.find(named[1])))
+    )
 
 
-def tokenize(source: Source) -> list[Token]:
+def tokenize(source: SourceText) -> list[Token]:
     """The file's tokens; ProjectError at the line of a quote or comment that never ends."""
     try:
         tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
@@ -100,9 +102,9 @@ def tokenize(source: Source) -> list[Token]:
         )  # line of the end : offset of the start
         if found is None:
             place = source.place_at(max(source.text.rfind("/*"), 0))
-            raise ProjectError("The file ends inside a comment or a quoted text.", place=place) from None
+            raise ProjectError("The file ends inside a comment or a quoted string.", place=place) from None
         place = source.place_at(int(found[2]))
-        raise ProjectError(f"A quoted text is never closed: {found[1]} is missing.", place=place) from None
+        raise ProjectError(f"A quoted string is never closed: {found[1]} is missing.", place=place) from None
 
 
 def statements(tokens: Tokens) -> list[list[Token]]:
@@ -128,7 +130,7 @@ def split(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
             found.append([])
         else:
             found[-1].append(token)
-    return found if found[-1] else found[:-1]  # a trailing comma is welcome
+    return found if found[-1] else found[:-1]  # a trailing comma is allowed
 
 
 def closing(tokens: Tokens, start: int) -> int | None:
@@ -141,20 +143,20 @@ def closing(tokens: Tokens, start: int) -> int | None:
     return None
 
 
-def _check_arguments(source: Source, tokens: Tokens) -> None:
-    """ProjectError where the parser would drop an argument without a word."""
+def _check_arguments(source: SourceText, tokens: Tokens) -> None:
+    """ProjectError if the parser would silently drop an argument."""
     for index, (token, after) in enumerate(pairwise(tokens)):
         most = ARGUMENTS.get(token.text.upper())
         end = closing(tokens, index + 1) if most is not None and after.token_type is TokenType.L_PAREN else None
         if end is not None and most is not None and len(split(tokens[index + 2 : end])) > most:
             name = token.text.upper()
-            told = f"more than {most} arguments" if most else "an argument"
-            raise source.error(token, f"`{name}` with {told} is not supported.")
+            given = f"more than {most} arguments" if most else "an argument"
+            raise source.error(token, f"`{name}` with {given} is not supported.")
 
 
-def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
-    """One statement's tokens as a tree; ProjectError at the line and column where the grammar gives up, or where it
-    reaches further than tables."""
+def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
+    """One statement's tokens as a tree; ProjectError at the line and column of a syntax error, or where it
+    accesses something other than tables."""
     _check_arguments(source, tokens)
     for before, after in pairwise(tokens):
         if before.token_type is after.token_type is TokenType.COMMA:
@@ -162,14 +164,18 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
     try:
         found = trees(tokens, source.text, source.dialect)
     except ParseError as error:
-        told = error.errors[0] if error.errors else {}
+        details = error.errors[0] if error.errors else {}
         if source.at is not None:
             raise ProjectError(
-                f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=source.at
+                f"{what} is not valid {source.dialect or 'standard'} SQL{_problem(details)}", place=source.at
             ) from None
-        column = int(told.get("col") or 0) - len(str(told.get("highlight") or " ")) + 1  # `col` is the token's end
-        place = Place(source.path, int(told.get("line") or tokens[0].line), max(column, 0))
-        raise ProjectError(f"{what} is not {source.dialect or 'standard'} SQL{_told(told)}", place=place) from None
+        column = (
+            int(details.get("col") or 0) - len(str(details.get("highlight") or " ")) + 1
+        )  # `col` is the token's end
+        place = Place(source.path, int(details.get("line") or tokens[0].line), max(column, 0))
+        raise ProjectError(
+            f"{what} is not valid {source.dialect or 'standard'} SQL{_problem(details)}", place=place
+        ) from None
     except FAILURES as error:
         raise unreadable(source, tokens, error, what) from None
     tree = found[0] if found else None
@@ -179,40 +185,40 @@ def parsed(source: Source, tokens: Tokens, what: str = "The query") -> exp.Expr:
         _refuse_nonsense(source, tokens, tree)
     _refuse_frequency(source, tokens)
     if reaches := reaching(tree):
-        word, told_of_it = reaches
-        raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), told_of_it)
+        word, message = reaches
+        raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), message)
     return kept_calls(tree, source.dialect)
 
 
-def unreadable(source: Source, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
+def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:
     """The error for SQL at which the parser itself fails."""
     if isinstance(error, RecursionError):
-        return source.error(tokens[0], f"{what} is nested too deeply to be read.")
-    hint = "Write it in another way, or as a Python model."
-    return source.error(tokens[0], f"{what} cannot be read: the parser fails at it ({type(error).__name__}).", hint)
+        return source.error(tokens[0], f"{what} is nested too deeply to be parsed.")
+    hint = "Write it differently, or as a Python model."
+    return source.error(tokens[0], f"{what} cannot be parsed: the parser fails ({type(error).__name__}).", hint)
 
 
-def _refuse_nonsense(source: Source, tokens: Tokens, tree: exp.Expr) -> None:
-    """ProjectError for what the parser takes and Spark does not: `FROM FROM t`, parameters, `js:field`."""
+def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None:
+    """ProjectError for SQL that the parser accepts and Spark does not: `FROM FROM t`, parameters, `js:field`."""
     if any(isinstance(each.this, exp.Query) and not isinstance(each.this, exp.Subquery | exp.Values)
            for each in tree.find_all(exp.From, exp.Join)):  # fmt: skip
         words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
         doubled = (after for one, after in pairwise(tokens) if one.token_type in words and _begins_query(after))
         at = next(doubled, tokens[0])
-        raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is read like a table in brackets.")
+        raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is used as a table in brackets.")
     for node in tree.find_all(exp.Placeholder):
         at = next((each for each in tokens if each.token_type in (TokenType.COLON, TokenType.PLACEHOLDER)), tokens[0])
         if isinstance(node.parent, exp.Alias):
             hint = "Write `variant_get(v, '$.field', 'string')`, or `get_json_object(text, '$.field')`."
-            raise source.error(at, "A field behind `:` is not supported.", hint)
-        raise source.error(at, f"Nothing gives the parameter `{at.text}` a value here.", "Write a macro: `@name`.")
+            raise source.error(at, "A field after `:` is not supported.", hint)
+        raise source.error(at, f"The parameter `{at.text}` has no value here.", "Write a macro: `@name`.")
 
 
 def _begins_query(token: Token) -> bool:
     return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
 
 
-def _refuse_frequency(source: Source, tokens: Tokens) -> None:
+def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
     """ProjectError for `percentile(x, p, frequency)`, of which the parser drops the last."""
     for index, token in enumerate(tokens[:-1]):
         if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
@@ -221,10 +227,10 @@ def _refuse_frequency(source: Source, tokens: Tokens) -> None:
                 raise source.error(token, "`percentile` with a frequency is not supported yet.")
 
 
-def _told(told: dict[str, object]) -> str:
-    """What sqlglot said about a syntax error, as the end of a sentence."""
-    description = str(told.get("description") or "").strip().rstrip(".")
+def _problem(details: dict[str, object]) -> str:
+    """sqlglot's description of a syntax error, as the end of a sentence."""
+    description = str(details.get("description") or "").strip().rstrip(".")
     if description.startswith("Required keyword"):
         description = "something is missing after it"
-    near = f" near `{told['highlight']}`" if told.get("highlight") else ""
+    near = f" near `{details['highlight']}`" if details.get("highlight") else ""
     return f"{near}: {description[:1].lower()}{description[1:]}." if description else f"{near}."

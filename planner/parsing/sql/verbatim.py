@@ -1,4 +1,4 @@
-"""The text of a query that runs: the words that stand in the file, comments left out, none of them written anew.
+"""The text of a query that runs: the tokens of the file without comments, not generated from the tree.
 
 The parser's tree is for judging only. So that Spark cannot read in this text what the parser did not, each word must
 be one that Spark's lexer cuts in the same place. The words stand on the lines and in the columns where they stood.
@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import ProjectError
 from planner.parsing.sql.token_lists import fused, made
-from planner.parsing.sql.tokens import CLOSE, OPEN, Source, Tokens, split, tokenize
+from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 
 _WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -31,7 +31,7 @@ _AS_WRITTEN = {
 }
 _SYMBOLS = frozenset("( ) , . [ ] : :: = == <=> <> != < <= > >= + - * / % ~ & | || ^ ! -> => |> ?".split())
 _SUFFIXES = frozenset({"L", "S", "Y", "F", "D", "BD"})
-_NOT_SPARKS = (exp.SimilarTo, exp.AtTimeZone)  # what the parser reads, and Spark does not
+_NOT_SPARKS = (exp.SimilarTo, exp.AtTimeZone)  # parsed by sqlglot, but not by Spark
 _ENDS = frozenset(
     """FROM WHERE LATERAL HAVING WINDOW QUALIFY LIMIT OFFSET UNION EXCEPT INTERSECT MINUS |>""".split()
 ) | {"GROUP BY", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
@@ -45,12 +45,12 @@ _BEHIND_LIST = (
 
 
 class Unwritable(Exception):
-    """A word that Spark's lexer would cut otherwise, or does not know."""
+    """A token that Spark's lexer would split differently, or does not know."""
 
 
-def verbatim(source: Source, tokens: Tokens, tree: exp.Expr) -> str:
-    """A query as its words stand, its columns those of the file; '' for one that Spark does not take as it stands
-    (`QUALIFY`, `[1, 2]`, a word that its lexer cuts otherwise) or that is of another dialect: that is written anew."""
+def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
+    """A query as it is written, with the columns of the file; '' for one that Spark does not accept (`QUALIFY`, `[1,
+    2]`, a token that its lexer splits differently) or in another dialect: that is generated from its tree."""
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:
@@ -59,8 +59,8 @@ def verbatim(source: Source, tokens: Tokens, tree: exp.Expr) -> str:
         return ""
 
 
-def written(source: Source, tokens: Tokens) -> str:
-    """The tokens of a statement in Spark's dialect as text; Unwritable where Spark might read another word.
+def written(source: SourceText, tokens: Tokens) -> str:
+    """The tokens of a statement in Spark's dialect as text; Unwritable if Spark might read another token.
 
     Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
     """
@@ -92,7 +92,7 @@ def named(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
     start = _first_select(tokens) if names else None
     items = split(tokens[start : _list_end(tokens, start)]) if start is not None else []
     if not names or max(names) >= len(items):
-        return tokens  # whoever reads it again sees that a name is missing
+        return tokens  # parsing it again shows that a name is missing
     last = {id(items[number][-1]): name for number, name in names.items()}
     out: list[Token] = []
     for token in tokens:
@@ -125,7 +125,7 @@ def _opens_list(before: Token, token: Token) -> bool:
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE IN ON BY DISTINCT ALL HAVING CASE LIKE".split())
 
 
-def _words(source: Source, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
+def _words(source: SourceText, tokens: Tokens) -> Iterator[tuple[Token, Token, str]]:
     """Each word with its first and its last token: `1L` is three of them."""
     index = 0
     while index < len(tokens):
@@ -143,7 +143,7 @@ def _is_suffix(token: Token) -> bool:
     return token.token_type is not TokenType.VAR and token.text.upper() in _SUFFIXES
 
 
-def _word(source: Source, token: Token) -> str:
+def _word(source: SourceText, token: Token) -> str:
     kind, text = token.token_type, token.text
     if kind is TokenType.IDENTIFIER:
         return f"`{text.replace('`', '``')}`"
@@ -178,16 +178,16 @@ def _told(tokens: Tokens) -> list[tuple[TokenType, str]]:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return tokenize(Source("", text, "spark"))
+        return tokenize(SourceText("", text, "spark"))
     except ProjectError:
         raise Unwritable from None
 
 
-def _line(source: Source, token: Token) -> int:
+def _line(source: SourceText, token: Token) -> int:
     return source.text.count("\n", 0, token.start)
 
 
-def _column(source: Source, token: Token) -> int:
+def _column(source: SourceText, token: Token) -> int:
     return token.start - source.text.rfind("\n", 0, token.start) - 1
 
 

@@ -1,4 +1,5 @@
-"""A YAML file as plain data, with the line of every key: `{{ env_var('X') }}` filled in, a key given twice refused."""
+"""A YAML file as plain data, with the line of every key: `{{ env_var('X') }}` filled in, a duplicate key is an
+error."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Document:
-    """What a YAML file says, and where each of its keys and items stands."""
+    """The content of a YAML file, and the place of each of its keys and items."""
 
     path: str
     value: Any
     lines: Mapping[Path, int]
 
     def place(self, at: Path = ()) -> Place:
-        """Where a key or an item stands; the nearest one above it when it has no line of its own."""
+        """The place of a key or an item; the nearest one above it when it has no line of its own."""
         while at and at not in self.lines:
             at = at[:-1]
         return Place(self.path, self.lines.get(at, 1))
@@ -50,7 +51,9 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
         node = loader.get_single_node()
         lines: dict[Path, int] = {}
         if node is not None and _weight(path, node, {}) > MOST:
-            raise ProjectError(f"The file holds more than {MOST} values, its aliases followed.", place=Place(path))
+            raise ProjectError(
+                f"The file has more than {MOST} values when its aliases are expanded.", place=Place(path)
+            )
         value = None if node is None else _value(path, loader, node, (), lines, values)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -60,7 +63,7 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
     except yaml.reader.ReaderError as error:
         place = Place(path, text.count("\n", 0, max(error.position, 0)) + 1)
         raise ProjectError(
-            f"This is not YAML: a character that it does not allow ({error.reason}).", place=place
+            f"This is not YAML: it contains a character that is not allowed ({error.reason}).", place=place
         ) from None
     except (ValueError, RecursionError) as error:
         raise ProjectError(f"This is not YAML: {error}.", place=Place(path)) from None
@@ -70,7 +73,7 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
 
 
 def _weight(path: str, node: yaml.Node, known: dict[int, int | None]) -> int:
-    """How many values a node stands for; ProjectError at the line of one that holds itself."""
+    """The number of values of a node, aliases expanded; ProjectError at the line of one that holds itself."""
     if isinstance(node, yaml.ScalarNode):
         return 1
     if id(node) not in known:
@@ -80,12 +83,12 @@ def _weight(path: str, node: yaml.Node, known: dict[int, int | None]) -> int:
     found = known[id(node)]
     if found is None:
         place = Place(path, node.start_mark.line + 1)
-        raise ProjectError("This is not YAML that can be read: it holds itself by an alias.", place=place)
+        raise ProjectError("This YAML is not supported: an alias refers to a value that contains it.", place=place)
     return found
 
 
 def variables_in(text: str) -> frozenset[str]:
-    """The names of the environment variables that a text asks for."""
+    """The names of the environment variables that a text uses."""
     return frozenset(match[2] for match in _ENV.finditer(text))
 
 
@@ -102,7 +105,7 @@ def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, 
         key = _value(path, loader, key_node, (*at, "?"), {}, values)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str | int | float | bool) and key is not None and not hasattr(key, "isoformat"):
-            raise ProjectError("A key must be a word.", place=Place(path, line))
+            raise ProjectError("A key must be a string.", place=Place(path, line))
         if key in found:
             raise ProjectError(f"`{key}` is given twice.", place=Place(path, line))
         lines[(*at, str(key))] = line
@@ -118,7 +121,7 @@ def _scalar(path: str, loader: Any, node: yaml.ScalarNode, values: list[str]) ->
             node.tag = loader.resolve(yaml.ScalarNode, node.value, (True, False))
     if "{{" in node.value and path.endswith("config.yaml"):
         place = Place(path, node.start_mark.line + 1)
-        raise ProjectError("Only `{{ env_var('NAME') }}` is supported between double braces.", place=place)
+        raise ProjectError("Only `{{ env_var('NAME') }}` is supported in double braces.", place=place)
     return loader.construct_object(node)
 
 

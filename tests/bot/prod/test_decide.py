@@ -30,7 +30,8 @@ from bot.prod.decide import (
 )
 from bot.records import Prod, ProdRecord, PullRecord, State
 from bot.results import Outcome, read_outcome
-from planner.contract.result import EnvironmentRow
+from planner.contract.lines import ErrorLine
+from planner.contract.result import EnvironmentRow, ResultLine
 
 HEAD, OLD = "a" * 40, "b" * 40
 READY = ProdRecord("ann/shop", Prod.READY, "main", HEAD, HEAD, 3)
@@ -100,13 +101,12 @@ def test_each_merge_is_a_step_and_the_pushes_after_the_last_are_one() -> None:
     assert prod_steps([], {"2": 7}) == ()
 
 
-def outcome(kind: str, retry: str) -> Outcome:
-    error = f'{{"event": "error", "kind": "{kind}", "message": "no", "retry": {retry}}}'
-    return read_outcome([error, '{"event": "result", "ok": false}'], 1)
+def outcome(kind: str, *, retry: bool) -> Outcome:
+    return read_outcome([ErrorLine(kind=kind, message="no", retry=retry), ResultLine(ok=False)], 1)
 
 
 def test_what_may_pass_later_is_tried_again_and_a_mistake_is_not() -> None:
-    held, mistake = outcome("LeaseHeld", "true"), outcome("ProjectError", "false")
+    held, mistake = outcome("LeaseHeld", retry=True), outcome("ProjectError", retry=False)
 
     assert [build_wait(held, 2), build_wait(mistake, 2)] == [4.0, 0.0]
     assert [may_retry(held, 29), may_retry(held, 30), may_retry(mistake, 1)] == [True, False, False]

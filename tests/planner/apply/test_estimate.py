@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,6 @@ from tests.planner.builders import DAY, FIRST
 from tests.planner.shop import FILES, NOW, applied, planned, written
 
 LOUDER = FILES["models/daily.sql"].replace("price FROM", "price + 1 AS price FROM")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

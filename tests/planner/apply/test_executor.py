@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
@@ -35,13 +35,6 @@ from tests.planner.shop import ALONE, FILES, NOW, applied, planned, rows, writte
 BAD = FILES["models/daily.sql"].replace("SELECT id,", "SELECT nullif(id, 3) AS id,")
 DAILY = dict.fromkeys(("total", "shown", "apart"), "")  # leaves `items` and `daily`
 APART = dict.fromkeys(("items", "daily", "total", "shown"), "")  # leaves `apart`
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

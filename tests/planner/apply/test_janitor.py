@@ -18,6 +18,7 @@ from planner.snapshot.snapshot import Snapshot
 from planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
+pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 ID = (Column("id", "int"),)
 DAY = timedelta(days=1)
 A1, A2, A3 = (snapshot("s.a", f"v{n}") for n in (1, 2, 3))

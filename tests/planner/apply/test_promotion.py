@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -31,13 +30,6 @@ from tests.planner.builders import environment, snapshot
 from tests.planner.engines import Double
 
 ID = (Column("id", "int"),)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

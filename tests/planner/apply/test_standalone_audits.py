@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.apply.events import AuditRan, Event
-from planner.checks.standalone import due, stretch
+from planner.checks.standalone import dates_interval, due
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectErrors
 from planner.intervals import Cron, Interval
@@ -75,7 +75,7 @@ def test_in_a_run_it_waits_for_its_own_beat() -> None:
     assert not due(daily, (Interval(at(12), at(13)),))
     assert due(daily, (Interval(at(23), at(24)),))
     assert not due(late, (Interval(at(23), at(24)),))
-    assert stretch(late, (Interval(at(0), at(48)),)) == Interval(at(40), at(48))
+    assert dates_interval(late, (Interval(at(0), at(48)),)) == Interval(at(40), at(48))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_in_a_run_it_waits_for_its_own_beat() -> None:
     [
         (
             "AUDIT (name a, standalone true);\nSELECT *\nFROM @this_model",
-            "3: A standalone audit has no `@this_model`. Name the tables that it reads.",
+            "3: A standalone audit has no `@this_model`. Use the names of the tables that it reads.",
         ),
         (
             "AUDIT (name a, standalone true);\nSELECT * FROM shop.total WHERE total > @most",
@@ -91,7 +91,7 @@ def test_in_a_run_it_waits_for_its_own_beat() -> None:
         ),
         (
             "AUDIT (name a,\n  cron '@daily');\nSELECT 1",
-            "2: `cron` is for standalone audits. Add `standalone true`, or take it out.",
+            "2: `cron` is for standalone audits. Add `standalone true`, or remove it.",
         ),
         (
             "AUDIT (name a, standalone true,\n  cron 'often');\nSELECT 1",
@@ -119,7 +119,7 @@ def test_a_model_cannot_call_it(tmp_path: Path) -> None:
         with_audit(tmp_path, ", defaults (most = 6)", total=calling)
 
     assert str(error.value) == (
-        "models/total.sql:1: The audit `few` is a standalone one. Take it out of `audits`: it runs by itself."
+        "models/total.sql:1: The audit `few` is a standalone audit. Remove it from `audits`: it runs on its own."
     )
 
 

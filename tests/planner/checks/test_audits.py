@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.checks.audits import AuditResult, audit_query, is_blocking, run_audit
+from planner.checks.audits import AuditContext, AuditResult, audit_query, is_blocking, run_audit
 from planner.engine.protocol import Engine, Rows, ViewText
 from planner.errors import ProjectError, QueryError
 from planner.intervals import Interval
@@ -38,7 +38,7 @@ def table(engine: Engine) -> str:
 def run(engine: Engine, audit: str, kind: str = "kind FULL", own: str = "") -> AuditResult:
     model = model_of(audit, kind)
     audits = {each.name: each for each in parse_audits(own, "b.sql", Defaults(NOW))} if own else {}
-    return run_audit(engine, model, model.audits[0], audits, TABLE, DAY, samples="full")
+    return run_audit(engine, model, model.audits[0], TABLE, DAY, AuditContext(audits, samples="full"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,8 @@ def test_an_audit_may_read_other_models() -> None:
     model = model_of("more")
     audits = {"more": parse_audits("AUDIT (name more);\nSELECT * FROM shop.b JOIN shop.a", "b.sql", Defaults(NOW))[0]}
 
-    sql = audit_query(model, model.audits[0], audits, "p.a__1", None, tables={"shop.b": "p.b__1", "shop.a": "p.a__0"})
+    options = AuditContext(audits, {"shop.b": "p.b__1", "shop.a": "p.a__0"})
+    sql = audit_query(model, model.audits[0], "p.a__1", None, options)
 
     assert sql == "SELECT * FROM p.b__1 AS b JOIN p.a__1 AS a"
 
@@ -123,7 +124,7 @@ def test_an_audit_asks_what_is_written(query: str, runs: str) -> None:
     audits = {each.name: each for each in parse_audits(f"AUDIT (name more);\n{query}", "b.sql", Defaults(NOW))}
     call = replace(model.audits[0], arguments=(("least", "id + 1"),)) if "@least" in query else model.audits[0]
 
-    assert audit_query(model, call, audits, "p.a__1", DAY) == runs.format("(SELECT * FROM p.a__1)")
+    assert audit_query(model, call, "p.a__1", DAY, AuditContext(audits)) == runs.format("(SELECT * FROM p.a__1)")
 
 
 def test_an_edit_of_an_audit_that_the_parser_does_not_see_is_another_question() -> None:
@@ -140,7 +141,7 @@ def test_a_time_column_of_text_is_read_by_its_format() -> None:
     model = replace(model_of("not_null(columns := id)", RANGE), time_format="dd/MM/yyyy")
 
     assert "TO_TIMESTAMP(`d`, 'dd/MM/yyyy') >= CAST('2020-01-02 00:00:00' AS TIMESTAMP)" in audit_query(
-        model, model.audits[0], {}, TABLE, DAY
+        model, model.audits[0], TABLE, DAY
     )
 
 
@@ -173,7 +174,7 @@ def test_wrong_arguments_are_told_at_the_model(audit: str, message: str) -> None
     model = model_of(audit)
 
     with pytest.raises(ProjectError) as error:
-        audit_query(model, model.audits[0], {}, TABLE, None)
+        audit_query(model, model.audits[0], TABLE, None)
 
     assert str(error.value).startswith(f"a.sql:1: {message}")
 

@@ -149,7 +149,7 @@ def test_a_built_in_audit_passes_right_rows_and_counts_wrong_ones(
     shared_engine: Engine, audit: str, good: str, bad: str, count: int
 ) -> None:
     model = model_of(audit)
-    queries = [audit_query(model, model.audits[0], {}, f"(VALUES {rows}) AS t(a, b)", None) for rows in (good, bad)]
+    queries = [audit_query(model, model.audits[0], f"(VALUES {rows}) AS t(a, b)", None) for rows in (good, bad)]
 
     found = shared_engine.fetch(f"SELECT {', '.join(f'(SELECT COUNT(*) FROM ({query}))' for query in queries)}")
 
@@ -168,7 +168,7 @@ def test_conditions_and_warnings_are_for_every_audit(engine: Engine) -> None:
     rows = "(VALUES (1, 'x'), (1, 'y'), (NULL, 'z')) AS t(a, b)"
     soft = "not_constant_non_blocking(column := b, condition := b <> 'x')"
     model = model_of(f"{soft}, mean_in_range(column := a, max_v := 1, condition := b = 'x')")
-    queries = [audit_query(model, call, {}, rows, None) for call in model.audits]
+    queries = [audit_query(model, call, rows, None) for call in model.audits]
 
     assert [is_blocking(call, {}) for call in model.audits] == [False, True]
     assert engine.fetch(" UNION ALL ".join(f"SELECT COUNT(*) FROM ({each})" for each in queries)).rows == ((0,), (0,))
@@ -181,7 +181,7 @@ def test_conditions_and_warnings_are_for_every_audit(engine: Engine) -> None:
         ("z_score(column := x, threshold := 'a')", "`threshold` must be a number, not `'a'`."),
         ("mean_in_range(column := x)", "`min_v` or `max_v` is needed."),
         ("mean_in_range(column := x, min_v := 1, inclusive := 2)", "`inclusive` must be true or false, not `2`."),
-        ("match_like_pattern_list(column := x, patterns := 1)", "`patterns` must be texts, like `('a%', 'b%')`."),
+        ("match_like_pattern_list(column := x, patterns := 1)", "`patterns` must be strings, like `('a%', 'b%')`."),
         ("kl_divergence(target_column := x, threshold := 1)", "`column` is needed."),
         ("chi_square(column := x, critical_value := 1)", "`column` and `target_column` are needed."),
         ("chi_square(critical_value := 1)", "`column_a` and `column_b` are needed."),
@@ -191,7 +191,7 @@ def test_arguments_of_a_wrong_form_are_told_at_the_model(audit: str, message: st
     model = model_of(audit)
 
     with pytest.raises(ProjectError) as error:
-        audit_query(model, model.audits[0], {}, "a.b", None)
+        audit_query(model, model.audits[0], "a.b", None)
 
     assert str(error.value) == f"a.sql:1: The audit `{model.audits[0].name}`: {message}"
 

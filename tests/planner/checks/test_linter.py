@@ -32,7 +32,7 @@ def linted(root: Path, rules: str, sql: str, head: str = "kind FULL", **more: st
 
 
 CASES = [
-    ("noselectstar", "SELECT *\nFROM shop.a", "2:8 the outermost SELECT says `*`: name its columns."),
+    ("noselectstar", "SELECT *\nFROM shop.a", "2:8 the outermost SELECT uses `*`: name its columns."),
     ("NoSelectStar", "WITH c AS (SELECT * FROM shop.a) SELECT id, c.* FROM c", "2:45 the outermost"),
     ("no_select_star", "WITH c AS (SELECT * FROM shop.a) SELECT id FROM c", ""),
     ("noselectstar", "SELECT count(*) AS n FROM shop.a", ""),
@@ -40,12 +40,12 @@ CASES = [
     (
         "invalidselectstarexpansion",
         "SELECT * FROM raw.t",
-        "2:8 `*` cannot be told column by column: the columns of `raw.t` are not known.",
+        "2:8 `*` cannot be expanded: the columns of `raw.t` are not known.",
     ),
     (
         "ambiguousorinvalidcolumn",
         "SELECT n,\n id FROM shop.a JOIN shop.b ON a.id = b.id",
-        "3:2 `id` is ambiguous: `a` and `b` have it. Write which one is meant.",
+        "3:2 `id` is ambiguous: `a` and `b` have it. Qualify it with the table.",
     ),
     ("ambiguousorinvalidcolumn", "SELECT id FROM shop.a JOIN shop.b USING (id)", ""),
     (
@@ -60,15 +60,15 @@ CASES = [
     (
         "ambiguousorinvalidcolumn",
         "SELECT zz FROM shop.a",
-        "2:8 nothing that `shop.x` reads has a column `zz`.",
+        "2:8 no table that `shop.x` reads has a column `zz`.",
     ),
     ("noambiguousprojections", "SELECT 1 + 1, id FROM shop.a", "2:8 the output `1 + 1` has no name: add `AS ...`."),
-    ("noambiguousprojections", "SELECT id, n AS id FROM shop.a", "2:12 two outputs are called `id`."),
+    ("noambiguousprojections", "SELECT id, n AS id FROM shop.a", "2:12 two output columns are named `id`."),
     ("noambiguousprojections", "SELECT CAST(id AS STRING), * FROM shop.a", ""),
     (
         "nomissingexternalmodels",
         "SELECT id FROM raw.t",
-        "2:16 `raw.t` is no model and not declared in external_models.yaml.",
+        "2:16 `raw.t` is neither a model nor declared in external_models.yaml.",
     ),
     ("nomissingaudits", "SELECT 1 AS id", "1:13 `shop.x` has no audits."),
     ("nomissingunittest", "SELECT 1 AS id", "1:13 `shop.x` has no unit test in tests/."),
@@ -77,7 +77,7 @@ CASES = [
     (
         "nojoinwithoutcondition",
         "SELECT a.id FROM shop.a JOIN shop.b",
-        "2:35 the join with `b` has no condition: add ON or USING, or say CROSS JOIN.",
+        "2:35 the join with `b` has no condition: add ON or USING, or write CROSS JOIN.",
     ),
     ("nojoinwithoutcondition", "SELECT a.id FROM shop.a CROSS JOIN shop.b, shop.a AS c NATURAL JOIN shop.a AS d", ""),
 ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from planner.checks.diff_question import Options
+from planner.checks.diff_query import DiffOptions
 from planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
 from planner.engine.protocol import Engine, ViewText
 from planner.errors import RequestError
@@ -35,7 +35,7 @@ SAME = {"-0D": "0D", "1.50001D": "1.5D", "MAP('b', 2, 'a', 1)": "MAP('a', 1, 'b'
 def compared(engine: Engine, first: str, second: str, **options: object) -> TableDiff:
     for name, sql in (("one", first), ("two", second)):
         engine.catalog.swap_view(ViewText(f"diff.{name}", sql))
-    return compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), Options(**options))  # type: ignore[arg-type]
+    return compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), DiffOptions(**options))  # type: ignore[arg-type]
 
 
 def selected(rows: Sequence[Row]) -> str:
@@ -126,8 +126,8 @@ def test_columns_are_renamed_left_out_rounded_and_restricted(engine: Engine) -> 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"on": ("kk",)}, "The key `kk` is no column that both tables have with the same type. Did you mean `k`?"),
-        ({"on": ("v",)}, "The key `v` is no column that both tables have with the same type."),
+        ({"on": ("kk",)}, "The key `kk` is not a column that both tables have with the same type. Did you mean `k`?"),
+        ({"on": ("v",)}, "The key `v` is not a column that both tables have with the same type."),
         ({"skip": frozenset({"z"})}, "`--skip-columns`: there is no column `z`."),
         ({"renamed": (("z", "y"),)}, "`--rename`: there is no column `z`."),
     ],

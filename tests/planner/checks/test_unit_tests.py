@@ -301,8 +301,11 @@ def test_a_test_that_fails_on_spark_does_not_spoil_those_asked_with_it(engine: E
         ("default_catalog: prod", "3: Catalogs other than `spark_catalog` are not supported yet."),
         ("freeze_time: soon", "3: `freeze_time`: `soon` is not a date."),
         ("inputs: {shop.orders: {path: ../x.yaml}}", "3: There is no file `../x.yaml` in the project."),
-        ("inputs: {shop.orders: {format: xml, rows: []}}", "3: `xml` is no format of rows. Known: csv, yaml."),
-        ("inputs: {shop.orders: {rows: [], query: SELECT 1}}", "3: One of `rows`, `query` and `path` is needed here."),
+        ("inputs: {shop.orders: {format: xml, rows: []}}", "3: `xml` is not a format of rows. Known: csv, yaml."),
+        (
+            "inputs: {shop.orders: {rows: [], query: SELECT 1}}",
+            "3: One of `rows`, `query` and `path` is required here.",
+        ),
         (
             "inputs: {shop.orders: {format: csv, rows: 'a,b', csv_settings: {header: 1}}}",
             "3: `header` in `csv_settings` is not supported.",

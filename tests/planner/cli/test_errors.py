@@ -43,7 +43,7 @@ def test_a_wrong_project_is_told_before_spark_is_started(case: Path, offline: Co
     [
         (
             {"a": "SELECT x FROM shop.b", "b": "SELECT x FROM shop.c", "c": "SELECT x FROM shop.a"},
-            "models/a.sql:1: Models read each other in a circle: shop.a -> shop.b -> shop.c -> shop.a.",
+            "models/a.sql:1: Models depend on each other in a cycle: shop.a -> shop.b -> shop.c -> shop.a.",
         ),
         (
             {"a": "SELECT 1 AS x", "b": "SELECT x,\n  y FROM shop.a"},
@@ -143,7 +143,7 @@ def test_a_folder_that_is_no_project_is_told_to_init(offline: CommandLine) -> No
         ran = offline(verb)
 
         assert (ran.code, ran.out) == (1, "")
-        assert re.fullmatch(r"Error: There is no config\.yaml in .*\. Run `mergeplan init` to make .*\n", ran.err)
+        assert re.fullmatch(r"Error: There is no config\.yaml in .*\. Run `mergeplan init` to create .*\n", ran.err)
     assert list(offline.root.iterdir()) == []
 
 

@@ -132,7 +132,7 @@ def test_mermaid_is_given_no_sign_that_it_reads_itself(shop: CommandLine) -> Non
         ("shop.totl", "There is no model `shop.totl`. Did you mean `shop.total`?"),
         ("shop.total.totl", "`shop.total` has no column `totl`. Did you mean `total`?"),
         ("total", "There is no model `total`. Did you mean `shop.total`?"),
-        ("shop.total.", "`shop.total.` ends where a column should stand."),
+        ("shop.total.", "`shop.total.` ends where a column is expected."),
     ],
 )
 def test_a_wrong_name_is_refused_with_the_nearest(asked: str, told: str, shop: CommandLine) -> None:

@@ -32,7 +32,7 @@ def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(starred: Comma
 
     place = "models/star.sql:2:8: noselectstar"
     assert (ran.code, ran.err) == (1, "")
-    assert ran.out == f"Error: {place}: the outermost SELECT says `*`: name its columns.\n1 error, 0 warnings.\n"
+    assert ran.out == f"Error: {place}: the outermost SELECT uses `*`: name its columns.\n1 error, 0 warnings.\n"
 
 
 def test_a_warning_is_told_and_stops_nothing(starred: CommandLine) -> None:
@@ -43,7 +43,7 @@ def test_a_warning_is_told_and_stops_nothing(starred: CommandLine) -> None:
     assert ran.code == 0
     assert ran.lines[0] == {
         "event": "lint", "rule": "noselectstar", "model": "shop.star", "path": "models/star.sql", "line": 2,
-        "column": 8, "message": "the outermost SELECT says `*`: name its columns.", "severity": "warning",
+        "column": 8, "message": "the outermost SELECT uses `*`: name its columns.", "severity": "warning",
     }  # fmt: skip
     assert ran.result["lint"] == {"errors": 0, "warnings": 1}
     assert (only.code, only.out) == (0, "3 models looked at, nothing found.\n")
@@ -55,7 +55,7 @@ def test_a_plan_ends_at_a_broken_rule_before_spark_is_started(starred: CommandLi
     ran, skipped = starred("plan"), starred("plan", "--skip-linter", "--skip-tests", "--no-prompts")
 
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("Error: models/star.sql:2: noselectstar: the outermost SELECT says `*`")
+    assert ran.err.startswith("Error: models/star.sql:2: noselectstar: the outermost SELECT uses `*`")
     assert skipped.code == 0
 
 

@@ -12,11 +12,11 @@ import pytest
 from planner.errors import RequestError
 from planner.isolation import landlock
 from planner.isolation.calls import FORBIDDEN, SPECIAL
-from planner.isolation.connecting import WayOut
+from planner.isolation.connecting import ConnectionProxy
 from planner.isolation.interpreter import libraries
 from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
 from planner.isolation.probe import cannot
-from planner.isolation.profile import LAUNCH, Profile, profile_from, without
+from planner.isolation.profile import LAUNCH, IsolationProfile, profile_from, without
 from planner.isolation.seccomp import Network, program
 from tests.safety.attacks import ATTACKS
 from tests.safety.scene import ATTACKS as FILE
@@ -25,7 +25,7 @@ from tests.safety.scene import Scene, loot
 IMPORT = "from planner.isolation.launcher"
 
 
-def launched(profile: Profile, version: int, command: list[str]) -> list[str]:
+def launched(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
     """The command as it is started with a profile on a kernel with this version of Landlock."""
     older = f"from planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
     return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launched(command)]
@@ -62,12 +62,12 @@ def test_what_is_hidden_is_cut_out_of_what_may_be_read(tmp_path: Path) -> None:
 
 
 def test_a_profile_is_read_as_it_was_written() -> None:
-    profile = Profile(("/usr/lib", "/a b"), ("/tmp/x",), Network.ANSWER, 3).listening(7)  # noqa: S108
+    profile = IsolationProfile(("/usr/lib", "/a b"), ("/tmp/x",), Network.ANSWER, 3).listening(7)  # noqa: S108
 
     assert profile_from(profile.text) == profile
 
 
-@pytest.mark.parametrize("network", [Network.DOOR, Network.ANSWER, Network.NONE])
+@pytest.mark.parametrize("network", [Network.PROXY, Network.ANSWER, Network.NONE])
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_every_jump_of_a_filter_lands_in_it(architecture: str, network: Network) -> None:
     steps = program(architecture, network, 1234, signals_kept=False)
@@ -87,14 +87,14 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
     scene = Scene(tmp_path / "scene", tmp_path, 9)
     (tmp_path / "home").mkdir(mode=0o777)
     (tmp_path / "home").chmod(0o777)
-    way_out = WayOut(tmp_path / "spark.sock")
-    profile = Profile((*libraries(sys.executable, {}, "-I"), str(FILE)), (str(tmp_path / "home"),))
+    proxy = ConnectionProxy(tmp_path / "spark.sock")
+    profile = IsolationProfile((*libraries(sys.executable, {}, "-I"), str(FILE)), (str(tmp_path / "home"),))
     attack = [sys.executable, "-I", str(FILE), json.dumps(scene.targets())]
     with subprocess.Popen(
-        launched(profile.listening(way_out.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
-        stdout=subprocess.PIPE, text=True, pass_fds=[way_out.descriptor],
+        launched(profile.listening(proxy.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
+        stdout=subprocess.PIPE, text=True, pass_fds=[proxy.descriptor],
     ) as process:  # fmt: skip
-        way_out.started()
+        proxy.started()
         got = loot(process.communicate(timeout=120)[0])
     scene.close()
 
@@ -103,7 +103,7 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
 
 @pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
 def test_a_program_does_not_start_where_landlock_is_too_old(tmp_path: Path) -> None:
-    profile = Profile(libraries(sys.executable, {}, "-I"), (str(tmp_path),))
+    profile = IsolationProfile(libraries(sys.executable, {}, "-I"), (str(tmp_path),))
     command = launched(profile, 2, [sys.executable, "-c", "print('runs')"])
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

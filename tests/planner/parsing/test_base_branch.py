@@ -42,7 +42,7 @@ def refused(tmp_path: Path, own: str) -> str:
 def test_what_the_base_branch_keeps_for_gateways_is_closed(own: str, tmp_path: Path) -> None:
     said = refused(tmp_path, own)
 
-    assert "The environment variable `PASSWORD` is for the gateways of the base branch." in said
+    assert "The environment variable `PASSWORD` is reserved for the gateways of the base branch." in said
     assert said.startswith("config.yaml:")
     assert SECRET not in said
 

@@ -13,8 +13,8 @@ from planner.errors import ProjectError
 from planner.parsing.files.model_file import Defaults, parse_model
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-JAVA = "`reflect` runs Java code of the machine and is not allowed."
-PROGRAM = "`TRANSFORM ... USING` runs a program of the machine and is not allowed."
+JAVA = "`reflect` runs arbitrary Java code and is not allowed."
+PROGRAM = "`TRANSFORM ... USING` runs a program on the machine and is not allowed."
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ PROGRAM = "`TRANSFORM ... USING` runs a program of the machine and is not allowe
         ("SELECT x FROM shop.b PIVOT (max(reflect('a', 'b')) FOR y IN (1))", JAVA),
         ("SELECT TRANSFORM(a) USING 'env' AS (x) FROM shop.b", PROGRAM),
         ("WITH q AS (INSERT INTO shop.b SELECT 1) SELECT 1 AS x",
-         "`q` is no query: what stands in WITH must be a SELECT."),
+         "`q` is not a query: a CTE must be a SELECT."),
         ("SELECT IDENTIFIER('a' || 'b') AS x FROM shop.b",
          "`IDENTIFIER(...)` hides which column is read: name the column."),
         ("SELECT x FROM IDENTIFIER('shop.b')", "`IDENTIFIER(...)` hides which table is read: name the table."),
-        ("SELECT secret('scope', 'key') AS x", "`secret` reads what is no table and is not allowed."),
-        ("SELECT * FROM read_files('/etc')", "`read_files` reads what is no table and is not allowed."),
+        ("SELECT secret('scope', 'key') AS x", "`secret` reads something other than tables and is not allowed."),
+        ("SELECT * FROM read_files('/etc')", "`read_files` reads something other than tables and is not allowed."),
         ("SELECT * FROM text.`/etc/passwd`", "`text./etc/passwd` may hold only letters, digits and underscores."),
     ],
 )  # fmt: skip

@@ -106,7 +106,7 @@ def test_the_style_of_the_project_is_heeded(style: dict[str, Any], sql: str, tex
     [
         (HEAD + "SELECT {{ x }} AS x", "it holds Jinja"),
         (HEAD + "JINJA_QUERY_BEGIN; SELECT 1; JINJA_END;", "it holds Jinja"),
-        ("MODEL (name shop.x, formatting false);\nSELECT   1 AS x", "it says `formatting false`"),
+        ("MODEL (name shop.x, formatting false);\nSELECT   1 AS x", "it has `formatting false`"),
         (HEAD + "SELECT 1 AS x @IF(true, LIMIT 3)", "a macro of it stands where a query has no place for one"),
         (HEAD + "SELECT x FROM shop.a @JOINED", "a macro of it stands where a query has no place for one"),
         (HEAD + "SELECT @EACH([a, b], x -> x /* each */)", "a comment stands inside a macro"),
@@ -120,7 +120,7 @@ def test_what_cannot_be_laid_out_safely_is_left_as_it_is(text: str, reason: str)
 
 
 def test_a_query_that_cannot_be_read_is_an_error_at_its_line() -> None:
-    with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not spark SQL near"):
+    with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not valid spark SQL near"):
         formatted("models/x.sql", HEAD + "SELECT 1 WHERE (x", "spark", Style())
 
 

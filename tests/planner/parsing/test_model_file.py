@@ -166,9 +166,9 @@ def test_a_type_of_another_dialect_is_sparks_type() -> None:
     ("query", "message"),
     [
         ("SELECT x\nFROM IDENTIFIER('a.b')", "m.sql:3: `IDENTIFIER(...)` hides which table is read: name the table."),
-        ("SELECT\n  d AS @start_ds", "m.sql:3: `@start_ds` cannot stand here: a macro is a value."),
-        ("SELECT @@x", "m.sql:2: `@@x` cannot stand here: a macro is a value."),
-        ("SELECT * FROM @start_ds", "m.sql:2: `@start_ds` cannot stand here: a macro is a value."),
+        ("SELECT\n  d AS @start_ds", "m.sql:3: `@start_ds` is not allowed here: a macro is a value."),
+        ("SELECT @@x", "m.sql:2: `@@x` is not allowed here: a macro is a value."),
+        ("SELECT * FROM @start_ds", "m.sql:2: `@start_ds` is not allowed here: a macro is a value."),
     ],
 )
 def test_nothing_is_read_that_would_hide_something(query: str, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.model.model import SignalCall
-from planner.parsing.sql.queried_tables import Refused, expressed, queried, table_name
+from planner.parsing.sql.queried_tables import NotAdmitted, expressed, queried, table_name
 from planner.python.running import _tables_named
 
 
@@ -64,7 +64,7 @@ def test_a_query_says_which_tables_it_reads(text: str, tables: set[str]) -> None
     ],
 )
 def test_what_can_be_read_in_two_ways_or_does_more_than_read_is_refused(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotAdmitted):
         queried(text)
 
 
@@ -84,14 +84,14 @@ def test_an_expression_says_which_tables_its_subqueries_read(text: str, tables: 
 
 @pytest.mark.parametrize("text", ["a FROM x", "1 UNION SELECT a FROM x", "(TABLE x)", "reflect('a', 'b')", "a; FROM x"])
 def test_an_expression_that_is_more_is_refused(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotAdmitted):
         expressed(text)
 
 
 def test_a_tables_name_is_read_as_spark_reads_it() -> None:
     assert table_name("`Spark_Catalog`.A.`b`") == "a.b"
     for text in ("a.`b.c`", "a..b", "a.b.", "a b", "`a`b", ""):
-        with pytest.raises(Refused):
+        with pytest.raises(NotAdmitted):
             table_name(text)
 
 

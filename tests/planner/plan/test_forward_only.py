@@ -32,11 +32,6 @@ BEFORE = HEAD % "" + ", price" + WHERE
 TAXED = HEAD % "" + ", price, price * 2 AS taxed" + WHERE
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> StateStore:
-    return StateStore(f"sqlite:///{tmp_path}/state.db")
-
-
 def shop(root: Path, daily: str = BEFORE, *, readers: bool = False) -> Project:
     (root / "seeds").mkdir(exist_ok=True)
     (root / "seeds/more.csv").write_text(MORE)

@@ -200,7 +200,7 @@ def test_each_edge_and_node_comes_once_however_many_ways_lead_to_it() -> None:
         ("clean", "There is no model `clean`. Did you mean `s.clean`?"),
         ("s.clean.prise", "`s.clean` has no column `prise`. Did you mean `price`?"),
         ("raw.orders.colour", "`raw.orders` has no column `colour`."),
-        ("s.clean.", "`s.clean.` ends where a column should stand. Write MODEL or MODEL.COLUMN."),
+        ("s.clean.", "`s.clean.` ends where a column is expected. Write MODEL or MODEL.COLUMN."),
     ],
 )
 def test_what_does_not_exist_is_named_with_what_was_meant(asked: str, said: str) -> None:

@@ -17,7 +17,7 @@ from tests.planner.project.test_loader import NOW, project_of
 
 BAD = {
     "leaves at once": ("import os\nos._exit(3)\n", "Python ended with exit code 3, and with it this run"),
-    "leaves": ("raise SystemExit(0)\n", "It ended Python: SystemExit: 0"),
+    "leaves": ("raise SystemExit(0)\n", "It exited Python: SystemExit: 0"),
     "kills itself": ("import os\nos.kill(os.getpid(), 9)\n", "Python ended by signal 9"),
     "never returns": ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded"),
     "half a character": ("raise Exception('\\ud800 \\x1b[31m')\n", "Exception: ? [31m."),

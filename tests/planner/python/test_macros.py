@@ -169,7 +169,7 @@ def test_arguments_may_be_named(code: ProjectCode) -> None:
         ("returns", (), "models/a.sql:7: The macro `@returns` failed: TypeError: a macro returns SQL or an expression, "
          "not object."),
         ("exits", (), "models/a.sql:7: The macro `@exits` failed: Python ended with exit code 3, and with it this run. "
-         "It said: good bye."),
+         "Its last output: good bye."),
     ],
 )  # fmt: skip
 def test_a_macro_that_fails_is_told_in_a_sentence(

@@ -197,10 +197,10 @@ def test_python_models_are_computed_and_tested_like_others(tmp_path: Path, engin
             "import os; print('bye'); os._exit(7)",
             "models/a.py:3: `shop.a` failed: Python ended with exit code 7, and wi",
         ),
-        ("raise SystemExit(2)", "models/a.py:5: `shop.a` failed: It ended Python: SystemExit: 2."),
+        ("raise SystemExit(2)", "models/a.py:5: `shop.a` failed: It exited Python: SystemExit: 2."),
         (
             "context.table('shop.' + 'b')",
-            "models/a.py:5: `shop.a` failed: ValueError: `shop.b` is not among what this m",
+            "models/a.py:5: `shop.a` failed: ValueError: `shop.b` is not a table that this m",
         ),
         (
             "context.var('thresh' + 'old')",

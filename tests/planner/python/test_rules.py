@@ -80,14 +80,14 @@ def test_all_takes_in_the_projects_own_rules_and_a_model_may_ignore_them(tmp_pat
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("1 / 0", "linter/own.py:11: A rule of the linter failed: ZeroDivisionError: division by zero."),
-        ("model.owner = 'me'", "linter/own.py:11: A rule of the linter failed: AttributeError: a rule cannot change"),
+        ("1 / 0", "linter/own.py:11: A linter rule failed: ZeroDivisionError: division by zero."),
+        ("model.owner = 'me'", "linter/own.py:11: A linter rule failed: AttributeError: a rule cannot change"),
         (
             "return model.secret",
-            "linter/own.py:11: A rule of the linter failed: AttributeError: a model shows no `secret`",
+            "linter/own.py:11: A linter rule failed: AttributeError: a model shows no `secret`",
         ),
-        ("return 'bad'", "linter/own.py:9: A rule of the linter failed: TypeError: `Odd` returned a str: return"),
-        ("os._exit(7)", "linter/own.py:9: A rule of the linter failed: Python ended with exit code 7"),
+        ("return 'bad'", "linter/own.py:9: A linter rule failed: TypeError: `Odd` returned a str: return"),
+        ("os._exit(7)", "linter/own.py:9: A linter rule failed: Python ended with exit code 7"),
     ],
 )
 def test_a_rule_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: Path) -> None:

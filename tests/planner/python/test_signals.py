@@ -90,7 +90,7 @@ def test_a_signal_that_says_neither_is_told(tmp_path: Path) -> None:
     ("signals", "told"),
     [
         ("utnil()", "There is no signal `utnil`. Did you mean `until`? Known: anything, nothing, odd, reads, until."),
-        ("until(last := day)", "`day` is not a text, a number, true, false, NULL or a list of these."),
+        ("until(last := day)", "`day` is not a string, a number, true, false, NULL or a list of these."),
         ("until.last", "A signal is written `name` or `name(argument := value)`."),
     ],
 )

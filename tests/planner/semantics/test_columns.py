@@ -5,7 +5,7 @@ import pytest
 import sqlglot
 
 from planner.semantics.columns import Parent, shape_of
-from planner.semantics.spark_functions import folds_rows, is_stranger
+from planner.semantics.spark_functions import folds_rows, is_unknown
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}
 
@@ -93,7 +93,7 @@ def test_every_aggregate_of_spark_is_known_to_fold_rows_or_is_a_stranger() -> No
     for name in names:
         call = sqlglot.parse_one(_call(name), dialect="spark").selects[0]
 
-        assert any(folds_rows(node) or is_stranger(node) for node in call.walk()), name
+        assert any(folds_rows(node) or is_unknown(node) for node in call.walk()), name
 
 
 def _call(name: str) -> str:

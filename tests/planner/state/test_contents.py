@@ -18,6 +18,7 @@ from planner.state.leases import Lease
 from planner.state.store import StateStore
 from tests.planner.builders import days
 
+pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 ID = (Column("id", "int"),)
 IDS = ("id",)
 FOUND: Found = {

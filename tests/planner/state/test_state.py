@@ -27,6 +27,7 @@ from planner.state.environments import Action, Cause
 from planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
+pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 LAWS = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ID = (Column("id", "int"),)
 STRETCHES = st.lists(

@@ -18,6 +18,7 @@ from planner.state.environments import Cause
 from planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
+pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 ID = (Column("id", "int"),)
 A1, A2, B1 = snapshot("s.a", "v1"), snapshot("s.a", "v2"), replace(snapshot("s.b"), stored="other.b__v1")
 

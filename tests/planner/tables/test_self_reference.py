@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -135,14 +134,6 @@ def test_types_that_do_not_follow_must_be_declared(types: list[str], message: st
         own_columns(own, lambda _: (Column("id", next(answers)),))
     assert error.value.message == f"shop.t reads itself, and its columns cannot be inferred: {message}."
     assert error.value.hint == "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
-
-
-@pytest.fixture
-def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
-    """What is asked here is not the database's business: one sort of it will do."""
-    opened = StateStore(f"sqlite:///{tmp_path}/state.db", project)
-    yield opened
-    opened.close()
 
 
 def test_a_running_total_over_days_and_an_edit(engine: Engine, store: StateStore, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ TOLD = {
     "SET": "settings are those of the gateway",
     "WORKS": "only what a model needs to read and to reckon is let through",
     "ENDS": "what a model keeps on Spark ends with it",
-    "NOT_AMONG": "is not among what this model reads",
-    "NO_QUERY": "`spark.sql` is given a query here",
-    "REACHES": "reaches past tables and is not allowed",
+    "NOT_AMONG": "is not a table that this model reads",
+    "NO_QUERY": "`spark.sql` accepts only a query here",
+    "REACHES": "reads something other than tables and is not allowed",
     "SHARED": "A global temporary view is not allowed to project code",
     "OTHER": "speaks for a session that is not this model's",
 }
@@ -89,13 +89,13 @@ spark.sql("SELECT * FROM (WITH secret AS (SELECT 1) SELECT * FROM secret) a, sec
 spark.sql("SELECT 1 -- \\\n' \n FROM shop.secret -- '").collect()
 ## comments within comments | is not closed, is nested
 spark.sql("SELECT 1 /* /* */ FROM shop.secret */").collect()
-## a quote that ends elsewhere | A raw text of the query ends in a backslash
+## a quote that ends elsewhere | A raw string of the query ends in a backslash
 spark.sql("SELECT r'a\\', (SELECT max(id) FROM shop.secret) AS b -- '").collect()
-## a quote in dollars | may stand in a query between quotes only
+## a quote in dollars | is allowed only inside quotes
 spark.sql("SELECT $$ ' $$ FROM shop.secret -- '").collect()
-## a number that runs into a word | runs into a word
+## a number that runs into a word | runs into the name after it
 spark.sql("WITH q AS (SELECT 1) SELECT *, 1e-5FROM q, shop.secret").collect()
-## such a number in an expression | runs into a word
+## such a number in an expression | runs into the name after it
 spark.range(1).selectExpr("(SELECT max(id + 1e-5)FROM (SELECT 1, 1.5e-3FROM range(1) q, shop.secret))").collect()
 ## a subquery in a hint | NOT_AMONG
 spark.sql(f"SELECT /*+ BROADCAST((SELECT max(id) FROM shop.secret)) */ * FROM {table}").collect()
@@ -113,7 +113,7 @@ spark.sql("SELECT * FROM IDENTIFIER(:t)", args={"t": "shop.secret"}).collect()
 spark.sql("TABLE shop.secret").collect()
 ## a table in a table function | `TABLE` in a query hides
 spark.sql("SELECT * FROM f(TABLE(shop.secret))").collect()
-## STREAM | `STREAM` reads without an end
+## STREAM | `STREAM` reads an endless stream
 spark.sql("WITH stream AS (SELECT 1) SELECT * FROM STREAM t").collect()
 ## is there another table | NOT_AMONG
 spark.catalog.tableExists("shop.secret")
@@ -157,11 +157,11 @@ spark.sql("DROP TABLE shop.secret")
 spark.sql(f"DROP TABLE {table}")
 ## INSERT | NO_QUERY
 spark.sql(f"INSERT INTO {table} SELECT * FROM {table}")
-## INSERT below WITH | is no part of a query
+## INSERT below WITH | is not allowed in a query
 spark.sql(f"WITH q AS (SELECT 1) INSERT INTO {table} SELECT * FROM q")
-## INSERT after FROM | is no part of a query
+## INSERT after FROM | is not allowed in a query
 spark.sql(f"FROM {table} INSERT INTO shop.secret SELECT *")
-## two statements | may not stand in a query
+## two statements | is not allowed in a query
 spark.sql(f"SELECT 1; DROP TABLE {table}")
 ## CREATE | NO_QUERY
 spark.sql("CREATE TABLE shop.mine AS SELECT 1")

@@ -17,7 +17,7 @@ from pyspark.sql.connect import proto
 from planner.engine.spark.admission import Blocks, May, admit
 from planner.engine.spark.admitted_fields import FIELDS, PACKAGE
 from planner.engine.spark.proxy_messages import Malformed, depth_of, message_of
-from planner.parsing.sql.queried_tables import Refused
+from planner.parsing.sql.queried_tables import NotAdmitted
 from tests.planner.asking import MAY, SESSION, Asked, tried
 from tests.planner.engine.spark.attacks import ATTACKS, IN_PYTHON, ORDINARY
 
@@ -29,7 +29,7 @@ NO_PYTHON = replace(MAY, python=False)
 def test_a_hostile_request_is_refused_with_its_reason(name: str) -> None:
     code, told = ATTACKS[name]
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(NotAdmitted) as refused:
         tried(code)
 
     assert told in str(refused.value)
@@ -44,7 +44,7 @@ def test_an_ordinary_request_is_admitted(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["udf", "pandas_udf", "cogroup", "udf.register", "udtf"])
 def test_functions_in_python_are_refused_where_workers_are_not_isolated(name: str) -> None:
-    with pytest.raises(Refused, match="MERGEPLAN_ISOLATION_UDF=allow"):
+    with pytest.raises(NotAdmitted, match="MERGEPLAN_ISOLATION_UDF=allow"):
         tried(IN_PYTHON[name], NO_PYTHON)
 
 
@@ -53,7 +53,7 @@ def test_frames_through_python_are_refused_where_workers_are_not_isolated(frame:
     request = relation(**{frame: {"func": {"python_udf": {"command": b"x"}}}})
     admit(request, MAY)
 
-    with pytest.raises(Refused, match="MERGEPLAN_ISOLATION_UDF=allow"):
+    with pytest.raises(NotAdmitted, match="MERGEPLAN_ISOLATION_UDF=allow"):
         admit(request, NO_PYTHON)
 
 
@@ -106,7 +106,7 @@ RAW = {
 
 @pytest.mark.parametrize("name", RAW)
 def test_a_request_that_pyspark_would_not_send_is_refused(name: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotAdmitted):
         admit(RAW[name], MAY)
 
 
@@ -114,7 +114,7 @@ def test_a_models_rows_are_left_in_its_own_views() -> None:
     admit(view("mergeplan_a_0", is_global=True), MAY)
     admit(view("mine", is_global=False, replace=True), MAY)
 
-    with pytest.raises(Refused, match="A global temporary view"):
+    with pytest.raises(NotAdmitted, match="A global temporary view"):
         admit(view("mergeplan_a_0", is_global=True), replace(MAY, prefix=""))
 
 
@@ -127,7 +127,7 @@ def test_sql_is_passed_on_in_parentheses_and_without_comments() -> None:
 
 
 def test_nothing_is_read_before_something_is_admitted() -> None:
-    with pytest.raises(Refused, match="is not among what this model reads"):
+    with pytest.raises(NotAdmitted, match="is not a table that this model reads"):
         admit(relation(read={"named_table": {"unparsed_identifier": "phys.items"}}), May(SESSION))
 
 
@@ -182,7 +182,7 @@ def test_anything_at_all_is_admitted_or_refused() -> None:
             data[chance.randrange(len(data))] = chance.randrange(256)
         try:
             admit(message_of(type(request), bytes(data)), MAY)
-        except Refused as refused:
+        except NotAdmitted as refused:
             told.add(str(refused))
 
     assert len(told) >= 15
@@ -205,7 +205,7 @@ def test_a_deep_plan_is_read_and_a_bottomless_one_is_not() -> None:
     assert message_of(proto.Relation, nested(400)).WhichOneof("rel_type") == "limit"
     assert depth_of(proto.Relation.DESCRIPTOR, nested(400)) == 802
 
-    with pytest.raises(Refused, match="nested too deeply"):
+    with pytest.raises(NotAdmitted, match="nested too deeply"):
         message_of(proto.Relation, nested(30_000))
 
 
@@ -216,7 +216,7 @@ def test_bytes_that_are_no_request_are_told(data: bytes) -> None:
 
 
 def test_a_field_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(Refused, match="does not know"):
+    with pytest.raises(NotAdmitted, match="does not know"):
         message_of(proto.Relation, b"\xf8\x3f\x01")
 
 
@@ -249,7 +249,7 @@ def test_the_rows_of_a_large_frame_are_sent_in_blocks_and_nothing_else_is(sent: 
     try:
         for part in sent:
             blocks.admit(part)
-    except Refused as refused:
+    except NotAdmitted as refused:
         assert told
         assert told in str(refused)
     else:

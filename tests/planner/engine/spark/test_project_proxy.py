@@ -86,7 +86,7 @@ def test_what_was_admitted_is_refused_when_the_model_has_answered(served: tuple[
     spark.range(1).createGlobalTempView("mergeplan_a_0")
 
     assert served[0].refuse() == ("global_temp.mergeplan_a_0",)
-    with pytest.raises(SparkConnectGrpcException, match="is not among what this model reads"):
+    with pytest.raises(SparkConnectGrpcException, match="is not a table that this model reads"):
         spark.table("phys.items").count()
 
 
@@ -95,7 +95,7 @@ def test_a_view_that_could_not_be_made_is_no_name_to_read(served: tuple[ProjectP
     with pytest.raises(Exception, match="nothing"):
         spark.table("phys.items").select("nothing").createOrReplaceTempView("mine")
 
-    with pytest.raises(SparkConnectGrpcException, match="`mine` is not among"):
+    with pytest.raises(SparkConnectGrpcException, match="`mine` is not a table"):
         spark.table("mine").count()
 
 
@@ -153,5 +153,5 @@ def test_a_socket_with_too_long_a_path_is_told(tmp_path: Path) -> None:
 def test_functions_in_python_follow_the_operators_word_and_the_workers() -> None:
     assert isolation_of({"MERGEPLAN_ISOLATION_UDF": "allow"}).functions
     assert not isolation_of({"MERGEPLAN_ISOLATION": "none"}).functions
-    with pytest.raises(RequestError, match="Say `allow`, or leave it out"):
+    with pytest.raises(RequestError, match="Use `allow`, or remove it"):
         isolation_of({"MERGEPLAN_ISOLATION_UDF": "yes"})

@@ -18,7 +18,7 @@ EXACT = frozenset(
 
 
 @dataclass(frozen=True)
-class Options:
+class DiffOptions:
     """What to compare, and how; `renamed` are (name in the first table, name in the second)."""
 
     on: tuple[str, ...] = ()  # the key; () means whole rows
@@ -30,7 +30,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedColumn:
     """A column of both tables: its name in each, and its type."""
 
     name: str
@@ -40,13 +40,13 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Question:
+class DiffQuery:
     """Two tables with the columns to compare; every expression is over a row of one of them."""
 
     tables: tuple[str, str]
-    key: tuple[Compared, ...]
-    values: tuple[Compared, ...]
-    options: Options
+    key: tuple[ComparedColumn, ...]
+    values: tuple[ComparedColumn, ...]
+    options: DiffOptions
 
     def rows(self, side: int, shown: Iterable[str]) -> str:
         """One table's rows: `shown` is SQL over `k0...`, `v0...` (canonical), `b` (bucket), `kh` and `h` (hashes)."""
@@ -79,7 +79,7 @@ class Question:
             f" ON {matched}"
         )
 
-    def _canonical(self, column: Compared, side: int) -> str:
+    def _canonical(self, column: ComparedColumn, side: int) -> str:
         """The value that all values which count as equal share."""
         name = f"t.{quoted(column.second if side else column.first)}"
         kind = _type(column.type)
