@@ -1,4 +1,4 @@
-"""The lists of files in docs/architecture.md, from the first sentence of each file: `python -m tests.architecture_page`."""
+"""The lists of files in docs/architecture.md, one sentence each; written by `python -m tests.architecture_page`."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ class _ProdReconciliation:
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.lane.repository, number)
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
-        words = ("--words-from", record.environment) if record.environment and record.environment_exists else ()
+        words = ("--overrides-from", record.environment) if record.environment and record.environment_exists else ()
         expected = ("--expect-digest", planned) if planned and words else ()
         forward = ("--forward-only",) if record.forward_only else ()
         changes = {"state": State.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}

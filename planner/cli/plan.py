@@ -101,7 +101,7 @@ class Handling:
 @click.option("--no-diff", is_flag=True, help="Leave out how the texts of edited models differ.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="Whose categories these are, for the record.")
-@click.option("--words-from", metavar="ENV", help="Also take the categories that were given in that environment.")
+@click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
 @execution_time_option

@@ -53,8 +53,8 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += [_note(f"Warning: {each.place or ''} {each.message}") for each in plan.warnings]
     parts += [_note(f"Left empty, as asked: {shown_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
-    edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.word}
-    for model in sorted(edited & {word.model for word in plan.unused_words}):
+    edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
+    for model in sorted(edited & {each.model for each in plan.unused_overrides}):
         parts.append(_note(f"The category given to `{model}` no longer applies: it has changed since."))
     return Group(*parts)
 

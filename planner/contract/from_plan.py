@@ -12,7 +12,7 @@ from planner.contract.plan import (
     CostEstimate,
     LeftOut,
     ModelChange,
-    Override,
+    OverrideRow,
     PlanView,
     Remark,
     RestatementView,
@@ -23,7 +23,7 @@ from planner.contract.plan import (
 from planner.contract.result import DiffRow
 from planner.intervals import Interval, Timeline
 from planner.plan.build import Plan
-from planner.plan.change import Blocker, Change, Columns, Word
+from planner.plan.change import Blocker, Change, Columns, Override
 from planner.plan.costs import Estimate
 from planner.plan.restatement import Restatement
 
@@ -49,8 +49,8 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         ),
         blockers=tuple(map(_remark, plan.blockers)),
         warnings=tuple(map(_remark, plan.warnings)),
-        overrides=tuple(map(_override, plan.words)),
-        unused_overrides=tuple(map(_override, plan.unused_words)),
+        overrides=tuple(map(_override, plan.overrides)),
+        unused_overrides=tuple(map(_override, plan.unused_overrides)),
         restatement=_restatement(plan.restatement) if plan.restatement else None,
     )
 
@@ -121,7 +121,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         estimate=_estimate(estimate),
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
-        override=_override(change.word) if change.word else None,
+        override=_override(change.override) if change.override else None,
     )
 
 
@@ -156,6 +156,6 @@ def _remark(blocker: Blocker) -> Remark:
     return Remark(message=blocker.message, path=path, line=line)
 
 
-def _override(word: Word) -> Override:
-    at = word.at.isoformat() if word.at else None
-    return Override(model=word.model, category=str(word.category), who=word.who, at=at)
+def _override(given: Override) -> OverrideRow:
+    at = given.at.isoformat() if given.at else None
+    return OverrideRow(model=given.model, category=str(given.category), who=given.who, at=at)

@@ -24,7 +24,7 @@ class CostEstimate(Data):
     seconds: float = Field(default=0.0, description="of all batches, added up")
 
 
-class Override(Data):
+class OverrideRow(Data):
     """A category that a person gave in place of the rule's."""
 
     model: str = Field(description="the model")
@@ -63,7 +63,7 @@ class ModelChange(Data):
     estimate: CostEstimate = Field(default=CostEstimate(), description="what computing `intervals` would cost")
     parents: Names = Field(default=(), description="the models that it reads")
     diff: str = Field(default="", description="unified diff of its text")
-    override: Override | None = Field(default=None, description="the category that a person gave, or null")
+    override: OverrideRow | None = Field(default=None, description="the category that a person gave, or null")
 
 
 class ViewNames(Data):
@@ -135,8 +135,10 @@ class PlanView(Data):
     )
     blockers: tuple[Remark, ...] = Field(default=(), description="what forbids applying")
     warnings: tuple[Remark, ...] = Field(default=(), description="what a model only wants to be warned of")
-    overrides: tuple[Override, ...] = Field(default=(), description="categories of people that are in force")
-    unused_overrides: tuple[Override, ...] = Field(default=(), description="those that are no longer about this change")
+    overrides: tuple[OverrideRow, ...] = Field(default=(), description="categories of people that are in force")
+    unused_overrides: tuple[OverrideRow, ...] = Field(
+        default=(), description="those that are no longer about this change"
+    )
     restatement: RestatementView | None = Field(
         default=None, description="null, or what a plan of [`--restate-model`](restatement.md) leaves out and touches"
     )

@@ -19,13 +19,13 @@ from planner.plan.change import Category as Category
 from planner.plan.change import Change as Change
 from planner.plan.change import ChangeKind as ChangeKind
 from planner.plan.change import Columns as Columns
-from planner.plan.change import Word as Word
+from planner.plan.change import Override as Override
 from planner.plan.decide import decide
 from planner.plan.decision import Decisions, Inputs
 from planner.plan.diffs import rendered_diff
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
-from planner.plan.override import words_for
+from planner.plan.override import overrides_for
 from planner.plan.previews import Stage, previewed
 from planner.plan.restatement import Restatement
 from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
@@ -48,8 +48,8 @@ class Plan:
     views: ViewChanges
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[Blocker, ...] = ()
-    words: tuple[Word, ...] = ()  # people's categories that are in force in place of a rule's
-    unused_words: tuple[Word, ...] = ()  # chosen earlier, for a change that is no longer this one
+    overrides: tuple[Override, ...] = ()  # people's categories that are in force in place of a rule's
+    unused_overrides: tuple[Override, ...] = ()  # chosen earlier, for a change that is no longer this one
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each model of the new environment
     comparisons: tuple[Comparison, ...] = ()  # of tables, that might spare a model its recomputation
     spared: frozenset[str] = frozenset()  # models that would be recomputed, had their parents' rows not been compared
@@ -105,17 +105,17 @@ def build_plan(
     base: Environment,
     loaded: Loaded,
     request: Request,
-    words: Iterable[Word] = (),
+    overrides: Iterable[Override] = (),
 ) -> Plan:
     """The plan that makes `target` show these models, decided against `base` (prod).
 
-    Pure: the same arguments give the same plan. `words` are categories chosen earlier. Raises ProjectError(s) for what
-    cannot be planned and RequestError for what cannot be asked.
+    Pure: the same arguments give the same plan. `overrides` are categories chosen earlier. Raises ProjectError(s) for
+    what cannot be planned and RequestError for what cannot be asked.
     """
     _check_prod_is_whole(target, request)
     graph = graph_of(models)
     forward = checked(request.forward, graph, request.window.now)
-    decided, uncompared, words = _decided(graph, base, loaded, replace(request, forward=forward), tuple(words))
+    decided, uncompared, overrides = _decided(graph, base, loaded, replace(request, forward=forward), tuple(overrides))
     # A table that goes on with another one's rows holds them from its creation on: nothing of that is missing.
     loaded, snapshots = taken_over(loaded, decided.changes), decided.snapshots
     changes = scheduled(graph, snapshots, decided.changes, loaded, request.window)
@@ -140,8 +140,8 @@ def build_plan(
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
         warnings=decided.warnings,
-        words=decided.used_words,
-        unused_words=_unused(words, decided.used_words, changes),
+        overrides=decided.used_overrides,
+        unused_overrides=_unused(overrides, decided.used_overrides, changes),
         parents=graph.parents,
         comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
         spared=_rebuilt(uncompared.changes) - _rebuilt(decided.changes),
@@ -189,26 +189,26 @@ def relied_on(
 
 
 def _decided(
-    graph: Graph, base: Environment, loaded: Loaded, request: Request, words: tuple[Word, ...]
-) -> tuple[Decisions, Decisions, tuple[Word, ...]]:
+    graph: Graph, base: Environment, loaded: Loaded, request: Request, overrides: tuple[Override, ...]
+) -> tuple[Decisions, Decisions, tuple[Override, ...]]:
     """What is decided, what would be if no table had been compared, and all overrides: earlier ones and these."""
     limited, since = limited_by(graph, request.window), str(request.window.start or "")
     if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
         since += f" {request.window.min_intervals}"
 
-    def by(words: tuple[Word, ...], known: Loaded) -> Decisions:
+    def by(overrides: tuple[Override, ...], known: Loaded) -> Decisions:
         options = (limited, since, request.naming, request.forward, request.empty_backfill)
-        return decide(Inputs(graph, base, known, words, *options))
+        return decide(Inputs(graph, base, known, overrides, *options))
 
-    decided = by(words, loaded)
+    decided = by(overrides, loaded)
     if request.categories:
         # An override names the fingerprints of the change that it is about, and these are known once it is decided.
-        chosen = words_for(decided.changes, request.categories, request.who)
-        words = (*(word for word in words if word.model not in request.categories), *chosen)
-        decided = by(words, loaded)
+        chosen = overrides_for(decided.changes, request.categories, request.who)
+        overrides = (*(override for override in overrides if override.model not in request.categories), *chosen)
+        decided = by(overrides, loaded)
     compared = any(change.rule == "same-data" for change in decided.changes)
     # decided once more, so that the plan can say what the comparisons were worth
-    return decided, by(words, replace(loaded, contents=None)) if compared else decided, words
+    return decided, by(overrides, replace(loaded, contents=None)) if compared else decided, overrides
 
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
@@ -332,10 +332,12 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
-def _unused(words: tuple[Word, ...], used: tuple[Word, ...], changes: tuple[Change, ...]) -> tuple[Word, ...]:
+def _unused(
+    overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...]
+) -> tuple[Override, ...]:
     """The overrides of earlier changes of models that this plan changes too, and that nobody has judged anew."""
-    open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {word.model for word in used}
-    return tuple(word for word in words if word.model in open_models)
+    open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {override.model for override in used}
+    return tuple(override for override in overrides if override.model in open_models)
 
 
 def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:

@@ -54,7 +54,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Word:
+class Override:
     """A person's category for one change of one model: kept while both fingerprints stay what they are."""
 
     model: str
@@ -99,7 +99,7 @@ class Change:
     copies: Timeline = ()  # what of that is copied from the old table, which holds the same rows
     forward: Forward | None = None  # of a forward-only change, and of what reads a preview of one
     recorded: Timeline = ()  # recorded as held and not computed: the table is left empty, as was asked
-    word: Word | None = None  # the category that a person chose in place of the rule's
+    override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
 
     @property

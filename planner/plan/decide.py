@@ -16,7 +16,7 @@ from planner.intervals import Timeline, between
 from planner.model.model import Model
 from planner.plan.blockers import readers_of_removed, unresolved
 from planner.plan.categorize import EVERY, UNTOUCHED, Verdict, difference, is_edited
-from planner.plan.change import REBUILT, Category, Change, ChangeKind, Word
+from planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
 from planner.plan.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from planner.plan.diffs import source_diff
 from planner.plan.forward_only import still_mixed
@@ -72,7 +72,7 @@ def _changed(candidate: Candidate) -> Decision:
     inputs, old = candidate.inputs, candidate.old
     seen = over_parents(candidate)
     by_rule = verdict_by_rule(candidate, seen)
-    override = override_of(candidate, inputs.words)
+    override = override_of(candidate, inputs.overrides)
     # A person outweighs every rule, and a model's or a plan's wish for forward-only too: that is a rule like others.
     found = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if found.category is Category.FORWARD_ONLY:
@@ -82,14 +82,14 @@ def _changed(candidate: Candidate) -> Decision:
     assert decision.change is not None
     change = replace(
         decision.change,
-        word=override,
+        override=override,
         copies=_copied(decision.change, old, seen),
         preview=decision.change.shares is None and holds_part(inputs, candidate.model, candidate.parents),
     )
     return replace(decision, change=change, comparisons=seen.unanswered)
 
 
-def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, override: Word | None) -> Decision:
+def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, override: Override | None) -> Decision:
     """The model on a table that is built anew, or on the one that it has; and what its readers see of it."""
     inputs, old, model = candidate.inputs, candidate.old, candidate.model
     rebuilt = found.category in REBUILT

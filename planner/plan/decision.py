@@ -11,7 +11,7 @@ from planner.model.graph import Graph
 from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.plan.categorize import UNTOUCHED
-from planner.plan.change import Blocker, Category, Change, Columns, Word
+from planner.plan.change import Blocker, Category, Change, Columns, Override
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly
 from planner.plan.schedule import Loaded
@@ -31,7 +31,7 @@ class Inputs:
     graph: Graph
     compared: Environment  # the base: its snapshots are the models before the change
     loaded: Loaded
-    words: tuple[Word, ...] = ()
+    overrides: tuple[Override, ...] = ()
     limited: frozenset[str] = frozenset()
     since: str = ""
     naming: Naming = DEFAULT  # of tables that are built anew
@@ -75,9 +75,9 @@ class Decision:
         return self.snapshot.seen if self.reported is None else self.reported
 
     @property
-    def override(self) -> Word | None:
+    def override(self) -> Override | None:
         """The category that a person chose for this change."""
-        return self.change.word if self.change else None
+        return self.change.override if self.change else None
 
     @property
     def is_forward_only(self) -> bool:
@@ -144,5 +144,5 @@ class Decisions:
         return tuple(comparison for each in self.by_name.values() for comparison in each.comparisons)
 
     @property
-    def used_words(self) -> tuple[Word, ...]:
+    def used_overrides(self) -> tuple[Override, ...]:
         return tuple(each.override for each in self.by_name.values() if each.override)

@@ -13,7 +13,7 @@ from planner.fingerprint import digest
 from planner.model.graph import Graph
 from planner.model.model import Model
 from planner.plan.categorize import fingerprint_of
-from planner.plan.change import Word
+from planner.plan.change import Override
 from planner.plan.decision import Analysis, Decision, Inputs
 from planner.semantics.columns import Parent, Shape, code_shape, model_shape
 from planner.snapshot.meaning import in_order, meaning_of
@@ -65,7 +65,9 @@ def built_anew(inputs: Inputs, model: Model, analysis: Analysis, parents: Mappin
     return at_version(fresh, free_version(inputs, fresh, named_by(inputs, model, parents)), inputs.naming)
 
 
-def with_rows_of_its_own(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Word) -> Snapshot:
+def with_rows_of_its_own(
+    inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Override
+) -> Snapshot:
     """The snapshot with rows that are nobody else's, because a person says that they are.
 
     The rules may have found the rows to be the old ones; then the version would be the old one too, and nothing would

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping
 
 from planner.errors import RequestError
 from planner.plan.categorize import EVERY, Verdict
-from planner.plan.change import Category, Change, ChangeKind, Word
+from planner.plan.change import Category, Change, ChangeKind, Override
 from planner.plan.decision import Candidate
 from planner.plan.forward_only import why_not
 
 CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 
 
-def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: str = "") -> tuple[Word, ...]:
+def overrides_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
     """A person's categories as overrides of these very changes.
 
     RequestError unless each names a directly changed model and says breaking, non-breaking or forward-only.
     """
     direct = {change.name: change for change in changes if change.change is ChangeKind.DIRECT}
-    words = []
+    overrides = []
     for name, category in wanted.items():
         if category not in CHOICES:
             hint = "Choose `breaking`, `non-breaking` or `forward-only`."
@@ -35,22 +35,22 @@ def words_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: st
         # refused now, and not where the plan is carried out: its table could not go on with the old rows
         if category is Category.FORWARD_ONLY and (why := why_not(change.old.model, change.new.model)):
             raise RequestError(f"`{name}` cannot be forward-only: {why}.", hint="Choose another category.")
-        words.append(Word(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
-    return tuple(words)
+        overrides.append(Override(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
+    return tuple(overrides)
 
 
-def override_of(candidate: Candidate, words: tuple[Word, ...]) -> Word | None:
+def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
     """The last category that somebody chose for this very change.
 
     It is about one edit: from the model as the base has it to the model as it is now. After another edit, on either
     side, nobody has judged what lies between, and the rules decide again.
     """
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
-    chosen = (word for word in reversed(words) if (word.model, word.old, word.new) == about)
+    chosen = (override for override in reversed(overrides) if (override.model, override.old, override.new) == about)
     return next(chosen, None) if candidate.edited else None
 
 
-def overridden(found: Verdict, override: Word) -> Verdict:
+def overridden(found: Verdict, override: Override) -> Verdict:
     """The person's verdict in place of the rule's, which it names."""
     who = f"@{override.who}" if override.who else "Somebody"
     category = str(override.category).replace("_", "-")

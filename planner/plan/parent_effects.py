@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from planner.intervals import Timeline
 from planner.plan.categorize import UNTOUCHED, Verdict
-from planner.plan.change import REBUILT, Category, Word
+from planner.plan.change import REBUILT, Category, Override
 from planner.plan.decision import Candidate, Decision
 from planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
 from planner.semantics.digests import Seen
@@ -62,7 +62,7 @@ def over_parents(candidate: Candidate) -> OverParents:
 
 
 def reported(
-    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: Seen, found: Verdict, override: Word | None
+    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: Seen, found: Verdict, override: Override | None
 ) -> Seen | None:
     """What readers see of a model that is decided so; None: what its snapshot holds.
 

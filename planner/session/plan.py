@@ -61,8 +61,8 @@ def check_queries(work: Workspace, planned: Plan) -> None:
 
 def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
     """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved."""
-    for word in planned.words:
-        work.store.overrides.record(planned.environment, replace(word, at=word.at or work.now))
+    for override in planned.overrides:
+        work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:
         planned = current(work, planned, asked, lease)
         outcome = carried_out(

@@ -40,7 +40,7 @@ def checked_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
         start=start.isoformat() if start else None,
         end=end.isoformat() if end else None,
         categories=categories(f"{model}={category}" for model, category in asked.categories.items()),
-        words_from=checked_name(asked.words_from) if asked.words_from else None,
+        overrides_from=checked_name(asked.overrides_from) if asked.overrides_from else None,
         execution_time=work.now.isoformat() if asked.execution_time else None,
         include_unmodified=asked.include_unmodified or config.include_unmodified,
         forward_only=not asked.restate and (asked.forward_only or config.forward_only),
@@ -54,7 +54,7 @@ def _check_together(asked: PlanOptions) -> None:
     about_changes = {
         "--categorize": asked.categories,
         "--skip-backfill": asked.skip_backfill,
-        "--words-from": asked.words_from,
+        "--overrides-from": asked.overrides_from,
         "--select-model": asked.select,
         "--backfill-model": asked.backfill,
         "--empty-backfill": asked.empty_backfill,
@@ -80,9 +80,9 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
-    words = store.overrides.of(asked.environment)
-    if asked.words_from:
-        words = (*words, *store.overrides.of(asked.words_from))
+    overrides = store.overrides.of(asked.environment)
+    if asked.overrides_from:
+        overrides = (*overrides, *store.overrides.of(asked.overrides_from))
     loaded = loaded_in(work)
     base = store.environments.get(PROD)
     target = base if asked.environment == PROD else store.environments.get(asked.environment)
@@ -91,11 +91,11 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
         models = chosen_models(models, deployed, asked.select, changed_since(work.project))
     request = _request(work, asked, models)
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
-        return build_plan(models, target, base, loaded, request, words)
+        return build_plan(models, target, base, loaded, request, overrides)
     contents: dict[str, Contents] = {}
     while True:
         known = replace(loaded, contents=contents)
-        plan = build_plan(models, target, base, known, request, words)
+        plan = build_plan(models, target, base, known, request, overrides)
         compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
         if compared <= contents.keys():
             return plan
@@ -199,7 +199,7 @@ def _components(work: Workspace, planned: Plan) -> dict[str, str]:
             sorted((c.name, c.old.fingerprint.text, c.old.version) for c in planned.changes if c.old)
         ),
         "the time to compute": repr([str(i) for c in planned.changes for i in c.needed]),
-        "somebody's category": repr(sorted((word.model, str(word.category)) for word in planned.words)),
+        "somebody's category": repr(sorted((each.model, str(each.category)) for each in planned.overrides)),
     }
 
 

@@ -186,7 +186,7 @@ plans = sa.Table(
     sa.Column("created_at", Utc, nullable=False),
 )
 
-words = sa.Table(
+overrides = sa.Table(
     "words",
     metadata,
     _project(),

@@ -129,7 +129,7 @@ def plan(name: str) -> None:
     while knobs().get("ponder") == name.split("_")[0]:
         time.sleep(0.05)
     state, now, turn = load(), models(), knobs()
-    overrides = {**state["overrides"].get(option("--words-from"), {}), **state["overrides"].get(name, {})}
+    overrides = {**state["overrides"].get(option("--overrides-from"), {}), **state["overrides"].get(name, {})}
     for index, part in enumerate(sys.argv):
         if part == "--categorize":
             model, _, category = sys.argv[index + 1].partition("=")

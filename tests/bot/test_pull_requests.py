@@ -192,7 +192,7 @@ def test_a_merge_promotes_the_plans_own_tables(bench: Bench) -> None:
     assert str(bench.checks(bench.head(number))["promotion"].title).startswith("2 views re-pointed")
     assert bench.conclusions(merged) == {"promotion": "success"}
     call = bench.calls("plan", "prod")[-1]["argv"]
-    assert call[call.index("--words-from") + 1] == "pr_1"
+    assert call[call.index("--overrides-from") + 1] == "pr_1"
     assert "--expect-digest" in call
     assert list(bench.planner_state()["environments"]) == ["prod"]
 

@@ -108,7 +108,7 @@ def test_prod_is_prod_in_capitals_too(offline: CommandLine) -> None:
         ("plan --categorize shop.a=breaking", "`shop.a` is not directly changed here."),
         ("plan --gateway sparc", "There is no gateway `sparc`. Did you mean `spark`?"),
         ("plan --project nowhere", "There is no folder `nowhere`."),
-        ("plan --words-from ../x", "`../x` cannot name an environment."),
+        ("plan --overrides-from ../x", "`../x` cannot name an environment."),
         ("apply 123456789abc", "There is no plan `123456789abc`."),
         ("run", "There is no environment `prod`."),
         ("audit dev", "There is no environment `dev`."),

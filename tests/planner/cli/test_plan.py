@@ -99,7 +99,7 @@ def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, eng
     mergeplan.write("models/total.sql", TWO)
 
     said = promoted(mergeplan, "dev", "--categorize", "Shop.Total=Non-Breaking", "--who", "ann")
-    again = mergeplan("plan", "--words-from", "dev", "-o", "json", "--no-prompts", *AT)
+    again = mergeplan("plan", "--overrides-from", "dev", "-o", "json", "--no-prompts", *AT)
 
     assert categories(said) == {"shop.total": "non_breaking", "shop.reader": "indirect_non_breaking"}
     assert categories(again) == categories(said)

@@ -126,11 +126,11 @@ def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
     prod, loaded = promoted(daily())
     first = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
 
-    same = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, words=first.words)
-    other = planned(daily(", 2 AS e"), Environment("dev"), prod, loaded, words=first.words)
+    same = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, words=first.overrides)
+    other = planned(daily(", 2 AS e"), Environment("dev"), prod, loaded, words=first.overrides)
 
-    assert same.words == first.words
-    assert (other.words, other.unused_words) == ((), first.words)
+    assert same.overrides == first.overrides
+    assert (other.overrides, other.unused_overrides) == ((), first.overrides)
 
 
 def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:
@@ -191,7 +191,7 @@ def test_a_person_who_says_breaking_makes_no_whole_table_of_a_preview() -> None:
     short = planned(edited, Environment("dev"), prod, loaded, window=window, categories=wanted)
     built = Loaded(dict(loaded.timelines) | {c.new.table: c.missing for c in short.backfills if c.new})
 
-    whole = planned(edited, base=prod, loaded=built, words=short.words)
+    whole = planned(edited, base=prod, loaded=built, words=short.overrides)
 
     assert of(short, "s.total").preview
     assert of(whole, "s.total").missing
@@ -208,7 +208,7 @@ def test_a_view_that_a_person_calls_breaking_is_another_one_over_another_table()
         edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")), categories=wanted
     )
 
-    whole = planned(edited, base=prod, loaded=loaded, words=short.words)
+    whole = planned(edited, base=prod, loaded=loaded, words=short.overrides)
 
     assert short.new.snapshots["s.total"].table != whole.new.snapshots["s.total"].table
     assert short.new.snapshots["s.shown"].table != whole.new.snapshots["s.shown"].table

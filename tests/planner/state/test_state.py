@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from planner.errors import LeaseHeld, PlanMoved, Refused, RequestError
 from planner.intervals import Interval, merge
 from planner.model.model import Column
-from planner.plan.build import Category, Word
+from planner.plan.build import Category, Override
 from planner.plan.costs import Cost
 from planner.snapshot.environment import Environment
 from planner.state.environments import Action, Cause
@@ -411,7 +411,7 @@ def test_an_unknown_plan_is_told(store: StateStore) -> None:
 
 def test_the_last_word_about_a_change_counts(store: StateStore) -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-    word = Word("s.a", Category.BREAKING, "old", "new", "ann", at)
+    word = Override("s.a", Category.BREAKING, "old", "new", "ann", at)
     store.overrides.record("pr_7", word)
     store.overrides.record("pr_7", replace(word, category=Category.NON_BREAKING))
     store.overrides.record("pr_7", replace(word, new="newer"))
