@@ -19,7 +19,6 @@ def audit_external_tables(names: Collection[str], layout: Layout, context: Apply
     """
     graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
     project = context.project
-    project = context.project
     show = project.config.audits.show_samples
     options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
     failures = []

@@ -228,7 +228,7 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    """ProjectError for properties that are contradict each other."""
+    """ProjectError for properties that contradict each other."""
     if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
     for key in ("partitioned_by", "clustered_by"):
