@@ -19,7 +19,7 @@ STAGES = """
     planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.settings bot.results bot.records bot.commands bot.metrics
-    bot.report bot.github bot.git bot.inbox bot.child bot.desk bot.pulls bot.prod bot.service bot mergeplan.__main__
+    bot.report bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod bot.service bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}

@@ -12,7 +12,7 @@ from bot.inbox.commands import take_command
 from bot.inbox.database import Database, now
 from bot.inbox.prods import put_prod, read_prod
 from bot.inbox.pulls import put_pull, read_pull
-from bot.inbox.queue import Queue, lane_key
+from bot.inbox.queue import Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
 from bot.records import News, State
 
@@ -59,7 +59,7 @@ class Deliveries:
             self._take_in_installation(connection, event)
             return
         numbers = _numbers(connection, event)
-        _insert(connection, event, lane_key(event.repository, numbers[0]) if numbers else "")
+        _insert(connection, event, queue_key(event.repository, numbers[0]) if numbers else "")
         for number in numbers:
             self._queue.make_due(connection, event.repository, number, pushed=event.kind == "pull_request.synchronize")
         if event.again and numbers:

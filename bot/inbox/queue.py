@@ -16,7 +16,7 @@ LEASE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Lane:
+class Job:
     """A claimed key: pull request `number` of the repository, or (0) its prod; `seen` is the last news it covers."""
 
     key: str
@@ -36,7 +36,7 @@ class Depth:
     claimed: int
 
 
-def lane_key(repository: str, number: int) -> str:
+def queue_key(repository: str, number: int) -> str:
     """`owner/name#7`, or `owner/name@prod`."""
     return f"{repository}#{number}" if number else f"{repository}@prod"
 
@@ -69,7 +69,7 @@ class Queue:
         self, connection: sa.Connection, repository: str, number: int, *, pushed: bool = False, in_seconds: float = 0.0
     ) -> None:
         """Makes a key due, in the caller's transaction; a push settles first."""
-        at, key = now(connection), lane_key(repository, number)
+        at, key = now(connection), queue_key(repository, number)
         fresh = {"key": key, "repository": repository, "number": number, "wanted": 0, "attempts": 0, "error": ""}
         put(connection, LANES, [fresh], update=False)
         row = connection.execute(sa.select(LANES).where(LANES.c.key == key).with_for_update()).one()
@@ -81,7 +81,7 @@ class Queue:
             due = min(row.due_at, due)
         connection.execute(LANES.update().where(LANES.c.key == key).values(wanted=row.wanted + 1, due_at=due))
 
-    def claim(self, worker: str, only: str = "", but: Sequence[str] = ()) -> Lane | None:
+    def claim(self, worker: str, only: str = "", but: Sequence[str] = ()) -> Job | None:
         """The key that has been due longest and that no living worker holds, now held by this one.
 
         `only` names one repository; `but` names owners whose keys have to wait.
@@ -98,7 +98,7 @@ class Queue:
             connection.execute(LANES.update().where(LANES.c.key == row.key).values(held))
             last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.lane == row.key)
             seen = connection.execute(last).scalar() or 0
-        return Lane(row.key, row.repository, row.number, row.wanted, seen, row.attempts)
+        return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts)
 
     def renew(self, worker: str, keys: Sequence[str]) -> None:
         """Notes that the worker lives and still works on these keys: its claims on them last on.
@@ -110,12 +110,12 @@ class Queue:
             held = sa.and_(LANES.c.owner == worker, LANES.c.key.in_(keys))
             connection.execute(LANES.update().where(held).values(owned_until=until))
 
-    def release(self, lane: Lane, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
+    def release(self, job: Job, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
         """Gives a key back: done, or due again when news came meanwhile, after a settling time, or after a failure."""
         with self._database.writing() as connection:
-            row = connection.execute(sa.select(LANES).where(LANES.c.key == lane.key).with_for_update()).one()
+            row = connection.execute(sa.select(LANES).where(LANES.c.key == job.key).with_for_update()).one()
             at = now(connection)
-            due: float | None = at if row.wanted != lane.wanted else None
+            due: float | None = at if row.wanted != job.wanted else None
             if again_in is not None:
                 due = min(due, at + again_in) if due is not None and not error else at + again_in
             values: dict[str, Any] = {"settle_until": None}
@@ -123,7 +123,7 @@ class Queue:
                 due, values["settle_until"] = at + self._settle, at + 10 * self._settle
             attempts = row.attempts + 1 if error else 0
             values |= {"due_at": due, "owner": None, "owned_until": None, "attempts": attempts, "error": error[:2000]}
-            connection.execute(LANES.update().where(LANES.c.key == lane.key).values(values))
+            connection.execute(LANES.update().where(LANES.c.key == job.key).values(values))
         if due is not None:
             self.notify()
 

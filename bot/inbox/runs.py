@@ -15,7 +15,7 @@ class Run:
     """A child process that was started and not yet seen to end."""
 
     run_id: str
-    lane: str
+    key: str
     worker: str
     pid: int
     birth: str
@@ -27,9 +27,9 @@ class Runs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, run_id: str, lane: str, purpose: str, worker: str, pid: int, birth: str) -> None:
+    def begin(self, run_id: str, key: str, purpose: str, worker: str, pid: int, birth: str) -> None:
         """Notes a child process, so that the next worker can find it should this one die."""
-        row = {"run_id": run_id, "lane": lane, "purpose": purpose, "worker": worker, "pid": pid, "birth": birth}
+        row = {"run_id": run_id, "lane": key, "purpose": purpose, "worker": worker, "pid": pid, "birth": birth}
         with self._database.writing() as connection:
             connection.execute(RUNS.insert().values({**row, "started_at": now(connection)}))
 
@@ -46,8 +46,8 @@ class Runs:
             rows = connection.execute(query)
             return tuple(Run(row.run_id, row.lane, row.worker, row.pid, row.birth) for row in rows)
 
-    def of(self, lane: str) -> tuple[str, ...]:
+    def of(self, key: str) -> tuple[str, ...]:
         """The purposes of all runs of a queue key, in order of their start."""
-        query = sa.select(RUNS.c.purpose).where(RUNS.c.lane == lane).order_by(RUNS.c.started_at)
+        query = sa.select(RUNS.c.purpose).where(RUNS.c.lane == key).order_by(RUNS.c.started_at)
         with self._database.reading() as connection:
             return tuple(row.purpose for row in connection.execute(query))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.child.planner_process import Finished, new_run_id
-from bot.desk import Desk, PlannerCall
+from bot.context import BotContext, PlannerCall
 from bot.git.checkout import Checkout
-from bot.inbox.queue import Lane
+from bot.inbox.queue import Job
 from bot.results import Outcome
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -30,15 +30,15 @@ class Ended:
 class ProdPlanner:
     """The planner, for one repository's prod."""
 
-    desk: Desk
-    lane: Lane
+    context: BotContext
+    job: Job
     checkout: Checkout
 
     def look(self, commit: str) -> EnvironmentRow | None:
         """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
-        with self.desk.project(self.checkout, commit, run_id) as folder:
-            listed = self.desk.plan(PlannerCall(self.lane, folder, ("environments",), run_id))
+        with self.context.project(self.checkout, commit, run_id) as folder:
+            listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
         outcome = listed.outcome
         whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
         return next((each for each in whole if each.name == PROD and each.revision > 0), None)
@@ -55,14 +55,14 @@ class ProdPlanner:
 
     def _call(self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None) -> Ended:
         """One call of the planner on a commit's tree, and then what prod is."""
-        if not self.desk.has_project(self.checkout, commit):
-            refused = self.desk.no_project("This commit")
+        if not self.context.has_project(self.checkout, commit):
+            refused = self.context.no_project("This commit")
             return Ended(refused, refused.outcome, None)
         run_id, row = new_run_id(), None
-        with self.desk.project(self.checkout, commit, run_id) as folder:
-            finished = self.desk.plan(PlannerCall(self.lane, folder, arguments, run_id), on_event=hear)
+        with self.context.project(self.checkout, commit, run_id) as folder:
+            finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id), on_event=hear)
             if finished.outcome.ok:
-                listed = self.desk.plan(PlannerCall(self.lane, folder, ("environments",), run_id))
+                listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
                 rows = listed.outcome.environments or ()
                 row = next((each for each in rows if each.name == PROD), None)
         return Ended(finished, finished.outcome, row)

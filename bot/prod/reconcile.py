@@ -14,10 +14,10 @@ from typing import Any
 import structlog
 
 from bot.child.planner_process import new_run_id
-from bot.desk import Desk, Later
+from bot.context import BotContext, Later
 from bot.git.checkout import Checkout, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.inbox.queue import Lane
+from bot.inbox.queue import Job
 from bot.prod.decide import (
     DEFECT_TRIES,
     Action,
@@ -56,61 +56,61 @@ STEPS_MOST = 50
 ACTIONS_MOST = 500
 
 
-def reconcile_prod(desk: Desk, lane: Lane) -> None:
+def reconcile_prod(context: BotContext, job: Job) -> None:
     """Brings prod to where its branch is; raises Later or ShuttingDown when it must come back."""
     try:
-        gateway = desk.github.repository(lane.repository)
-        branch = _prod_branch(desk, gateway)
+        gateway = context.github.repository(job.repository)
+        branch = _prod_branch(context, gateway)
     except GitHubFailed as error:
         if error.status in (404, 409, 410):
-            log.info("job_left", key=lane.key, why="no such repository or branch, or the App is not installed")
+            log.info("job_left", key=job.key, why="no such repository or branch, or the App is not installed")
             return
         raise
     if branch is not None:
-        _ProdReconciliation(desk, lane, gateway, branch).run()
+        _ProdReconciliation(context, job, gateway, branch).run()
 
 
-def _prod_branch(desk: Desk, gateway: RepositoryGateway) -> str | None:
+def _prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
     """The prod branch, named by the default branch's rules; None when there is no project, and so no prod to build."""
-    checkout, default = desk.checkout(gateway), gateway.default_branch_now()
+    checkout, default = context.checkout(gateway), gateway.default_branch_now()
     checkout.fetch(default)
     try:
-        config = desk.config(checkout, checkout.head(default), default)
+        config = context.config(checkout, checkout.head(default), default)
     except ProjectError:
-        return desk.inbox.prods.get(gateway.name).branch or default
-    prod = desk.inbox.prods.get(gateway.name)
+        return context.inbox.prods.get(gateway.name).branch or default
+    prod = context.inbox.prods.get(gateway.name)
     if config is None and prod.state is Prod.READY:
         return prod.branch or default  # the project is gone: what is merged now is refused, with a comment
     if config is None:
         if prod.state is Prod.UNKNOWN:
-            desk.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
-            _wake_pulls(desk, gateway.name)
+            context.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
+            _wake_pulls(context, gateway.name)
         return None
     return config.prod_branch
 
 
-def _wake_pulls(desk: Desk, repository: str) -> None:
+def _wake_pulls(context: BotContext, repository: str) -> None:
     """Every pull request that is not over looks at prod anew."""
-    for record in desk.inbox.pulls.all(repository):
+    for record in context.inbox.pulls.all(repository):
         if record.state is not State.CLOSED:
-            desk.inbox.queue.wake(repository, record.number)
+            context.inbox.queue.wake(repository, record.number)
 
 
 class _ProdReconciliation:
     """One pass over one repository's prod."""
 
-    def __init__(self, desk: Desk, lane: Lane, gateway: RepositoryGateway, branch: str) -> None:
-        self.desk = desk
-        self.lane = lane
+    def __init__(self, context: BotContext, job: Job, gateway: RepositoryGateway, branch: str) -> None:
+        self.context = context
+        self.job = job
         self.gateway = gateway
         self.branch = branch
-        self.inbox = desk.inbox
-        self.checkout: Checkout = desk.checkout(gateway)
-        self.planner = ProdPlanner(desk, lane, self.checkout)
+        self.inbox = context.inbox
+        self.checkout: Checkout = context.checkout(gateway)
+        self.planner = ProdPlanner(context, job, self.checkout)
         self.contains = cache(self.checkout.contains)  # what a commit contains never changes
         self.merges: dict[str, int] | None = None
-        self.pass_ = Facts(ProdRecord(lane.repository), branch, "")
-        self.log = log.bind(repository=lane.repository, key=lane.key)
+        self.pass_ = Facts(ProdRecord(job.repository), branch, "")
+        self.log = log.bind(repository=job.repository, key=job.key)
 
     def run(self) -> None:
         """Looks, decides and acts until nothing is left to do."""
@@ -133,7 +133,7 @@ class _ProdReconciliation:
         match action:
             case FollowBranch():
                 self._change(branch=self.branch)
-                _wake_pulls(self.desk, self.lane.repository)
+                _wake_pulls(self.context, self.job.repository)
             case LookForProd():
                 self.pass_ = replace(self.pass_, looked=True, found=self.planner.look(self.pass_.head))
             case AdoptProd(row):
@@ -146,7 +146,7 @@ class _ProdReconciliation:
             case RollBack(number, who, revision):
                 self._roll_back(number, who, revision)
             case StopPlan(number):
-                self.inbox.deliveries.notice(self.lane.repository, number, "pull_request.closed")
+                self.inbox.deliveries.notice(self.job.repository, number, "pull_request.closed")
                 raise Later(1.0, f"the plan of #{number} is being stopped")
             case SkipStep(step):
                 self._skip(step)
@@ -161,11 +161,11 @@ class _ProdReconciliation:
     # --- looking ---
 
     def _prod(self) -> ProdRecord:
-        return self.inbox.prods.get(self.lane.repository)
+        return self.inbox.prods.get(self.job.repository)
 
     def _facts(self) -> Facts:
         """What is so now; what this pass has done stays."""
-        prod, pulls = self._prod(), self.inbox.pulls.all(self.lane.repository)
+        prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
         waiting = [each for each in pulls if each.state in (State.MERGED, State.UNPROMOTED) and each.merge_sha]
         shown = {each.number for each in waiting if self._holds(prod.promoted_commit, each.merge_sha)}
@@ -199,15 +199,15 @@ class _ProdReconciliation:
 
     def _is_untouched(self, prod: ProdRecord, step: Step) -> bool:
         paths = self.checkout.changed(prod.promoted_commit or prod.commit, step.commit)
-        return changes_no_model(paths, self.desk.settings.project_path)
+        return changes_no_model(paths, self.context.settings.project_path)
 
     # --- writing down ---
 
     def _change(self, **changes: Any) -> ProdRecord:
-        return self.inbox.prods.change(self.lane.repository, **changes)
+        return self.inbox.prods.change(self.job.repository, **changes)
 
     def _pull(self, number: int, **changes: Any) -> PullRecord:
-        return self.inbox.pulls.change(self.lane.repository, number, **changes)
+        return self.inbox.pulls.change(self.job.repository, number, **changes)
 
     def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
         """Prod shows a commit, and nothing of it waits."""
@@ -223,7 +223,7 @@ class _ProdReconciliation:
     def _adopt(self, found: EnvironmentRow) -> None:
         self._is_at(self.pass_.head, found.revision, found.plan_id)
         self.log.info("prod_adopted", revision=found.revision)
-        _wake_pulls(self.desk, self.lane.repository)
+        _wake_pulls(self.context, self.job.repository)
 
     def _build(self, head: str) -> None:
         self._change(state=Prod.BUILDING, branch=self.branch)
@@ -236,7 +236,7 @@ class _ProdReconciliation:
             self._check(head, prod_check("Prod was built for the first time", summary, ended.outcome, False))
         else:
             self._not_built(ended, head)
-        _wake_pulls(self.desk, self.lane.repository)
+        _wake_pulls(self.context, self.job.repository)
 
     def _not_built(self, ended: Ended, head: str) -> None:
         """Notes why; Later while trying again at once may help, and what may pass later is tried again after that."""
@@ -261,12 +261,12 @@ class _ProdReconciliation:
         if step.number:
             done = {"state": State.PROMOTED, "merge_sha": step.commit, "reason": "", "progress": ""}
             self._show(self._pull(step.number, **done))
-            self.inbox.queue.wake(self.lane.repository, step.number)
+            self.inbox.queue.wake(self.job.repository, step.number)
 
     def _promote_merge(self, number: int, commit: str) -> None:
         """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
         self.log.info("prod_step", commit=commit, pull_request=number)
-        record = self.inbox.pulls.get(self.lane.repository, number)
+        record = self.inbox.pulls.get(self.job.repository, number)
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
         words = ("--overrides-from", record.environment) if record.environment and record.environment_exists else ()
         expected = ("--expect-digest", planned) if planned and words else ()
@@ -284,11 +284,11 @@ class _ProdReconciliation:
             done = {"state": State.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
             record = self._pull(number, **done, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
-            self.inbox.decisions.record(self.lane.repository, number, "merge", f"promoted {commit}", plan_id)
+            self.inbox.decisions.record(self.job.repository, number, "merge", f"promoted {commit}", plan_id)
         else:
             record = self._pull(number, state=State.UNPROMOTED, promotion=said, progress="", reason="")
         self._show(record)
-        _wake_pulls(self.desk, self.lane.repository)
+        _wake_pulls(self.context, self.job.repository)
 
     def _promote_push(self, commit: str) -> None:
         """A push to the prod branch that no pull request brought: planned and applied as it is."""
@@ -304,13 +304,13 @@ class _ProdReconciliation:
             self._retry_or_go_on(ended, commit)
             self._change(commit=commit)
             self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
-        _wake_pulls(self.desk, self.lane.repository)
+        _wake_pulls(self.context, self.job.repository)
 
     def _settle(self, number: int) -> None:
         """A merge that prod already shows, by a later push: shown so, and done."""
         reason = f"Prod shows it already, with {self._prod().promoted_commit[:7]}."
         self._show(self._pull(number, state=State.PROMOTED, reason=reason, progress=""))
-        self.inbox.queue.wake(self.lane.repository, number)
+        self.inbox.queue.wake(self.job.repository, number)
 
     def _retry_or_go_on(self, ended: Ended, commit: str, number: int = 0) -> None:
         """Later, while trying again may help; the comment says who holds prod."""
@@ -335,11 +335,11 @@ class _ProdReconciliation:
             reason = f"{who} pointed prod back at the tables of revision {revision}."
             self._show(self._pull(number, rollback_by="", state=State.ROLLED_BACK, reason=reason))
             what = f"rolled prod back to revision {revision}"
-            self.inbox.decisions.record(self.lane.repository, number, who, what)
+            self.inbox.decisions.record(self.job.repository, number, who, what)
         else:
             problems = ended.outcome.problems
             self._pull(number, rollback_by="", reason=problems[0].message if problems else "The rollback failed.")
-        _wake_pulls(self.desk, self.lane.repository)
+        _wake_pulls(self.context, self.job.repository)
 
     # --- showing ---
 
@@ -349,7 +349,7 @@ class _ProdReconciliation:
 
         def hear(line: Line) -> None:
             nonlocal shown_at
-            if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.desk.settings.progress_seconds:
+            if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.context.settings.progress_seconds:
                 shown_at = time.monotonic()
                 text = f"Computing what moved: `{line.model}`, batch {line.index} of {line.of}."
                 self._show(self._pull(number, progress=text), softly=True)
@@ -363,7 +363,7 @@ class _ProdReconciliation:
             # The record has it; the pull request's own job shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
             if not softly:
-                self.inbox.queue.wake(self.lane.repository, record.number, in_seconds=5.0)
+                self.inbox.queue.wake(self.job.repository, record.number, in_seconds=5.0)
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:

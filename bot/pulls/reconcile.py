@@ -14,11 +14,11 @@ import structlog
 
 from bot.child.isolated import brings_code
 from bot.child.planner_process import Finished, new_run_id
-from bot.desk import CONFIG_FILES, DEFECT_TRIES, Desk, Later, PlannerCall, Superseded, failed, now_text
+from bot.context import CONFIG_FILES, DEFECT_TRIES, BotContext, Later, PlannerCall, Superseded, failed, now_text
 from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.inbox.queue import Lane
+from bot.inbox.queue import Job
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
 from bot.pulls.publish import end_checks, publish
 from bot.pulls.talk import answer_all, carry_out, pick_up
@@ -34,46 +34,46 @@ STEPS_MOST = 12
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
-def reconcile_pull(desk: Desk, lane: Lane) -> None:
+def reconcile_pull(context: BotContext, job: Job) -> None:
     """Brings one pull request to where it should be; Superseded, Later or ShuttingDown when it must come back."""
     try:
-        gateway = desk.github.repository(lane.repository)
-        pull = gateway.pull(lane.number)
+        gateway = context.github.repository(job.repository)
+        pull = gateway.pull(job.number)
     except GitHubFailed as error:
         if error.status in (404, 410):
-            log.info("job_left", key=lane.key, why="no such pull request, or the App is not installed")
+            log.info("job_left", key=job.key, why="no such pull request, or the App is not installed")
             return
         raise
-    _Reconciliation(desk, lane, gateway, pull).run()
+    _Reconciliation(context, job, gateway, pull).run()
 
 
 class _Reconciliation:
     """One pass over one pull request."""
 
-    def __init__(self, desk: Desk, lane: Lane, gateway: RepositoryGateway, pull: Pull) -> None:
-        self.desk = desk
-        self.lane = lane
+    def __init__(self, context: BotContext, job: Job, gateway: RepositoryGateway, pull: Pull) -> None:
+        self.context = context
+        self.job = job
         self.gateway = gateway
         self.pull = pull
-        self.inbox = desk.inbox
-        self.checkout = desk.checkout(gateway)
+        self.inbox = context.inbox
+        self.checkout = context.checkout(gateway)
         self.config = BotConfig(prod_branch=gateway.default_branch)
         self.config_error: ProjectError | None = None
-        self.seen = lane.seen
+        self.seen = job.seen
         self.given: tuple[tuple[str, str], ...] = ()  # the overrides that the running plan was given
         self.looked_at = time.monotonic()
-        self.log = log.bind(repository=lane.repository, pull_request=lane.number, head=pull.head[:12])
+        self.log = log.bind(repository=job.repository, pull_request=job.number, head=pull.head[:12])
 
     def run(self) -> None:
         """Decides and acts until nothing is left to do, then answers."""
         if not self._is_ours():
             return
         self._read_rules()
-        pick_up(self.desk, self.gateway, self.pull.number, self.gateway.comments(self.pull.number))
+        pick_up(self.context, self.gateway, self.pull.number, self.gateway.comments(self.pull.number))
         for _ in range(STEPS_MOST):
-            carry_out(self.desk, self.gateway, self.pull, self.config)
-            record, prod = self._record(), self.inbox.prods.get(self.lane.repository)
-            action = decide(self.pull, record, prod, self.config.prod_branch, self.lane.repository)
+            carry_out(self.context, self.gateway, self.pull, self.config)
+            record, prod = self._record(), self.inbox.prods.get(self.job.repository)
+            action = decide(self.pull, record, prod, self.config.prod_branch, self.job.repository)
             self.log.info("decided", action=type(action).__name__, state=record.state.value)
             match action:
                 case Leave():
@@ -92,7 +92,7 @@ class _Reconciliation:
                         base_ref=self.pull.base_ref,
                         environment=self._environment,
                     )
-                    self.inbox.queue.wake(self.lane.repository, 0)
+                    self.inbox.queue.wake(self.job.repository, 0)
                 case MakePlan(reason):
                     self._make_plan(reason)
                 case DropEnvironment():
@@ -100,11 +100,11 @@ class _Reconciliation:
                 case HandToProd():
                     again = {"again": False, "progress": "Waiting for prod's turn."}
                     self._change(state=State.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
-                    self.inbox.queue.wake(self.lane.repository, 0)
+                    self.inbox.queue.wake(self.job.repository, 0)
             self._refresh()
         else:
             raise Later(5.0, "it keeps moving")
-        answer_all(self.desk, self.gateway, self.pull.number, self.config)
+        answer_all(self.context, self.gateway, self.pull.number, self.config)
 
     # --- looking ---
 
@@ -113,25 +113,25 @@ class _Reconciliation:
         return self.config.environment(self.pull.number)
 
     def _record(self) -> PullRecord:
-        return self.inbox.pulls.get(self.lane.repository, self.pull.number)
+        return self.inbox.pulls.get(self.job.repository, self.pull.number)
 
     def _change(self, **changes: Any) -> PullRecord:
-        return self.inbox.pulls.change(self.lane.repository, self.pull.number, **changes)
+        return self.inbox.pulls.change(self.job.repository, self.pull.number, **changes)
 
     def _refresh(self) -> None:
-        self.pull = self.gateway.pull(self.lane.number)
+        self.pull = self.gateway.pull(self.job.number)
         self.looked_at = time.monotonic()
 
     def _is_ours(self) -> bool:
         """A pull request into a branch that is not prod's, and of which we know nothing, costs one call and no more."""
-        known = self.inbox.prods.get(self.lane.repository).branch
+        known = self.inbox.prods.get(self.job.repository).branch
         if not known or self.pull.base_ref == known or self._record().head:
             return True
-        return bool(self.inbox.commands.open(self.lane.repository, self.pull.number))
+        return bool(self.inbox.commands.open(self.job.repository, self.pull.number))
 
     def _read_rules(self) -> None:
         """The rules as the base branch has them; a pull request cannot change its own."""
-        prod = self.inbox.prods.get(self.lane.repository)
+        prod = self.inbox.prods.get(self.job.repository)
         branch = prod.branch or self.gateway.default_branch
         try:
             self.checkout.fetch(branch)
@@ -141,10 +141,10 @@ class _Reconciliation:
                 raise
             branch = renamed
             self.checkout.fetch(branch)
-            self.inbox.queue.wake(self.lane.repository, 0)
+            self.inbox.queue.wake(self.job.repository, 0)
         head = self.checkout.head(branch)
         try:
-            found = self.desk.config(self.checkout, head, branch)
+            found = self.context.config(self.checkout, head, branch)
             self.config = found or BotConfig(prod_branch=branch)
         except ProjectError as error:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
@@ -157,7 +157,7 @@ class _Reconciliation:
             self.checkout.fetch(self.config.prod_branch, self.pull.number)
             if not self.checkout.has(self.pull.head):
                 raise Superseded("the head is gone: a newer one was pushed")
-            prod = self.inbox.prods.get(self.lane.repository)
+            prod = self.inbox.prods.get(self.job.repository)
             base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
             merge = self.checkout.merge(base, self.pull.head)
             record = self._change(
@@ -212,12 +212,12 @@ class _Reconciliation:
             shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
             hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
             return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
-        untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.desk.settings.project_path)
-        known = record.environment_exists or self.inbox.prods.get(self.lane.repository).state is not Prod.READY
-        if self.desk.has_project(self.checkout, merge.commit):
+        untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.context.settings.project_path)
+        known = record.environment_exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
+        if self.context.has_project(self.checkout, merge.commit):
             return NOTHING if untouched and not known else None
-        gone = self.desk.has_project(self.checkout, base)
-        return self.desk.no_project("A merge") if gone else NOTHING
+        gone = self.context.has_project(self.checkout, base)
+        return self.context.no_project("A merge") if gone else NOTHING
 
     def _edits_rules(self, base: str, merge: Merge) -> bool:
         changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
@@ -226,23 +226,23 @@ class _Reconciliation:
     def _run(self, record: PullRecord, commit: str) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop
         with (
-            self.desk.project(self.checkout, commit, record.run_id) as folder,
-            self.desk.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
+            self.context.project(self.checkout, commit, record.run_id) as folder,
+            self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
             own_code = brings_code(self.checkout.changed(record.base_sha, commit))
             arguments = plan_arguments(record, self.config)
-            call = PlannerCall(self.lane, folder, arguments, record.run_id, gateways, own_code)
-            return self.desk.plan(call, on_event=_Progress(self).hear, should_stop=self._should_stop)
+            call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
+            return self.context.plan(call, on_event=_Progress(self).hear, should_stop=self._should_stop)
 
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
-        news = self.inbox.deliveries.news(self.lane.key, self.seen)
+        news = self.inbox.deliveries.news(self.job.key, self.seen)
         reason = interrupts(news, self.pull.head)
         if not reason and news and any(each.kind == "issue_comment.created" for each in news):
             self._listen(news)
         if news:
             self.seen = news[-1].id
-        if not reason and time.monotonic() - self.looked_at > self.desk.settings.sweep_seconds:
+        if not reason and time.monotonic() - self.looked_at > self.context.settings.sweep_seconds:
             reason = self._look_again()
         return reason or self._said_to_stop()
 
@@ -250,8 +250,8 @@ class _Reconciliation:
         """Commands that come during a run are judged at once, by the head as it is at that moment."""
         try:
             self._refresh()
-            carry_out(self.desk, self.gateway, self.pull, self.config)
-            answer_all(self.desk, self.gateway, self.pull.number, self.config)
+            carry_out(self.context, self.gateway, self.pull, self.config)
+            answer_all(self.context, self.gateway, self.pull.number, self.config)
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("commands_put_off", why=str(error), news=len(news))
 
@@ -339,12 +339,12 @@ class _Reconciliation:
             record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
         if record.environment_exists:
             run_id = new_run_id()
-            prod = self.inbox.prods.get(self.lane.repository)
+            prod = self.inbox.prods.get(self.job.repository)
             self.checkout.fetch(prod.branch or self.config.prod_branch)
             commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
-            with self.desk.project(self.checkout, commit, run_id) as folder:
+            with self.context.project(self.checkout, commit, run_id) as folder:
                 arguments = ("invalidate", record.environment)
-                finished = self.desk.plan(PlannerCall(self.lane, folder, arguments, run_id))
+                finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id))
             gone = any(each.kind == "RequestError" for each in finished.outcome.problems)  # it was never built
             if not (finished.outcome.ok or gone) and record.attempts + 1 < DEFECT_TRIES:
                 self._change(attempts=record.attempts + 1)
@@ -367,7 +367,9 @@ class _Progress:
         if isinstance(line, PlanLine):
             record = self.run._change(said=packed([line], 0), fresh=True, planned_at=now_text())
             self._tell(record)
-        elif isinstance(line, BatchLine) and time.monotonic() - self.told_at > self.run.desk.settings.progress_seconds:
+        elif (
+            isinstance(line, BatchLine) and time.monotonic() - self.told_at > self.run.context.settings.progress_seconds
+        ):
             text = f"`{line.model}`: batch {line.index} of {line.of}."
             self._tell(self.run._change(progress=text))
 

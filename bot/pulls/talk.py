@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from bot.commands import Command, Mistake, Verb, chosen_model, read_commands
-from bot.desk import Desk, moment
+from bot.context import BotContext, moment
 from bot.github.gateway import GitHubFailed, RepositoryGateway, said
 from bot.pulls.policy import Facts, Refused, decide
 from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, State
@@ -26,36 +26,36 @@ UNPROVEN = (
 RUNNING = frozenset({State.NEW, State.PLANNING, State.WAITING})
 
 
-def pick_up(desk: Desk, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
+def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
     """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone."""
     own = [each.body for each in comments if each.author == gateway.login]
     for each in comments:
         nobodys = not each.author or each.by_bot or each.author == gateway.login
         if nobodys or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
             continue
-        if not read_commands(each.body) or desk.inbox.commands.knows(gateway.name, each.id):
+        if not read_commands(each.body) or context.inbox.commands.knows(gateway.name, each.id):
             continue
         written = gateway.editor(each)
         if written.edited:
             log.info("edited_comment_left_alone", repository=gateway.name, comment=each.id, editor=written.by)
             continue
-        desk.inbox.commands.take(gateway.name, number, said(each), proven=written.known)
+        context.inbox.commands.take(gateway.name, number, said(each), proven=written.known)
 
 
-def carry_out(desk: Desk, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
+def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
     """Judges and carries out every new command, in order; what has to wait for a run is answered later."""
-    for row in desk.inbox.commands.open(gateway.name, pull.number):
+    for row in context.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
-        _show_eyes(desk, gateway, row)
+        _show_eyes(context, gateway, row)
         found = read_commands(row.body)
         needs_role = any(isinstance(each, Command) and each.verb is not Verb.HELP for each in found)
         role = gateway.role(row.author) if needs_role else None
-        answers = tuple(_one(desk, row, each, role, pull, config) for each in found)
-        desk.inbox.commands.answer(replace(row, state="accepted", answers=answers))
+        answers = tuple(_one(context, row, each, role, pull, config) for each in found)
+        context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
 
-def _show_eyes(desk: Desk, gateway: RepositoryGateway, row: CommandRow) -> None:
+def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow) -> None:
     """Before the work begins; the worker shows them too, to a comment whose pull request is busy."""
     if row.seen:
         return
@@ -64,15 +64,15 @@ def _show_eyes(desk: Desk, gateway: RepositoryGateway, row: CommandRow) -> None:
     except GitHubFailed as error:
         log.warning("eyes_not_shown_yet", repository=row.repository, comment=row.comment_id, why=str(error))
     else:
-        desk.inbox.commands.mark_seen(row)
+        context.inbox.commands.mark_seen(row)
 
 
-def answer_all(desk: Desk, gateway: RepositoryGateway, number: int, config: BotConfig) -> None:
+def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, config: BotConfig) -> None:
     """Answers every comment whose commands have come to their end, each once."""
-    record = desk.inbox.pulls.get(gateway.name, number)
-    for row in desk.inbox.commands.open(gateway.name, number):
+    record = context.inbox.pulls.get(gateway.name, number)
+    for row in context.inbox.commands.open(gateway.name, number):
         if row.state == "accepted" and not any(_waits(answer, record) for answer in row.answers):
-            _answer(desk, gateway, row, record)
+            _answer(context, gateway, row, record)
 
 
 def _waits(answer: Answer, record: PullRecord) -> bool:
@@ -82,13 +82,13 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
     return answer.waits_for == "plan" and running
 
 
-def _answer(desk: Desk, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
+def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
     answers = tuple(_ended(answer, record) for answer in row.answers)
-    shown = Shown(record, desk.inbox.prods.get(record.repository))
+    shown = Shown(record, context.inbox.prods.get(record.repository))
     text = reply(row.comment_id, row.author, answers, state_sentence(shown))
     gateway.write_comment(row.number, text, reply_marker(row.comment_id))
     gateway.react(row.number, row.comment_id, "rocket" if all(answer.ok for answer in answers) else "confused")
-    desk.inbox.commands.answer(replace(row, state="answered", answers=answers))
+    context.inbox.commands.answer(replace(row, state="answered", answers=answers))
     log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
 
@@ -109,21 +109,21 @@ def _ended(answer: Answer, record: PullRecord) -> Answer:
 
 
 def _one(
-    desk: Desk, row: CommandRow, command: Command | Mistake, role: Role | None, pull: Pull, config: BotConfig
+    context: BotContext, row: CommandRow, command: Command | Mistake, role: Role | None, pull: Pull, config: BotConfig
 ) -> Answer:
     """Judges one command by the state as it is now, and starts what it asks for."""
     if isinstance(command, Mistake):
         return Answer(command.text, False, mistake_sentence(command))
-    record = desk.inbox.pulls.get(row.repository, row.number)
+    record = context.inbox.pulls.get(row.repository, row.number)
     needs = config.needs.get(command.verb.value, "admin")
     if not row.proven and ROLES.index(needs) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN)
-    verdict = decide(command, _facts(desk, row, record, role, pull, config), config.needs)
+    verdict = decide(command, _facts(context, row, record, role, pull, config), config.needs)
     if isinstance(verdict, Refused):
         answer = Answer(command.text, False, verdict.why)
     else:
-        answer = _start(desk, row, command, record, pull, config)
-    desk.inbox.decisions.record(
+        answer = _start(context, row, command, record, pull, config)
+    context.inbox.decisions.record(
         row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown_plan
     )
     log.info(
@@ -137,8 +137,10 @@ def _one(
     return answer
 
 
-def _facts(desk: Desk, row: CommandRow, record: PullRecord, role: Role | None, pull: Pull, config: BotConfig) -> Facts:
-    prod = desk.inbox.prods.get(row.repository)
+def _facts(
+    context: BotContext, row: CommandRow, record: PullRecord, role: Role | None, pull: Pull, config: BotConfig
+) -> Facts:
+    prod = context.inbox.prods.get(row.repository)
     return Facts(
         role=role,
         live_head=pull.head,
@@ -158,8 +160,10 @@ def _facts(desk: Desk, row: CommandRow, record: PullRecord, role: Role | None, p
     )
 
 
-def _start(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pull: Pull, config: BotConfig) -> Answer:
-    inbox, where = desk.inbox, (row.repository, row.number)
+def _start(
+    context: BotContext, row: CommandRow, command: Command, record: PullRecord, pull: Pull, config: BotConfig
+) -> Answer:
+    inbox, where = context.inbox, (row.repository, row.number)
     match command.verb:
         case Verb.HELP:
             return Answer(command.text, True, help_text(config.needs))
@@ -169,7 +173,7 @@ def _start(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pu
             )
             return Answer(command.text, True, accepted(command))
         case Verb.PLAN:
-            return _plan_again(desk, row, command, record, pull)
+            return _plan_again(context, row, command, record, pull)
         case Verb.OK_TO_PLAN:
             # What was shown until now is a head without a plan: a word about its plan is for later.
             unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is State.HELD else {}
@@ -180,26 +184,26 @@ def _start(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pu
             inbox.queue.wake(row.repository, 0)
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
         case Verb.CATEGORIZE:
-            return _categorize(desk, row, command, record)
+            return _categorize(context, row, command, record)
 
 
-def _plan_again(desk: Desk, row: CommandRow, command: Command, record: PullRecord, pull: Pull) -> Answer:
+def _plan_again(context: BotContext, row: CommandRow, command: Command, record: PullRecord, pull: Pull) -> Answer:
     if record.state in (State.PROMOTED, State.CLOSED) or (not pull.is_open and record.state not in AFTER_MERGE):
         why = "It is in prod already." if record.state is State.PROMOTED else "This pull request is closed."
         return Answer(command.text, False, f"{why} Nothing was changed.")
     if record.state is State.HELD:
         return Answer(command.text, False, "A maintainer must let this commit of a fork be planned first.")
     if record.state not in RUNNING and record.state is not State.MERGED:
-        desk.inbox.pulls.change(row.repository, row.number, again=True)
+        context.inbox.pulls.change(row.repository, row.number, again=True)
     return Answer(command.text, True, accepted(command), waits_for="plan")
 
 
-def _categorize(desk: Desk, row: CommandRow, command: Command, record: PullRecord) -> Answer:
+def _categorize(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
     plan = record.outcome.plan if record.outcome else None
     chosen = chosen_model(command, [model.name for model in direct(plan)])
     if isinstance(chosen, Mistake):
         return Answer(command.text, False, mistake_sentence(chosen))
     others = tuple(word for word in record.words if word.model != chosen)
     words = (*others, PendingWord(chosen, command.category, row.author, record.head))
-    desk.inbox.pulls.change(row.repository, row.number, words=words)
+    context.inbox.pulls.change(row.repository, row.number, words=words)
     return Answer(command.text, True, accepted(command, chosen), "plan", chosen, command.category)

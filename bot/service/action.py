@@ -11,7 +11,7 @@ import structlog
 
 from bot.child.isolated import isolation_words
 from bot.child.processes import hide_environment
-from bot.desk import Desk
+from bot.context import BotContext
 from bot.github.events import Event, Ignored, Refused, read_event
 from bot.records import PullRecord, State
 from bot.report.comment import Shown, plan_comment
@@ -38,16 +38,16 @@ def run_action(environ: Mapping[str, str]) -> int:
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, Refused) else 0
     log.info("isolation", code_of_projects=isolation_words(settings))
-    desk = open_desk(settings)
+    context = open_desk(settings)
     try:
-        worker = Worker(desk)
+        worker = Worker(context)
         worker.recover()
         worker.retry(passing=True)
-        desk.inbox.deliveries.receive(event)
+        context.inbox.deliveries.receive(event)
         undone = worker.drain(event.repository, DRAIN_SECONDS)
-        return _conclude(desk, event, environ, undone)
+        return _conclude(context, event, environ, undone)
     finally:
-        desk.inbox.close()
+        context.inbox.close()
 
 
 def action_settings(environ: Mapping[str, str]) -> Settings:
@@ -82,9 +82,9 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | Refused:
     return read_event(guid[:120], name, payload)
 
 
-def _conclude(desk: Desk, event: Event, environ: Mapping[str, str], undone: str) -> int:
-    record = desk.inbox.pulls.get(event.repository, event.number) if event.number else None
-    prod = desk.inbox.prods.get(event.repository)
+def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:
+    record = context.inbox.pulls.get(event.repository, event.number) if event.number else None
+    prod = context.inbox.prods.get(event.repository)
     comment = plan_comment(Shown(record, prod)) if record and record.head else None
     text = "\n".join(part for part in (_undone(undone), comment or _summary(record)) if part)
     if environ.get("GITHUB_STEP_SUMMARY"):

@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import ClientDisconnect
 
 from bot.child.isolated import isolation_words
-from bot.desk import Desk
+from bot.context import BotContext
 from bot.github.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
 from bot.github.gateway import GitHubFailed, GitHubPaused
 from bot.github.owners import OwnerState
@@ -28,8 +28,8 @@ log = structlog.get_logger(__name__)
 SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in meanwhile
 
 
-def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
-    """The ASGI application over one desk."""
+def create_app(context: BotContext, limits: Limits | None = None) -> FastAPI:
+    """The ASGI application over one context."""
     app = FastAPI(title="mergeplan", docs_url=None, redoc_url=None, openapi_url=None)
 
     room = BodyRoom(limits or Limits())
@@ -41,7 +41,9 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
             return _answer(refused)
         with room.body() as body:
             unread = await room.read(request, body)
-            return _answer(unread) if unread else await run_in_threadpool(take_in, desk, request.headers, bytes(body))
+            return (
+                _answer(unread) if unread else await run_in_threadpool(take_in, context, request.headers, bytes(body))
+            )
 
     @app.get("/healthz")
     async def healthz() -> Response:
@@ -49,9 +51,9 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
 
     @app.get("/readyz")
     def readyz(request: Request) -> Response:
-        missing = not_ready(desk)
-        status, owners = 503 if missing else 200, desk.github.owners.states()
-        isolation = isolation_words(desk.settings)
+        missing = not_ready(context)
+        status, owners = 503 if missing else 200, context.github.owners.states()
+        isolation = isolation_words(context.settings)
         if "application/json" in request.headers.get("accept", ""):
             states = [asdict(each) for each in owners]
             data = {"ready": not missing, "why": missing, "isolation": isolation, "owners": states}
@@ -62,34 +64,34 @@ def create_app(desk: Desk, limits: Limits | None = None) -> FastAPI:
 
     @app.get("/metrics")
     def metrics() -> Response:
-        depth = desk.inbox.queue.depth()
+        depth = context.inbox.queue.depth()
         QUEUE.set(depth.due)
         AGE.set(depth.oldest_seconds)
         CLAIMED.set(depth.claimed)
-        for installation, left in desk.github.budget().items():
+        for installation, left in context.github.budget().items():
             BUDGET.labels(installation).set(left)
         OWNERS.clear()
-        for owner in desk.github.owners.states():
+        for owner in context.github.owners.states():
             OWNERS.labels(owner.owner, owner.state).set(1)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return app
 
 
-def take_in(desk: Desk, headers: Mapping[str, str], body: bytes) -> Response:
+def take_in(context: BotContext, headers: Mapping[str, str], body: bytes) -> Response:
     """Verifies a delivery and stores it for good; the answer says what became of it."""
-    read = read_delivery(headers, body, desk.settings.webhook_secret.get_secret_value())
+    read = read_delivery(headers, body, context.settings.webhook_secret.get_secret_value())
     if isinstance(read, (Ignored, Refused)):
         return _answer(read)
     try:
-        fresh = desk.inbox.deliveries.receive(read)
+        fresh = context.inbox.deliveries.receive(read)
     except MergeplanError as error:
         log.error("delivery_not_stored", delivery=read.guid, why=error.message)
         DELIVERIES.labels("not_stored").inc()
         return Response("not stored, send it again\n", 503, media_type="text/plain")
     if read.owner:
-        desk.github.owners.forget(read.owner)
-        desk.look.set()
+        context.github.owners.forget(read.owner)
+        context.look.set()
     log.info(
         "delivery",
         delivery=read.guid,
@@ -102,26 +104,26 @@ def take_in(desk: Desk, headers: Mapping[str, str], body: bytes) -> Response:
     return Response("accepted\n" if fresh else "known already\n", 202, media_type="text/plain")
 
 
-def not_ready(desk: Desk) -> str:
+def not_ready(context: BotContext) -> str:
     """What keeps the service from working, '' when nothing does."""
-    if desk.closing.is_set():
+    if context.closing.is_set():
         return "closing"
     try:
-        with TemporaryFile(dir=desk.settings.home):
+        with TemporaryFile(dir=context.settings.home):
             pass
     except OSError as error:
         return f"the home folder cannot be written: {error.strerror}"
     try:
-        desk.inbox.ping()
+        context.inbox.ping()
     except MergeplanError:
         return "the state database does not answer"
     try:
-        desk.github.login()
+        context.github.login()
     except (GitHubFailed, GitHubPaused):
         return "GitHub does not know us"
-    if desk.github.owners.refused:
-        return f"GitHub refuses the App: {desk.github.owners.refused}"
-    owners = desk.github.owners.states()
+    if context.github.owners.refused:
+        return f"GitHub refuses the App: {context.github.owners.refused}"
+    owners = context.github.owners.states()
     if owners and all(each.state in SHUT for each in owners):
         return "the App works for no owner"
     return ""

@@ -11,7 +11,7 @@ import uvicorn
 from bot.child.isolated import isolation_words
 from bot.child.processes import hide_environment, this_process
 from bot.child.warm import Warmth
-from bot.desk import Desk
+from bot.context import BotContext
 from bot.github.gateway import GitHub
 from bot.inbox.inbox import Inbox
 from bot.service.app import create_app
@@ -24,19 +24,19 @@ from planner.isolation.mode import REQUIRED
 log = structlog.get_logger(__name__)
 
 
-def open_desk(settings: Settings, worker: str | None = None) -> Desk:
+def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
     """The tools of this process: the database is opened and brought up to date, GitHub is not called yet."""
     settings.home.mkdir(parents=True, exist_ok=True)
     inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds)
-    return Desk(settings, inbox, GitHub(settings), worker or this_process())
+    return BotContext(settings, inbox, GitHub(settings), worker or this_process())
 
 
-def _end_in_order(desk: Desk) -> None:
+def _end_in_order(context: BotContext) -> None:
     """uvicorn raises a signal again once it has closed its door: by then it means that we close too, and no more."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: desk.closing.set())
+        signal.signal(number, lambda _number, _frame: context.closing.set())
 
 
 def run_service(settings: Settings) -> None:
@@ -44,16 +44,16 @@ def run_service(settings: Settings) -> None:
     checked_for_service(settings)
     hide_environment()
     start_logging(settings)
-    desk = open_desk(settings)
-    worker = Worker(desk)
+    context = open_desk(settings)
+    worker = Worker(context)
     worker.recover()
-    warmth = Warmth(settings, desk.inbox, desk.worker) if settings.warm else None
+    warmth = Warmth(settings, context.inbox, context.worker) if settings.warm else None
     if warmth:
-        desk.before_plan = warmth.ensure
-        for repository in desk.inbox.queue.repositories():
+        context.before_plan = warmth.ensure
+        for repository in context.inbox.queue.repositories():
             warmth.ensure(repository)
-    config = server_config(create_app(desk), settings.host, settings.port)
-    _end_in_order(desk)
+    config = server_config(create_app(context), settings.host, settings.port)
+    _end_in_order(context)
     worker.start()
     isolated = isolation_words(settings)
     (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
@@ -64,5 +64,5 @@ def run_service(settings: Settings) -> None:
         worker.stop()
         if warmth:
             warmth.stop()
-        desk.inbox.close()
+        context.inbox.close()
         log.info("service_ended")

@@ -12,13 +12,13 @@ from typing import TypeVar
 import structlog
 
 from bot.child.processes import end_group, is_gone
-from bot.desk import Desk, Later, ShuttingDown, Superseded
+from bot.context import BotContext, Later, ShuttingDown, Superseded
 from bot.git.call import CheckoutFailed
 from bot.github.calls import redacted
 from bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
 from bot.github.owners import owner_of
 from bot.github.pace import Apart, Pace
-from bot.inbox.queue import LEASE_SECONDS, Lane
+from bot.inbox.queue import LEASE_SECONDS, Job
 from bot.metrics import JOBS
 from bot.prod.reconcile import reconcile_prod
 from bot.pulls.reconcile import reconcile_pull
@@ -42,8 +42,8 @@ EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what 
 class Worker:
     """The threads of one process: jobs, eyes, the timer and the renewal of claims."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, context: BotContext) -> None:
+        self.context = context
         self._news = threading.Event()
         self._threads: list[threading.Thread] = []
         self._looked: dict[tuple[str, int], str] = {}
@@ -53,14 +53,14 @@ class Worker:
         self._given_up: dict[str, str] = {}  # queue key: why; for a run that ends, the Action's
         self._held: set[str] = set()  # the queue keys that are worked on now
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
-        desk.inbox.queue.on_work(self._news.set)
+        context.inbox.queue.on_work(self._news.set)
 
     def start(self) -> None:
         """Finds what a dead worker left, then begins to work."""
         self.recover()
         self.retry()
         jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
-        jobs += [(f"job-{index}", self._working) for index in range(self.desk.settings.workers)]
+        jobs += [(f"job-{index}", self._working) for index in range(self.context.settings.workers)]
         for name, job in jobs:
             thread = threading.Thread(target=job, name=name, daemon=True)
             thread.start()
@@ -68,21 +68,21 @@ class Worker:
 
     def stop(self) -> None:
         """Takes no new job, ends children, hands jobs back within the grace time."""
-        self.desk.closing.set()
-        self.desk.look.set()
+        self.context.closing.set()
+        self.context.look.set()
         self._news.set()
-        deadline = time.monotonic() + self.desk.settings.grace_seconds + 15
+        deadline = time.monotonic() + self.context.settings.grace_seconds + 15
         for thread in self._threads:
             thread.join(max(0.1, deadline - time.monotonic()))
 
     def recover(self) -> None:
         """Ends the children of workers that died on this machine, and frees their jobs at once."""
-        inbox = self.desk.inbox
+        inbox = self.context.inbox
         for run in inbox.runs.open():
             if is_gone(run.worker):
-                stopped = end_group(run.pid, run.birth, self.desk.settings.grace_seconds)
+                stopped = end_group(run.pid, run.birth, self.context.settings.grace_seconds)
                 inbox.runs.end(run.run_id, -1)
-                log.info("run_recovered", run=run.run_id, key=run.lane, was_running=stopped)
+                log.info("run_recovered", run=run.run_id, key=run.key, was_running=stopped)
         for owner in inbox.queue.owners():
             if is_gone(owner):
                 inbox.queue.release_of(owner)
@@ -93,11 +93,11 @@ class Worker:
 
         `passing` leaves those out that only a new commit mends.
         """
-        for repository in self.desk.inbox.queue.repositories():
-            prod = self.desk.inbox.prods.get(repository)
+        for repository in self.context.inbox.queue.repositories():
+            prod = self.context.inbox.prods.get(repository)
             if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
-                self.desk.inbox.prods.change(repository, again=True)
-                self.desk.inbox.queue.wake(repository, 0)
+                self.context.inbox.prods.change(repository, again=True)
+                self.context.inbox.queue.wake(repository, 0)
 
     def drain(self, repository: str, seconds: float) -> str:
         """Works on one repository's jobs until none is due or put off; else why not, in a sentence."""
@@ -105,118 +105,116 @@ class Worker:
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
             self._safely(self.show_eyes)
-            lane = self.desk.inbox.queue.claim(self.desk.worker, repository)
-            if lane is not None:
-                self.work(lane)
-                if lane.key in self._given_up:
-                    return self._given_up[lane.key]
-            elif not self.desk.inbox.queue.has_plans(repository):
+            job = self.context.inbox.queue.claim(self.context.worker, repository)
+            if job is not None:
+                self.work(job)
+                if job.key in self._given_up:
+                    return self._given_up[job.key]
+            elif not self.context.inbox.queue.has_plans(repository):
                 return ""
             else:
-                self.desk.closing.wait(IDLE_SECONDS)
+                self.context.closing.wait(IDLE_SECONDS)
         return "The time was up before everything was done."
 
-    def work(self, lane: Lane) -> None:
+    def work(self, job: Job) -> None:
         """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
-        self._held.add(lane.key)
+        self._held.add(job.key)
         try:
-            self._work(lane)
+            self._work(job)
         finally:
-            self._held.discard(lane.key)
+            self._held.discard(job.key)
 
-    def _work(self, lane: Lane) -> None:
-        inbox, bound = self.desk.inbox, log.bind(key=lane.key)
+    def _work(self, job: Job) -> None:
+        inbox, bound = self.context.inbox, log.bind(key=job.key)
         try:
-            (reconcile_pull if lane.number else reconcile_prod)(self.desk, lane)
-            inbox.queue.release(lane)
+            (reconcile_pull if job.number else reconcile_prod)(self.context, job)
+            inbox.queue.release(job)
             JOBS.labels("done").inc()
         except Superseded as why:
             bound.info("job_superseded", why=str(why))
-            inbox.queue.release(lane, settle=True)
+            inbox.queue.release(job, settle=True)
             JOBS.labels("superseded").inc()
         except Later as why:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
-            inbox.queue.release(lane, again_in=why.seconds)
+            inbox.queue.release(job, again_in=why.seconds)
             JOBS.labels("put_off").inc()
         except GitHubPaused as why:
             bound.warning("job_put_off", why=str(why))
-            inbox.queue.release(lane, again_in=why.seconds)
+            inbox.queue.release(job, again_in=why.seconds)
             JOBS.labels("put_off").inc()
         except OwnerUnavailable as why:
             bound.warning("job_put_off", why=str(why))
-            inbox.queue.release(lane, again_in=UNAVAILABLE_SECONDS)
+            inbox.queue.release(job, again_in=UNAVAILABLE_SECONDS)
             JOBS.labels("put_off").inc()
-            self._given_up[lane.key] = str(why)
+            self._given_up[job.key] = str(why)
         except ShuttingDown:
-            inbox.queue.release(lane, again_in=0.0)
+            inbox.queue.release(job, again_in=0.0)
         except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
-            self._failed(lane, error)
+            self._failed(job, error)
 
-    def _failed(self, lane: Lane, error: Exception) -> None:
+    def _failed(self, job: Job, error: Exception) -> None:
         expected = isinstance(error, EXPECTED)
-        text = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
-        wait = min(LONGEST_BACKOFF, 1.0 * 2**lane.attempts)
-        log.error(
-            "job_failed", key=lane.key, error=text, attempt=lane.attempts + 1, seconds=wait, exc_info=not expected
-        )
-        self.desk.inbox.queue.release(lane, again_in=wait, error=text)
+        text = redacted(f"{type(error).__name__}: {error}", self.context.settings.secrets())
+        wait = min(LONGEST_BACKOFF, 1.0 * 2**job.attempts)
+        log.error("job_failed", key=job.key, error=text, attempt=job.attempts + 1, seconds=wait, exc_info=not expected)
+        self.context.inbox.queue.release(job, again_in=wait, error=text)
         JOBS.labels("failed").inc()
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
-        if forbidden or lane.attempts + 1 >= DRAIN_TRIES:
+        if forbidden or job.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
-            self._given_up[lane.key] = redacted(f"{error}{hint}", self.desk.settings.secrets())
+            self._given_up[job.key] = redacted(f"{error}{hint}", self.context.settings.secrets())
 
     # --- threads ---
 
     def _working(self) -> None:
-        while not self.desk.closing.is_set():
-            lane = self._safely(self.claim)
-            if lane is None:
+        while not self.context.closing.is_set():
+            job = self._safely(self.claim)
+            if job is None:
                 self._news.wait(IDLE_SECONDS)
                 self._news.clear()
             else:
-                self._safely(lambda lane=lane: self.work(lane))  # type: ignore[misc]
+                self._safely(lambda job=job: self.work(job))  # type: ignore[misc]
 
-    def claim(self) -> Lane | None:
+    def claim(self) -> Job | None:
         """The next job; of an owner who holds all threads but one only when nobody else waits.
 
         The last thread is kept free where there are other owners: one owner's huge repository delays nobody else.
         """
         with self._claiming:
             held = Counter(owner_of(key) for key in tuple(self._held))
-            most = max(1, self.desk.settings.workers - 1)
-            crowded = [owner for owner, lanes in held.items() if lanes >= most]
-            if crowded and not self.desk.inbox.queue.has_others(crowded):
+            most = max(1, self.context.settings.workers - 1)
+            crowded = [owner for owner, jobs in held.items() if jobs >= most]
+            if crowded and not self.context.inbox.queue.has_others(crowded):
                 crowded = []
-            lane = self.desk.inbox.queue.claim(self.desk.worker, but=crowded)
-            if lane is not None:
-                self._held.add(lane.key)
-            return lane
+            job = self.context.inbox.queue.claim(self.context.worker, but=crowded)
+            if job is not None:
+                self._held.add(job.key)
+            return job
 
     def _living(self) -> None:
-        while not self.desk.closing.wait(LEASE_SECONDS / 4):
-            self._safely(lambda: self.desk.inbox.queue.renew(self.desk.worker, tuple(self._held)))
+        while not self.context.closing.wait(LEASE_SECONDS / 4):
+            self._safely(lambda: self.context.inbox.queue.renew(self.context.worker, tuple(self._held)))
             self._safely(self.recover)
 
     def _eyeing(self) -> None:
-        while not self.desk.closing.wait(IDLE_SECONDS / 2):
+        while not self.context.closing.wait(IDLE_SECONDS / 2):
             self._safely(self.show_eyes)
 
     def _sweeping(self) -> None:
-        while not self.desk.closing.is_set():
-            self.desk.look.clear()
+        while not self.context.closing.is_set():
+            self.context.look.clear()
             self._safely(self.sweep)
-            self.desk.look.wait(self.desk.settings.sweep_seconds)
+            self.context.look.wait(self.context.settings.sweep_seconds)
 
     def _safely(self, job: Callable[[], T]) -> T | None:
         """A thread outlives one failure of what it does; it pauses, so that a failure that stays is no busy loop."""
         try:
             return job()
         except Exception as error:
-            text = redacted(f"{type(error).__name__}: {error}", self.desk.settings.secrets())
+            text = redacted(f"{type(error).__name__}: {error}", self.context.settings.secrets())
             expected = isinstance(error, EXPECTED)
             log.error("thread_failed", thread=threading.current_thread().name, error=text, exc_info=not expected)
-            self.desk.closing.wait(1.0)
+            self.context.closing.wait(1.0)
             return None
 
     # --- what no webhook reported ---
@@ -224,7 +222,7 @@ class Worker:
     def show_eyes(self) -> None:
         """Puts eyes on every comment with a command in it, at once, whatever else its owner or another is busy with."""
         rows: dict[str, list[CommandRow]] = {}
-        for row in self.desk.inbox.commands.unseen():
+        for row in self.context.inbox.commands.unseen():
             rows.setdefault(owner_of(row.repository), []).append(row)
         jobs = {
             ("eyes", owner): partial(self._safely, partial(self._show_eyes, found)) for owner, found in rows.items()
@@ -235,46 +233,46 @@ class Worker:
         """One owner's comments; a pause, or an owner that is not there, leaves them for later."""
         for row in rows:
             try:
-                self.desk.github.repository(row.repository).react(row.number, row.comment_id, "eyes")
+                self.context.github.repository(row.repository).react(row.number, row.comment_id, "eyes")
             except (GitHubPaused, OwnerUnavailable):
                 return
             except GitHubFailed as error:
                 tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
                 if error.status not in (404, 410) and tries < EYES_TRIES:
                     continue
-            self.desk.inbox.commands.mark_seen(row)
+            self.context.inbox.commands.mark_seen(row)
 
     def sweep(self) -> None:
         """Looks at every repository: whatever differs from what we know makes its job due.
 
         Each owner is looked at apart; one that takes long is not waited for, and left out until it is done.
         """
-        self.desk.inbox.deliveries.forget_old(KEEP_DAYS)
+        self.context.inbox.deliveries.forget_old(KEEP_DAYS)
         jobs = {("sweep", owner): partial(self._safely, partial(self._sweep_owner, owner)) for owner in self._owners()}
-        self._apart.run(jobs, self.desk.settings.sweep_seconds)
+        self._apart.run(jobs, self.context.settings.sweep_seconds)
 
     def _owners(self) -> tuple[str, ...]:
         """The owners where the App is installed; while GitHub does not answer, those that are known already."""
         try:
-            return self.desk.github.owners.listed()
+            return self.context.github.owners.listed()
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("sweep_failed", why=str(error))
-        known = map(owner_of, self.desk.inbox.queue.repositories())
+        known = map(owner_of, self.context.inbox.queue.repositories())
         return tuple(dict.fromkeys(known))
 
     def _sweep_owner(self, owner: str) -> None:
         """One owner's repositories, no faster than GitHub likes; what would fail for all of them ends it."""
-        pace = self._paces.setdefault(owner, Pace(self.desk.settings.polls_per_minute))
+        pace = self._paces.setdefault(owner, Pace(self.context.settings.polls_per_minute))
         try:
             names = self._names(owner)
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("sweep_failed", owner=owner, why=str(error))
             return
         for name in names:
-            if self.desk.closing.wait(pace.take(CALLS_A_LOOK, time.monotonic())):
+            if self.context.closing.wait(pace.take(CALLS_A_LOOK, time.monotonic())):
                 return
             try:
-                self._sweep_repository(self.desk.github.repository(name))
+                self._sweep_repository(self.context.github.repository(name))
             except (GitHubPaused, OwnerUnavailable) as error:
                 log.warning("sweep_failed", owner=owner, repository=name, why=str(error))
                 return
@@ -285,11 +283,11 @@ class Worker:
 
     def _names(self, owner: str) -> tuple[str, ...]:
         """What an owner's installation covers; with a token, whatever is known already and what the settings name."""
-        named = self.desk.github.repositories(owner)
-        return tuple(dict.fromkeys([*self.desk.inbox.queue.repositories(), *named])) if not owner else named
+        named = self.context.github.repositories(owner)
+        return tuple(dict.fromkeys([*self.context.inbox.queue.repositories(), *named])) if not owner else named
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
-        inbox, name = self.desk.inbox, gateway.name
+        inbox, name = self.context.inbox, gateway.name
         if _prod_is_behind(gateway, inbox.prods.get(name)):
             inbox.queue.wake(name, 0)
         known = {record.number: record for record in inbox.pulls.all(name)}

@@ -63,14 +63,14 @@ class Bench:
         self.github = Sandbox(folder / "github", webhook_url=f"{self.url}/webhook", secret=SECRET)
         self.github.start()
         self.settings = settings_for(self.github, folder / "home", **changes)
-        self.desk = open_desk(self.settings)
-        self.worker = Worker(self.desk)
-        self._server = uvicorn.Server(server_config(create_app(self.desk), "127.0.0.1", 0))
+        self.context = open_desk(self.settings)
+        self.worker = Worker(self.context)
+        self._server = uvicorn.Server(server_config(create_app(self.context), "127.0.0.1", 0))
         self._thread = threading.Thread(target=self._server.run, args=([self._door],), daemon=True)
         self._thread.start()
-        self.warmth = Warmth(self.settings, self.desk.inbox, self.desk.worker) if self.settings.warm else None
+        self.warmth = Warmth(self.settings, self.context.inbox, self.context.worker) if self.settings.warm else None
         if self.warmth:
-            self.desk.before_plan = self.warmth.ensure
+            self.context.before_plan = self.warmth.ensure
         self.worker.start()
 
     def stop(self) -> None:
@@ -80,7 +80,7 @@ class Bench:
         self._server.should_exit = True
         self._thread.join(10)
         self.github.stop()
-        self.desk.inbox.close()
+        self.context.inbox.close()
 
     # --- the scene ---
 
@@ -118,16 +118,16 @@ class Bench:
         return self.folder / "home" / SHOP
 
     def idle(self) -> None:
-        """Returns when every webhook is delivered and every lane is done."""
+        """Returns when every webhook is delivered and every job is done."""
 
         def quiet() -> bool:
             self.github.wait_idle(self.patience)
-            return self.desk.inbox.queue.is_idle() and not self.desk.inbox.commands.unseen()
+            return self.context.inbox.queue.is_idle() and not self.context.inbox.commands.unseen()
 
         until(lambda: quiet() and quiet(), self.patience, "the bot to be idle")
 
     def record(self, number: int) -> PullRecord:
-        return self.desk.inbox.pulls.get(SHOP, number)
+        return self.context.inbox.pulls.get(SHOP, number)
 
     def by_bot(self, number: int) -> list[Comment]:
         return [each for each in self.github.comments(SHOP, number) if each.author == self.github.bot_login]

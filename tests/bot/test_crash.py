@@ -171,7 +171,7 @@ def test_a_prod_whose_first_promotion_was_cut_off_is_finished_and_not_adopted(
     try:
         bench.populate(PROJECT)
 
-        assert bench.desk.inbox.prods.get(SHOP).state is Prod.READY
+        assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
         assert len(bench.calls("plan", "prod")) == plans
         assert "torn" not in bench.planner_state() or not bench.planner_state()["torn"]
     finally:

@@ -296,7 +296,7 @@ def test_a_renamed_prod_branch_is_followed(bench: Bench) -> None:
     bench.idle()
 
     assert bench.conclusions(bench.head(number)) == GREEN
-    assert bench.desk.inbox.prods.get(SHOP).branch == "trunk"
+    assert bench.context.inbox.prods.get(SHOP).branch == "trunk"
     assert main == bench.github.head(SHOP, "trunk")
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()

@@ -201,7 +201,7 @@ def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:
     """Behaviour 9: when the merged tree is not the planned one, it is planned and built before any view moves."""
     number = bench.open(COLUMN)
     bench.idle()
-    bench.worker.desk.inbox.pulls.change(
+    bench.worker.context.inbox.pulls.change(
         SHOP, number, said=bench.record(number).said.replace('"digest":"', '"digest":"old')
     )
     state = bench.planner_state()
@@ -233,7 +233,7 @@ def test_the_plan_of_an_open_pull_request_is_made_again_when_prod_moves(bench: B
 
 
 def test_two_merges_at_once_are_promoted_one_after_the_other(bench: Bench) -> None:
-    """Behaviour 11: prod has a lane of its own, in the order of the branch."""
+    """Behaviour 11: prod has a job of its own, in the order of the branch."""
     first = bench.open(COLUMN)
     second = bench.open({"models/totals.sql": "SELECT count(*) AS m FROM shop.orders\n"}, "other")
     bench.idle()
@@ -368,7 +368,7 @@ def test_a_forks_code_runs_only_after_a_maintainers_word_for_that_commit(bench: 
 
 def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
     """There is nothing to compare with yet: the checks wait, and the plan is made as soon as prod stands."""
-    bench.desk.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
+    bench.context.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
     (bench.home / "scripted.json").unlink()
     bench.knobs(hang="prod")
     number = bench.open(COLUMN)
@@ -378,7 +378,7 @@ def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
     bench.idle()
 
     assert bench.conclusions(bench.head(number)) == GREEN
-    assert bench.desk.inbox.prods.get(SHOP).state is Prod.READY
+    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
 
 
 def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -> None:
@@ -397,8 +397,8 @@ def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -
 
 
 def unbuilt(bench: Bench) -> None:
-    """Prod was never built, and its lane has not looked yet."""
-    bench.desk.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
+    """Prod was never built, and its job has not looked yet."""
+    bench.context.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
     (bench.home / "scripted.json").unlink()
 
 
@@ -407,10 +407,10 @@ def test_prods_first_build_is_tried_again_while_what_it_needs_is_busy(bench: Ben
     unbuilt(bench)
     bench.knobs(busy=len(bench.calls("plan", "prod")) + 1)
     number = bench.open(COLUMN)
-    until(lambda: bench.desk.inbox.prods.get(SHOP).attempts == 1, what="the first try")
+    until(lambda: bench.context.inbox.prods.get(SHOP).attempts == 1, what="the first try")
     bench.idle()
 
-    assert bench.desk.inbox.prods.get(SHOP).state is Prod.READY
+    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
     assert bench.conclusions(bench.head(number)) == GREEN
     assert "1 non-breaking" in bench.plan(number)
 
@@ -420,19 +420,19 @@ def test_a_first_build_that_stays_busy_is_told_without_a_path_and_tried_again_by
     unbuilt(bench)
     bench.knobs(busy=1000)
     number = bench.open(COLUMN)
-    until(lambda: bench.desk.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
+    until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
     bench.idle()
     check = bench.checks(bench.github.head(SHOP))["promotion"]
     assert check.conclusion == "failure"
     assert "are in use by process 7" in str(check.summary) and f"/{bench.folder.name}/" not in str(check.summary)
-    assert bench.desk.inbox.prods.get(SHOP).again_at > time.time()
+    assert bench.context.inbox.prods.get(SHOP).again_at > time.time()
     assert bench.calls("plan", f"pr_{number}") == []
     assert "are in use by process 7" in str(bench.checks(bench.head(number))["plan"].summary)
 
     bench.knobs()
     bench.github.rerequest(SHOP, check.id, author="ann")
     bench.idle()
-    assert bench.desk.inbox.prods.get(SHOP).state is Prod.READY
+    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
     assert bench.conclusions(bench.head(number)) == GREEN
 
 
@@ -441,7 +441,7 @@ def test_a_first_build_that_failed_is_tried_again_in_its_time_and_at_the_next_st
     unbuilt(bench)
     bench.knobs(fail="prod")
     bench.worker.sweep()
-    until(lambda: bench.desk.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
+    until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
     bench.idle()
     tries = len(bench.calls("plan", "prod"))
     bench.worker.sweep()
@@ -451,11 +451,11 @@ def test_a_first_build_that_failed_is_tried_again_in_its_time_and_at_the_next_st
     bench.idle()
     assert len(bench.calls("plan", "prod")) == tries + 1
 
-    bench.desk.inbox.prods.change(SHOP, again_at=time.time() - 1)
+    bench.context.inbox.prods.change(SHOP, again_at=time.time() - 1)
     bench.knobs()
     bench.worker.sweep()
     bench.idle()
-    assert bench.desk.inbox.prods.get(SHOP).state is Prod.READY
+    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
 
 
 def test_a_promotion_that_failed_leaves_prod_and_can_be_asked_for_again(bench: Bench) -> None:

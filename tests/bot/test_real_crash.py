@@ -87,7 +87,7 @@ def batches_of_the_last_run(scene: Scene, number: int) -> int:
 
 def prod_is_run(scene: Scene) -> bool:
     with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
-        return any(run.lane.endswith("@prod") for run in inbox.runs.open())
+        return any(run.key.endswith("@prod") for run in inbox.runs.open())
 
 
 def _rise(scene: Scene) -> None:

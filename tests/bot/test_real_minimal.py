@@ -30,7 +30,7 @@ PROJECT = {
 def _shop(make_bench: Callable[..., Bench]) -> Bench:
     """A bench whose prod Spark has built."""
     bench = make_bench(project=PROJECT, planner_command=(), warm=True, patience=200.0)
-    assert bench.desk.inbox.prods.get(SHOP).revision == 1
+    assert bench.context.inbox.prods.get(SHOP).revision == 1
     return bench
 
 

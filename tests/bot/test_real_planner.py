@@ -36,7 +36,7 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
     """Behaviours 9, 32, 40: each category builds what it must, and a merge executes nothing over data."""
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
     bench = make_bench(project=files, planner_command=(), warm=True, patience=200.0)
-    assert bench.desk.inbox.prods.get(SHOP).revision == 1
+    assert bench.context.inbox.prods.get(SHOP).revision == 1
 
     added = bench.open({MODEL: files[MODEL].replace("event_date,", "event_date,\n  'z' AS new_column,")})
     bench.idle()

@@ -52,7 +52,7 @@ class Stage:
 
     def attack(self, branch: str, files: dict[str, str] | None = None, **settings: object) -> Attacked:
         """An attacker's pull request, planned by a service with these settings."""
-        self.bench.desk.settings = self.bench.settings.model_copy(update=settings)
+        self.bench.context.settings = self.bench.settings.model_copy(update=settings)
         before, known = self.files(), set(self.logs())
         number = self.bench.open(files or self.scene.files(), branch)
         self.bench.idle()
@@ -82,7 +82,7 @@ def _stage(tmp_path: Path) -> Iterator[Stage]:
     scene.mirror, scene.state = bench.home / "mirror.git" / "config", bench.settings.home / "bot.db"
     try:
         bench.populate(PROJECT)
-        assert bench.desk.inbox.prods.get(SHOP).revision == 1, bench.desk.inbox.prods.get(SHOP).said
+        assert bench.context.inbox.prods.get(SHOP).revision == 1, bench.context.inbox.prods.get(SHOP).said
         yield Stage(bench, scene)
     finally:
         bench.stop()

@@ -34,7 +34,7 @@ def test_hostile_pull_requests_get_nothing_from_a_service(stage: Stage) -> None:
     assert SECRET not in attacked.comment
     assert_what_is_no_python_gets_nothing(stage)
     assert_code_is_held_where_landlock_is_missing(stage)
-    assert stage.bench.desk.inbox.prods.get(SHOP).revision == 1
+    assert stage.bench.context.inbox.prods.get(SHOP).revision == 1
 
 
 def assert_what_is_no_python_gets_nothing(stage: Stage) -> None:

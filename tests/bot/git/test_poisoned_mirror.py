@@ -228,7 +228,7 @@ def _github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 def patiently(checkout: Checkout, github: Sandbox) -> tuple[dict[str, str], str]:
-    """Main's files and what a merge makes of one; as a lane does, it comes back after a failure."""
+    """Main's files and what a merge makes of one; as a job does, it comes back after a failure."""
     for _ in range(3):
         try:
             checkout.fetch("main")

@@ -34,7 +34,7 @@ def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -
     bench.github.faults.fail("PATCH", r"/check-runs/", status=502, times=2)
     number = bench.open(COLUMN)
     bench.idle()
-    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
 
     assert bench.record(number).state is State.PLANNED
@@ -52,7 +52,7 @@ def test_a_rate_limit_pauses_and_the_work_goes_on(bench: Bench) -> None:
 
 
 def test_a_long_pause_is_left_to_the_lane() -> None:
-    """Behaviour 23: no thread sleeps for an hour; the lane comes back when the pause is over."""
+    """Behaviour 23: no thread sleeps for an hour; the job comes back when the pause is over."""
     pause = Pause()
     pause.ask(3600)
 

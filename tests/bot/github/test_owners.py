@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.inbox.queue import Lane
+from bot.inbox.queue import Job
 from bot.records import State
 from bot.service.worker import Worker
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
@@ -44,7 +44,7 @@ def opened_unheard(bench: Bench, repository: str) -> int:
 
 
 def planned(bench: Bench, repository: str, number: int) -> bool:
-    return bench.desk.inbox.pulls.get(repository, number).state is State.PLANNED
+    return bench.context.inbox.pulls.get(repository, number).state is State.PLANNED
 
 
 def owners(bench: Bench) -> dict[str, dict[str, Any]]:
@@ -71,7 +71,7 @@ def test_an_owner_that_is_let_in_again_is_worked_for_at_once(two: Bench) -> None
     two.github.suspend_app("ann")
     number = opened_unheard(two, SHOP)
     two.worker.sweep()
-    two.desk.inbox.queue.wake(SHOP, number)
+    two.context.inbox.queue.wake(SHOP, number)
     two.worker.sweep()
     assert not planned(two, SHOP, number)
     two.github.faults.clear()
@@ -119,7 +119,7 @@ def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, h
     assert two.github.faults.armed() == []
     before = len(two.github.calls)
     number = opened_unheard(two, STORE)
-    two.desk.inbox.queue.wake(SHOP, 0)
+    two.context.inbox.queue.wake(SHOP, 0)
     two.github.comment(SHOP, _issue(two), "/help", author="wim")
     two.worker.sweep()
     until(lambda: planned(two, STORE, number), what="bob's plan")
@@ -167,21 +167,21 @@ def test_one_owners_long_plans_leave_room_for_another(two: Bench) -> None:
 def test_threads_that_claim_at_once_leave_the_last_thread_to_others(
     two: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behaviour 44: both of ann's lanes fall due in one instant, while each claim takes a while."""
+    """Behaviour 44: both of ann's jobs fall due in one instant, while each claim takes a while."""
     two.worker.stop()
-    worker, claim = Worker(two.desk), two.desk.inbox.queue.claim
+    worker, claim = Worker(two.context), two.context.inbox.queue.claim
 
-    def slow_claim(*given: Any, **more: Any) -> Lane | None:
+    def slow_claim(*given: Any, **more: Any) -> Job | None:
         time.sleep(0.2)
         return claim(*given, **more)
 
-    monkeypatch.setattr(two.desk.inbox.queue, "claim", slow_claim)
-    two.desk.inbox.queue.wake(SHOP, 1)
-    two.desk.inbox.queue.wake(SHOP, 2)
+    monkeypatch.setattr(two.context.inbox.queue, "claim", slow_claim)
+    two.context.inbox.queue.wake(SHOP, 1)
+    two.context.inbox.queue.wake(SHOP, 2)
     with ThreadPoolExecutor(2) as threads:
-        lanes = list(threads.map(lambda _: worker.claim(), range(2)))
+        jobs = list(threads.map(lambda _: worker.claim(), range(2)))
 
-    assert sorted(lane.number if lane else 0 for lane in lanes) in ([0, 1], [0, 2])
+    assert sorted(job.number if job else 0 for job in jobs) in ([0, 1], [0, 2])
 
 
 def test_an_installation_of_many_repositories_brings_them_all(bench: Bench) -> None:
@@ -189,20 +189,20 @@ def test_an_installation_of_many_repositories_brings_them_all(bench: Bench) -> N
     names = [{"full_name": f"bob/{name}"} for name in ("a", "b", "c")]
     body = {"action": "created", "installation": {"id": 9, "account": {"login": "bob"}}, "repositories": names}
     assert send(bench, json.dumps(body).encode(), "installation").status_code == 202
-    assert {"bob/a", "bob/b", "bob/c"} <= set(bench.desk.inbox.queue.repositories())
+    assert {"bob/a", "bob/b", "bob/c"} <= set(bench.context.inbox.queue.repositories())
 
 
 def test_a_repository_that_vanished_is_left_alone(two: Bench) -> None:
     two.open(COLUMN)
     two.idle()
     two.github.delete_repository(SHOP)
-    two.desk.inbox.queue.wake(SHOP, 1)
-    two.desk.inbox.queue.wake(SHOP, 0)
+    two.context.inbox.queue.wake(SHOP, 1)
+    two.context.inbox.queue.wake(SHOP, 0)
     number = opened_unheard(two, STORE)
     two.worker.sweep()
 
     until(lambda: planned(two, STORE, number), what="bob's plan")
-    until(two.desk.inbox.queue.is_idle, what="ann's lanes to be left")
+    until(two.context.inbox.queue.is_idle, what="ann's jobs to be left")
 
 
 def charged(bench: Bench, since: int) -> list[str]:
@@ -233,11 +233,11 @@ def test_many_idle_repositories_fit_into_the_hour(
     """
     bench = make_bench(polls_per_minute=10**9)
     state = bench.github.state
-    git, shop, prod = state.git(SHOP), state.repositories[SHOP], bench.desk.inbox.prods.get(SHOP)
+    git, shop, prod = state.git(SHOP), state.repositories[SHOP], bench.context.inbox.prods.get(SHOP)
     names = [f"ann/shop{index}" for index in range(MANY - 1)]
     monkeypatch.setattr(type(state), "git", lambda self, name: git)
     for index, name in enumerate(names):
-        bench.desk.inbox.prods.change(name, state=prod.state, branch=prod.branch, commit=prod.commit, revision=1)
+        bench.context.inbox.prods.change(name, state=prod.state, branch=prod.branch, commit=prod.commit, revision=1)
         with state.lock:
             state.repositories[name] = replace(shop, id=10_000 + index, full_name=name)
             state.installations["ann"].repositories.add(name)

@@ -1,4 +1,4 @@
-"""Deliveries, lanes and commands, on both databases: nothing twice, nothing lost, newest wins."""
+"""Deliveries, jobs and commands, on both databases: nothing twice, nothing lost, newest wins."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_a_delivery_is_taken_in_once_though_it_comes_at_once_from_many(inbox: In
 
 
 def test_a_lane_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> None:
-    """One lane a pull request; what came while it was worked on makes it due again."""
+    """One job a pull request; what came while it was worked on makes it due again."""
     inbox.deliveries.receive(event("1"))
-    lane = inbox.queue.claim("one")
-    assert lane is not None
+    job = inbox.queue.claim("one")
+    assert job is not None
     assert inbox.queue.claim("two") is None
     inbox.deliveries.receive(event("2", "pull_request.synchronize", head="b" * 40))
-    assert [news.kind for news in inbox.deliveries.news(lane.key, lane.seen)] == ["pull_request.synchronize"]
-    inbox.queue.release(lane)
+    assert [news.kind for news in inbox.deliveries.news(job.key, job.seen)] == ["pull_request.synchronize"]
+    inbox.queue.release(job)
 
     again = inbox.queue.claim("two")
     assert again is not None
@@ -97,25 +97,25 @@ def test_a_lane_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_u
 def test_a_burst_settles_before_the_lane_is_due(inbox: Inbox) -> None:
     """Behaviour 20: after a superseded run, pushes put the next one off, but not for ever."""
     inbox.deliveries.receive(event("1"))
-    lane = inbox.queue.claim("one")
-    assert lane is not None
-    inbox.queue.release(lane, settle=True)
+    job = inbox.queue.claim("one")
+    assert job is not None
+    inbox.queue.release(job, settle=True)
     inbox.deliveries.receive(event("2", "pull_request.synchronize", head="b" * 40))
 
     assert inbox.queue.claim("one") is None
-    until(lambda: inbox.queue.claim("one"), 5, "the lane")
+    until(lambda: inbox.queue.claim("one"), 5, "the job")
 
 
 def test_a_failure_is_tried_again_later_and_counted(inbox: Inbox) -> None:
     """Attempts grow with failures and end with a success."""
     inbox.deliveries.receive(event("1"))
-    lane = inbox.queue.claim("one")
-    assert lane is not None
-    inbox.queue.release(lane, again_in=0.0, error="boom")
-    lane = inbox.queue.claim("one")
+    job = inbox.queue.claim("one")
+    assert job is not None
+    inbox.queue.release(job, again_in=0.0, error="boom")
+    job = inbox.queue.claim("one")
 
-    assert lane is not None
-    assert lane.attempts == 1
+    assert job is not None
+    assert job.attempts == 1
 
 
 def test_a_comment_with_a_command_is_kept_until_it_is_answered(inbox: Inbox) -> None:

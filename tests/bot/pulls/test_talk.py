@@ -59,7 +59,7 @@ def test_what_somebody_asked_for_whose_account_is_gone_runs_nothing_and_work_goe
     bench.github.faults.drop("issue_comment", times=1)
     unheard = bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
     bench.github.delete_user("wim")
-    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
     assert (bench.reactions(number, unheard), bench.replies(number)) == ([], [])
 
@@ -258,7 +258,7 @@ def test_a_comment_edited_within_its_own_second_runs_nothing(bench: Bench, edito
     with bench.github.state.lock:
         item = bench.github.state.repositories[SHOP].comments[comment]
         item.updated_at = item.created_at  # the clock may have moved on between the two
-    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
 
     assert bench.replies(number) == []
@@ -271,7 +271,7 @@ def test_a_comment_that_no_webhook_brought_and_nobody_edited_runs(bench: Bench) 
     bench.idle()
     bench.github.faults.drop("issue_comment", times=1)
     bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
-    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
 
     assert "is now Breaking" in bench.replies(number)[0]
@@ -297,7 +297,7 @@ def test_where_edits_cannot_be_known_what_needs_more_than_write_is_refused(bench
     bench.github.faults.fail("POST", "^/graphql$", status=404, times=100)
     bench.github.faults.drop("issue_comment", times=1)
     bench.github.comment(SHOP, number, "/rollback", author="ann")
-    bench.desk.inbox.queue.wake(SHOP, number)
+    bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
 
     assert "write it again" in bench.replies(number)[0]

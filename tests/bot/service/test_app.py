@@ -16,7 +16,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from bot.desk import Desk
+from bot.context import BotContext
 from bot.github.events import Refused, read_delivery, signature
 from bot.github.gateway import GitHub
 from bot.inbox.inbox import Inbox
@@ -87,23 +87,23 @@ def test_the_same_delivery_twice_runs_once(bench: Bench) -> None:
         thread.join()
 
     assert answers == [202] * 5
-    assert len([each for each in bench.desk.inbox.deliveries.news(f"{SHOP}@prod", 0) if each.kind == "push"]) == 1
+    assert len([each for each in bench.context.inbox.deliveries.news(f"{SHOP}@prod", 0) if each.kind == "push"]) == 1
 
 
 def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
     """Behaviour 16: no GitHub, no git, no planner and no worker, and still 202 with the job stored for good."""
     settings = Settings(webhook_secret=SecretStr(SECRET), home=tmp_path, planner_command=("/nowhere",))
-    desk = Desk(settings, Inbox(settings.database_url), cast(GitHub, object()), "nobody")
+    context = BotContext(settings, Inbox(settings.database_url), cast(GitHub, object()), "nobody")
     body = pushed("refs/heads/main")
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": signature(SECRET, body)}
 
     async def post() -> httpx.Response:
-        door = httpx.ASGITransport(create_app(desk))
+        door = httpx.ASGITransport(create_app(context))
         async with httpx.AsyncClient(transport=door, base_url="http://bot") as client:
             return await client.post("/webhook", content=body, headers=headers)
 
     answer = asyncio.run(post())
-    desk.inbox.close()
+    context.inbox.close()
 
     assert answer.status_code == 202
     with closing(Inbox(settings.database_url)) as after_a_crash:
@@ -121,7 +121,7 @@ def test_the_answer_does_not_wait_for_the_work(bench: Bench) -> None:
 
     assert answer.status_code == 202
     assert bench.record(number).state is State.PLANNING
-    assert bench.desk.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"
+    assert bench.context.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"
     bench.github.faults.clear()
     bench.knobs()
 
@@ -208,4 +208,4 @@ def test_a_locked_database_loses_nothing(bench: Bench) -> None:
     sender.join()
 
     assert answers == [202]
-    assert bench.desk.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"
+    assert bench.context.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"

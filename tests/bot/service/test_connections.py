@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from bot.desk import Desk
+from bot.context import BotContext
 from bot.github.events import signature
 from bot.github.gateway import GitHub
 from bot.inbox.inbox import Inbox
@@ -37,11 +37,11 @@ class Door:
 
     def __init__(self, home: Path, limits: Limits) -> None:
         settings = Settings(webhook_secret=SecretStr(SECRET), home=home, github_token=SecretStr("none"))
-        self.desk = Desk(settings, Inbox(settings.database_url), GitHub(settings), "nobody")
+        self.context = BotContext(settings, Inbox(settings.database_url), GitHub(settings), "nobody")
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = self._listening.getsockname()
         self.url = "http://{}:{}".format(*self.address)
-        self.server = uvicorn.Server(server_config(create_app(self.desk, limits), "127.0.0.1", 0, limits))
+        self.server = uvicorn.Server(server_config(create_app(self.context, limits), "127.0.0.1", 0, limits))
         self._thread = threading.Thread(target=self.server.run, args=([self._listening],), daemon=True)
         self._thread.start()
         until(lambda: self.server.started, what="the server")
@@ -49,7 +49,7 @@ class Door:
     def stop(self) -> None:
         self.server.should_exit = True
         self._thread.join(15)
-        self.desk.inbox.close()
+        self.context.inbox.close()
 
     def post(self, body: bytes = PUSH, **headers: str) -> httpx.Response:
         given = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": signature(SECRET, body)}
@@ -257,12 +257,12 @@ def test_json_that_no_database_takes_is_answered_400(
     assert door.post(body, X_GitHub_Event=event).status_code == 400
     told = capsys.readouterr()
     assert "Traceback" not in told.err + told.out + caplog.text
-    assert door.desk.inbox.queue.is_idle()
+    assert door.context.inbox.queue.is_idle()
 
 
 def test_the_same_webhook_without_poison_is_taken_in(door: Door) -> None:
     assert door.post(comment(), X_GitHub_Event="issue_comment").status_code == 202
-    assert [row.body for row in door.desk.inbox.commands.open(SHOP, 7)] == ["/plan"]
+    assert [row.body for row in door.context.inbox.commands.open(SHOP, 7)] == ["/plan"]
 
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])

@@ -15,7 +15,7 @@ from bot.child.planner_process import Finished, Task, project_home, run_planner
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
-from bot.inbox.queue import Lane
+from bot.inbox.queue import Job
 from bot.metrics import RUNS
 from bot.settings import BotConfig, Settings, read_config
 from planner.contract.lines import ErrorLine
@@ -48,7 +48,7 @@ class ShuttingDown(Exception):
 class PlannerCall:
     """One call of the planner, for a job of the queue, in the folder of a project."""
 
-    lane: Lane
+    job: Job
     folder: Path
     arguments: tuple[str, ...]
     run_id: str
@@ -57,7 +57,7 @@ class PlannerCall:
 
 
 @dataclass
-class Desk:
+class BotContext:
     """The tools of one process; `closing` is set when it must end."""
 
     settings: Settings
@@ -130,12 +130,12 @@ class Desk:
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
         """Runs the planner once, on record from start to end."""
-        repository, arguments = call.lane.repository, call.arguments
+        repository, arguments = call.job.repository, call.arguments
         purpose = " ".join(arguments[:2])
         child_run = f"{call.run_id}-{arguments[0]}"
 
         def started(pid: int, began: str) -> None:
-            self.inbox.runs.begin(child_run, call.lane.key, purpose, self.worker, pid, began)
+            self.inbox.runs.begin(child_run, call.job.key, purpose, self.worker, pid, began)
 
         def stop() -> str:
             return "shutdown" if self.closing.is_set() else should_stop()
