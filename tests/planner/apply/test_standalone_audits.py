@@ -87,7 +87,7 @@ def test_in_a_run_it_waits_for_its_own_beat() -> None:
         ),
         (
             "AUDIT (name a, standalone true);\nSELECT * FROM shop.total WHERE total > @most",
-            "2: Nothing gives `@most` a value here. Add it to `defaults (...)`.",
+            "2: `@most` has no value here. Add it to `defaults (...)`.",
         ),
         (
             "AUDIT (name a,\n  cron '@daily');\nSELECT 1",
