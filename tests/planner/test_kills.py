@@ -199,7 +199,7 @@ def one_kill(scene: Scene, shop: Shop, verb: str, call: tuple[str, ...], choose:
     moment = _moment(choose, verb, shop)
     killed = scene.call(shop, *call, **moment)
     told = f"; {' '.join(call)}, {moment}: {killed}"
-    if killed.killed or killed.code == 130:
+    if killed.killed or killed.code in (130, -signal.SIGTERM):  # SIGTERM may come before anybody hears it
         scene.tally.kills[f"{verb} on {shop.schema}"] += 1
         return told
     assert killed.code == 0, what + told
