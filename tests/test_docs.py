@@ -11,6 +11,7 @@ from bot.commands import FORMS
 from bot.main import BOT_VERBS
 from bot.settings import Settings
 from planner.cli.main import VERBS
+from tests import architecture_page
 
 ROOT = Path(__file__).parent.parent
 EVERY_VERB = {**VERBS, **BOT_VERBS}
@@ -102,3 +103,20 @@ def test_the_readmes_workflow_is_the_one_to_copy() -> None:
 
     assert blocks
     assert [line for block in blocks for line in block.splitlines() if line.strip() not in workflow] == []
+
+
+def test_the_architecture_page_names_every_file() -> None:
+    """`python -m tests.architecture_page` writes the lists."""
+    text_now = architecture_page.PAGE.read_text(encoding="utf-8")
+
+    assert text_now == architecture_page.page()
+    folders = {found[1] for found in architecture_page.LISTS.finditer(text_now)}
+    homes = {path.parent.relative_to(ROOT).as_posix() for name in ("planner", "bot") for path in named_files(name)}
+    below = tuple(f"{folder}/" for folder in folders if "/" in folder)
+    assert not [home for home in homes if home not in folders and not home.startswith(below)]
+
+
+def named_files(package: str) -> list[Path]:
+    """The files that need a line: all but what only marks a folder, and migrations."""
+    found = (ROOT / package).rglob("*.py")
+    return [path for path in found if path.name != "__init__.py" and "versions" not in path.parts]
