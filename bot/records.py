@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.results import Outcome, unpacked
+from bot.results import PlannerOutcome, unpacked
 
 TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / tests",
@@ -15,7 +15,7 @@ TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
 )
 
 
-class State(StrEnum):
+class PullState(StrEnum):
     """Where a pull request stands."""
 
     NEW = "new"  # seen, nothing decided for this head
@@ -34,17 +34,17 @@ class State(StrEnum):
 
 SETTLED = frozenset(
     {
-        State.PLANNED,
-        State.FAILED,
-        State.CANCELLED,
-        State.PROMOTED,
-        State.UNPROMOTED,
-        State.ROLLED_BACK,
-        State.CLOSED,
-        State.HELD,
+        PullState.PLANNED,
+        PullState.FAILED,
+        PullState.CANCELLED,
+        PullState.PROMOTED,
+        PullState.UNPROMOTED,
+        PullState.ROLLED_BACK,
+        PullState.CLOSED,
+        PullState.HELD,
     }
 )
-AFTER_MERGE = frozenset({State.MERGED, State.PROMOTED, State.UNPROMOTED, State.ROLLED_BACK})
+AFTER_MERGE = frozenset({PullState.MERGED, PullState.PROMOTED, PullState.UNPROMOTED, PullState.ROLLED_BACK})
 
 
 class Prod(StrEnum):
@@ -127,7 +127,7 @@ class PullRecord:
 
     repository: str
     number: int
-    state: State = State.NEW
+    state: PullState = PullState.NEW
     head: str = ""  # the head that `state` is about
     base_ref: str = ""
     forward_only: bool = False  # its branch asks for forward-only plans
@@ -160,7 +160,7 @@ class PullRecord:
     attempts: int = 0  # runs of this head that ended by a defect
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> PlannerOutcome | None:
         return unpacked(self.said)
 
     @property
@@ -169,7 +169,7 @@ class PullRecord:
         return bool(self.said) and self.outcome is None
 
     @property
-    def promoted(self) -> Outcome | None:
+    def promoted(self) -> PlannerOutcome | None:
         return unpacked(self.promotion)
 
     def check(self, name: str, sha: str) -> CheckRef | None:
@@ -203,7 +203,7 @@ class ProdRecord:
         return waits or self.state in (Prod.UNKNOWN, Prod.BUILDING)
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> PlannerOutcome | None:
         """How the first build failed."""
         return unpacked(self.said)
 

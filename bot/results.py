@@ -10,9 +10,9 @@ from typing import Annotated, get_args
 from pydantic import Field, ValidationError
 
 from planner.contract.base import Data
-from planner.contract.lines import Audit, AuditLine, ErrorLine, LintLine, PlanLine, TestLine
+from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
 from planner.contract.plan import ModelChange, PlanView, Remark
-from planner.contract.result import EnvironmentRow, Promotion, ResultLine
+from planner.contract.result import EnvironmentRow, PromotionRow, ResultLine
 from planner.contract.wire import Line
 
 Kept = PlanLine | ErrorLine | LintLine | TestLine | AuditLine | ResultLine
@@ -42,18 +42,18 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlannerOutcome:
     """How one child ended, and what of its lines is worth keeping."""
 
     exit_code: int
     ok: bool
     applied: bool = False
     plan: PlanView | None = None
-    promotion: Promotion | None = None
+    promotion: PromotionRow | None = None
     tests: tuple[TestLine, ...] = ()
     passed: int = 0
     failed: int = 0
-    audits: tuple[Audit, ...] = ()
+    audits: tuple[AuditRow, ...] = ()
     problems: tuple[Problem, ...] = ()
     environments: tuple[EnvironmentRow, ...] | None = None
     pending: frozenset[str] = frozenset()  # environments whose views may be of two revisions
@@ -89,7 +89,7 @@ def packed(lines: Iterable[Kept], exit_code: int) -> str:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def unpacked(text: str) -> Outcome | None:
+def unpacked(text: str) -> PlannerOutcome | None:
     """The outcome that `packed` text holds; None when there is none, or one of another version.
 
     Records that are read anew hold equal texts: a comment and its checks parse theirs once.
@@ -110,13 +110,13 @@ def kept_lines(lines: Iterable[Line]) -> tuple[Kept, ...]:
     return tuple(each for each in kept if not (isinstance(each, PlanLine) and repeated))
 
 
-def read_outcome(lines: Sequence[Kept], exit_code: int) -> Outcome:
+def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
     """The outcome that a child's lines and exit code amount to; without a result it did not end well."""
     results = [each for each in lines if isinstance(each, ResultLine)]
     result = results[-1] if results else ResultLine(ok=False)
     plans = [each.plan for each in lines if isinstance(each, PlanLine | ResultLine) and each.plan]
     tests = tuple(each for each in lines if isinstance(each, TestLine))
-    return Outcome(
+    return PlannerOutcome(
         exit_code=exit_code,
         ok=exit_code == 0 and result.ok,
         applied=result.applied,
@@ -181,16 +181,16 @@ def moving(plan: PlanView) -> tuple[ModelChange, ...]:
     )
 
 
-def subject(audit: Audit) -> str:
+def subject(audit: AuditRow) -> str:
     """What it looks at: the model, or the tables that a standalone audit reads."""
     return audit.model or ", ".join(audit.reads)
 
 
-def is_free(done: Promotion) -> bool:
+def is_free(done: PromotionRow) -> bool:
     """True when nothing was computed at all; of a run that ended before it could say so that is not known."""
     return done.spark_jobs == 0 and not (done.backfill and done.backfill.batches)
 
 
-def was_interrupted(done: Promotion) -> bool:
+def was_interrupted(done: PromotionRow) -> bool:
     """True when the run that promoted ended before it could say so: what it computed is not known."""
     return done.spark_jobs is None

@@ -18,7 +18,7 @@ from uuid import uuid4
 import structlog
 
 from bot.child.processes import birth, signal_group
-from bot.results import KEPT, Kept, Outcome, kept_lines, read_outcome
+from bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
 from bot.settings import Settings
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
@@ -62,7 +62,7 @@ class Finished:
     stopped: str = ""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PlannerOutcome:
         return read_outcome(self.lines, self.exit_code)
 
 

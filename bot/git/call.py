@@ -73,7 +73,7 @@ class CheckoutFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class GitCall:
     """A git folder made for one call: the arguments that name it, and the environment that goes with it."""
 
     folder: Path
@@ -85,7 +85,7 @@ class Call:
 
 
 @contextmanager
-def prepared(objects: Path, tips: Iterable[str] = (), url: str = "", token: str = "") -> Iterator[Call]:
+def prepared(objects: Path, tips: Iterable[str] = (), url: str = "", token: str = "") -> Iterator[GitCall]:
     """A git folder over a folder of objects, for one call.
 
     `tips` are commits that are there with all they need, so that a fetch asks only for what is newer; the token is for
@@ -98,7 +98,7 @@ def prepared(objects: Path, tips: Iterable[str] = (), url: str = "", token: str 
         (folder / "HEAD").write_text("ref: refs/heads/none\n")
         (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
         (folder / "packed-refs").write_text("".join(f"{tip} refs/tips/{tip}\n" for tip in sorted(set(tips))))
-        yield Call(folder, _environment(folder, objects, url, token))
+        yield GitCall(folder, _environment(folder, objects, url, token))
 
 
 def without_neighbours(objects: Path) -> None:
@@ -116,7 +116,7 @@ def removed(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def run(call: Call, *arguments: str) -> tuple[int, str]:
+def run(call: GitCall, *arguments: str) -> tuple[int, str]:
     """One command to its end: its exit code and what it wrote on standard output."""
     try:
         done = subprocess.run(

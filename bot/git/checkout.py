@@ -21,7 +21,7 @@ import structlog
 from filelock import FileLock, Timeout
 
 from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared, removed, run
-from bot.git.objects import FOLDER, PROGRAM, SUBMODULE, Commit, Entry, Objects, Tampered, reading
+from bot.git.objects import FOLDER, PROGRAM, SUBMODULE, Entry, GitCommit, Objects, Tampered, reading
 from bot.github.events import REPOSITORY, SHA
 
 log = structlog.get_logger(__name__)
@@ -53,7 +53,7 @@ class Checkout:
         self._url = url
         self._token = token
         self._heads: dict[str, str] = {}  # as the server lists them, by reference
-        self._commits: dict[str, Commit] = {}  # each was read under its own hash, and so stays what it is
+        self._commits: dict[str, GitCommit] = {}  # each was read under its own hash, and so stays what it is
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "mirror.lock", timeout=GIT_SECONDS)
 
@@ -153,12 +153,12 @@ class Checkout:
 
     # --- commits ---
 
-    def _known(self, objects: Objects, commit: str) -> Commit | None:
+    def _known(self, objects: Objects, commit: str) -> GitCommit | None:
         if commit not in self._commits and (found := objects.commit(commit)):
             self._commits[commit] = found
         return self._commits.get(commit)
 
-    def _commit(self, objects: Objects, commit: str) -> Commit:
+    def _commit(self, objects: Objects, commit: str) -> GitCommit:
         """A commit, asked of the server by its name where it is not here: a branch may have been rewritten since."""
         if self._known(objects, _sha(commit)) is None:
             with self._alone():

@@ -26,7 +26,7 @@ class Tampered(CheckoutFailed):
 
 
 @dataclass(frozen=True)
-class Commit:
+class GitCommit:
     tree: str
     parents: tuple[str, ...]
 
@@ -81,7 +81,7 @@ class Objects:
             raise Tampered(f"The mirror's object {oid[:12]} is missing.")
         return content
 
-    def commit(self, oid: str) -> Commit | None:
+    def commit(self, oid: str) -> GitCommit | None:
         content = self.find(oid, "commit")
         return None if content is None else read_commit(content)
 
@@ -140,11 +140,11 @@ def name_of(kind: str, content: bytes, length: int = 40) -> str:
     return digest(b"%s %d\0" % (kind.encode(), len(content)) + content, usedforsecurity=False).hexdigest()
 
 
-def read_commit(content: bytes) -> Commit:
+def read_commit(content: bytes) -> GitCommit:
     head = content.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
     pairs = [line.partition(" ")[::2] for line in head]
     tree = next(oid for key, oid in pairs if key == "tree")
-    return Commit(tree, tuple(oid for key, oid in pairs if key == "parent"))
+    return GitCommit(tree, tuple(oid for key, oid in pairs if key == "parent"))
 
 
 def read_tree(content: bytes, length: int = 20) -> dict[str, Entry]:

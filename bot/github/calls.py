@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from github.Repository import Repository
 
-from bot.github.owners import Connection, Owners, OwnerUnavailable
+from bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
 from bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
 from bot.github.polling import MOST_PAGES, Polls
 
@@ -25,10 +25,10 @@ class Calls:
         self._owners = owners
         self._polls = polls
         self._secrets = secrets
-        self._open: tuple[Connection, Repository] | None = None
+        self._open: tuple[OwnerConnection, Repository] | None = None
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> OwnerConnection:
         """The connection of the repository's owner, as it is now."""
         return self._owners.of(self.name)
 

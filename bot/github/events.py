@@ -62,16 +62,18 @@ class Ignored:
 
 
 @dataclass(frozen=True)
-class Refused:
+class InvalidDelivery:
     """A request that is not GitHub's, or not well formed; `status` is the HTTP answer."""
 
     status: int
     why: str
 
 
-TOO_LARGE = Refused(413, "the body is larger than GitHub sends")
-WRONG_SIGNATURE = Refused(401, "the signature is missing or wrong")
-FORM = Refused(415, "the webhook sends a form: set its content type to application/json, in the settings on GitHub")
+TOO_LARGE = InvalidDelivery(413, "the body is larger than GitHub sends")
+WRONG_SIGNATURE = InvalidDelivery(401, "the signature is missing or wrong")
+FORM = InvalidDelivery(
+    415, "the webhook sends a form: set its content type to application/json, in the settings on GitHub"
+)
 
 
 def signature(secret: str, body: bytes) -> str:
@@ -79,7 +81,7 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def refused_unread(headers: Mapping[str, str]) -> Refused | None:
+def refused_unread(headers: Mapping[str, str]) -> InvalidDelivery | None:
     """Why a delivery is refused by its headers alone; None when its body has to be read."""
     low = {key.lower(): value for key, value in headers.items()}
     if not SIGNATURE.fullmatch(low.get("x-hub-signature-256", "")):
@@ -88,7 +90,7 @@ def refused_unread(headers: Mapping[str, str]) -> Refused | None:
     return TOO_LARGE if length.isdigit() and int(length[:20]) > MAX_BYTES else None
 
 
-def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | Refused:
+def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | InvalidDelivery:
     """What a delivery says; nothing of its body is looked at before its signature was found right."""
     low = {key.lower(): value for key, value in headers.items()}
     if not secret:
@@ -100,15 +102,15 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event
         return WRONG_SIGNATURE
     guid, name = low.get("x-github-delivery", ""), low.get("x-github-event", "")
     if not GUID.fullmatch(guid) or not name:
-        return Refused(400, "the delivery has no id or no event name")
+        return InvalidDelivery(400, "the delivery has no id or no event name")
     if low.get("content-type", "").partition(";")[0].strip().lower() in FORMS:
         return FORM
     try:
         payload = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        return Refused(400, "the body is not JSON")
+        return InvalidDelivery(400, "the body is not JSON")
     if not isinstance(payload, dict):
-        return Refused(400, "the body is not a JSON object")
+        return InvalidDelivery(400, "the body is not a JSON object")
     return read_event(guid, name, payload)
 
 
@@ -116,7 +118,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | Refused:
+def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | InvalidDelivery:
     """What an event's payload says, when its sender is known to be GitHub."""
     reader = READERS.get(name)
     if reader is None:
@@ -124,7 +126,7 @@ def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Igno
     try:
         return reader(guid, payload)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
-        return Refused(400, f"the {name} payload lacks what GitHub documents")
+        return InvalidDelivery(400, f"the {name} payload lacks what GitHub documents")
 
 
 def _repository(payload: Mapping[str, Any]) -> str:

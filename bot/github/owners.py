@@ -49,7 +49,7 @@ class OwnerState:
 
 
 @dataclass(frozen=True)
-class Connection:
+class OwnerConnection:
     """One installation (0: a token instead of an App) with its own token and its own pause."""
 
     owner: str
@@ -91,7 +91,7 @@ class Owners:
         self._options = dict(options)
         self._polls = polls
         self._lock = threading.RLock()
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, OwnerConnection] = {}
         self._at: dict[str, int] = {}  # repository: its installation
         self._states: dict[str, OwnerState] = {}
         self._looked: dict[str, float] = {}  # owner in trouble: when it was looked at last
@@ -104,7 +104,7 @@ class Owners:
 
     # --- reaching one ---
 
-    def of(self, repository: str) -> Connection:
+    def of(self, repository: str) -> OwnerConnection:
         """The connection that opens a repository; OwnerUnavailable when its owner's installation does not work."""
         if self.app is None:
             return self._connection("", 0)
@@ -119,7 +119,7 @@ class Owners:
                 return connection
         raise self._trouble(owner_of(repository), 0, "failing", "GitHub gives no token for this installation.", 401)
 
-    def was_shut(self, connection: Connection, error: GitHubFailed) -> bool:
+    def was_shut(self, connection: OwnerConnection, error: GitHubFailed) -> bool:
         """True when a call was refused because its installation or token is no more: look it up anew, and try again.
 
         OwnerUnavailable when the installation is suspended; False when the refusal is about something else.
@@ -166,7 +166,7 @@ class Owners:
         self._works(owner, found.id)
         return found.id
 
-    def _connection(self, owner: str, installation: int) -> Connection:
+    def _connection(self, owner: str, installation: int) -> OwnerConnection:
         with self._lock:
             if installation not in self._connections:
                 auth: Auth.Auth
@@ -175,10 +175,10 @@ class Owners:
                 else:
                     auth = Auth.Token(self._settings.github_token.get_secret_value())
                 client = Github(auth=auth, **self._options)
-                self._connections[installation] = Connection(owner, installation, client, auth)
+                self._connections[installation] = OwnerConnection(owner, installation, client, auth)
             return self._connections[installation]
 
-    def connections(self) -> tuple[Connection, ...]:
+    def connections(self) -> tuple[OwnerConnection, ...]:
         with self._lock:
             return tuple(self._connections.values())
 
@@ -231,7 +231,7 @@ class Owners:
         self._works(owner, connection.installation)
         return names
 
-    def _covered(self, connection: Connection) -> tuple[str, ...]:
+    def _covered(self, connection: OwnerConnection) -> tuple[str, ...]:
         url, key = "/installation/repositories?per_page=100", str(connection.installation)
         connection.token()
         return patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _names, key=key))
@@ -263,7 +263,7 @@ class Owners:
         if state:
             log.info("owner_forgotten", owner=owner, installation=state.installation)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: OwnerConnection) -> None:
         with self._lock:
             self._connections.pop(connection.installation, None)
 

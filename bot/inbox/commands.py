@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from bot.commands import read_commands
 from bot.github.events import Said
-from bot.inbox.database import Database
+from bot.inbox.database import InboxDatabase
 from bot.inbox.tables import COMMANDS
 from bot.records import CommandRow
 from planner.state.database import put
@@ -21,7 +21,7 @@ _COMMAND = TypeAdapter(CommandRow)
 class Commands:
     """The commands of every pull request."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
     def take(self, repository: str, number: int, said: Said, *, proven: bool = True) -> bool:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from planner.state.database import clock, open_upgraded, transaction
 
 
-class Database:
+class InboxDatabase:
     """The database that the stores of an inbox share."""
 
     def __init__(self, url: str) -> None:

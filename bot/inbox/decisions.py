@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from bot.inbox.database import Database, now
+from bot.inbox.database import InboxDatabase, now
 from bot.inbox.tables import DECISIONS
 
 
-class Decisions:
+class DecisionLog:
     """The decisions about every pull request."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
     def record(self, repository: str, number: int, who: str, what: str, plan_id: str = "") -> None:

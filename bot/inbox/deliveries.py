@@ -9,18 +9,18 @@ import sqlalchemy as sa
 
 from bot.github.events import COMES, Event
 from bot.inbox.commands import take_command
-from bot.inbox.database import Database, now
+from bot.inbox.database import InboxDatabase, now
 from bot.inbox.prods import put_prod, read_prod
 from bot.inbox.pulls import put_pull, read_pull
 from bot.inbox.queue import Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
-from bot.records import News, State
+from bot.records import News, PullState
 
 
 class Deliveries:
     """The deliveries of every repository."""
 
-    def __init__(self, database: Database, queue: Queue) -> None:
+    def __init__(self, database: InboxDatabase, queue: Queue) -> None:
         self._database = database
         self._queue = queue
 
@@ -78,7 +78,7 @@ class Deliveries:
         connection.execute(LANES.update().where(*put_off).values(due_at=now(connection)))
         for name in names:
             self._queue.make_due(connection, name, 0)
-            over = (State.CLOSED.value, State.PROMOTED.value)
+            over = (PullState.CLOSED.value, PullState.PROMOTED.value)
             open_pulls = sa.select(PULLS.c.number).where(PULLS.c.repository == name, PULLS.c.state.not_in(over))
             for pull in connection.execute(open_pulls).all():
                 self._queue.make_due(connection, name, pull.number)

@@ -8,8 +8,8 @@ takes the key. The newest state is read when the key is worked on, so ten delive
 from __future__ import annotations
 
 from bot.inbox.commands import Commands
-from bot.inbox.database import Database
-from bot.inbox.decisions import Decisions
+from bot.inbox.database import InboxDatabase
+from bot.inbox.decisions import DecisionLog
 from bot.inbox.deliveries import Deliveries
 from bot.inbox.prods import Prods
 from bot.inbox.pulls import Pulls
@@ -21,14 +21,14 @@ class Inbox:
     """Everything the bot remembers, one small store a noun; every method of a store is one transaction."""
 
     def __init__(self, url: str, *, settle_seconds: float = 2.0, lease_seconds: float = LEASE_SECONDS) -> None:
-        self.database = Database(url)
+        self.database = InboxDatabase(url)
         self.queue = Queue(self.database, settle_seconds=settle_seconds, lease_seconds=lease_seconds)
         self.deliveries = Deliveries(self.database, self.queue)
         self.commands = Commands(self.database)
         self.pulls = Pulls(self.database)
         self.prods = Prods(self.database)
         self.runs = Runs(self.database)
-        self.decisions = Decisions(self.database)
+        self.decisions = DecisionLog(self.database)
 
     def close(self) -> None:
         """Lets go of the connections."""

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bot.inbox.database import Database
+from bot.inbox.database import InboxDatabase
 from bot.inbox.tables import PRODS
 from bot.records import ProdRecord
 from planner.state.database import put
@@ -19,7 +19,7 @@ _PROD = TypeAdapter(ProdRecord)
 class Prods:
     """The records of every prod."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
     def get(self, repository: str) -> ProdRecord:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bot.inbox.database import Database
+from bot.inbox.database import InboxDatabase
 from bot.inbox.tables import PULLS
 from bot.records import PullRecord
 from planner.state.database import put
@@ -22,7 +22,7 @@ _PULL = TypeAdapter(PullRecord)
 class Pulls:
     """The records of every pull request."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: InboxDatabase) -> None:
         self._database = database
         self._alone: defaultdict[tuple[str, int], threading.RLock] = defaultdict(threading.RLock)
 

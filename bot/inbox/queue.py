@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.inbox.database import Database, now
+from bot.inbox.database import InboxDatabase, now
 from bot.inbox.tables import DELIVERIES, LANES, PRODS
 from planner.state.database import put
 
@@ -44,7 +44,7 @@ def queue_key(repository: str, number: int) -> str:
 class Queue:
     """The keys of every repository, and who works on which."""
 
-    def __init__(self, database: Database, *, settle_seconds: float, lease_seconds: float) -> None:
+    def __init__(self, database: InboxDatabase, *, settle_seconds: float, lease_seconds: float) -> None:
         self._database = database
         self._settle = settle_seconds
         self._lease = lease_seconds

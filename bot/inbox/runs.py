@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from bot.inbox.database import Database, now
+from bot.inbox.database import InboxDatabase, now
 from bot.inbox.tables import RUNS
 
 
@@ -24,7 +24,7 @@ class Run:
 class Runs:
     """The child processes of every worker."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
     def begin(self, run_id: str, key: str, purpose: str, worker: str, pid: int, birth: str) -> None:

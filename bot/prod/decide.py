@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.records import Prod, ProdRecord, PullRecord, State
-from bot.results import Outcome
+from bot.records import Prod, ProdRecord, PullRecord, PullState
+from bot.results import PlannerOutcome
 from planner.contract.result import EnvironmentRow
 
 DEFECT_TRIES = 3
@@ -26,7 +26,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ProdFacts:
     """What is so at one moment of a pass over prod, and what this pass has done."""
 
     prod: ProdRecord
@@ -46,7 +46,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Rest:
+class ProdAtRest:
     """All is as it should be."""
 
 
@@ -126,7 +126,7 @@ class SettleMerge:
 
 
 Action = (
-    Rest
+    ProdAtRest
     | FollowBranch
     | LookForProd
     | AdoptProd
@@ -141,17 +141,17 @@ Action = (
 )
 
 
-def decide_prod(facts: Facts) -> Action:
+def decide_prod(facts: ProdFacts) -> Action:
     """The next action, asked again after each until it is Rest.
 
     First what people asked to undo, then what the branch holds that prod does not, then what failed and is asked again.
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
         return FollowBranch()
-    return _build(facts) or _roll_back(facts) or _step(facts) or _again(facts) or _settle(facts) or Rest()
+    return _build(facts) or _roll_back(facts) or _step(facts) or _again(facts) or _settle(facts) or ProdAtRest()
 
 
-def _build(facts: Facts) -> Action | None:
+def _build(facts: ProdFacts) -> Action | None:
     """The first build, decided once in a pass and before its first step."""
     if facts.built or facts.taken or not is_to_build(facts):
         return None
@@ -164,7 +164,7 @@ def _build(facts: Facts) -> Action | None:
     return BuildProd()
 
 
-def is_to_build(facts: Facts) -> bool:
+def is_to_build(facts: ProdFacts) -> bool:
     """True before the first build, and when one that failed is due again: a new commit, a request, or its time."""
     prod = facts.prod
     if prod.state in (Prod.UNKNOWN, Prod.BUILDING):
@@ -173,7 +173,7 @@ def is_to_build(facts: Facts) -> bool:
     return prod.state is Prod.FAILED and not prod.revision and is_due
 
 
-def _roll_back(facts: Facts) -> Action | None:
+def _roll_back(facts: ProdFacts) -> Action | None:
     for record in facts.pulls:
         if not record.rollback_by:
             continue
@@ -184,31 +184,31 @@ def _roll_back(facts: Facts) -> Action | None:
     return None
 
 
-def _step(facts: Facts) -> Action | None:
+def _step(facts: ProdFacts) -> Action | None:
     if not facts.steps:
         return None
     step = facts.steps[0]
-    if any(record.number == step.number and record.state is State.PLANNING for record in facts.pulls):
+    if any(record.number == step.number and record.state is PullState.PLANNING for record in facts.pulls):
         return StopPlan(step.number)
     if facts.prod.state is Prod.READY and facts.is_untouched:
         return SkipStep(step)
     return PromoteMerge(step.number, step.commit) if step.number else PromotePush(step.commit)
 
 
-def _again(facts: Facts) -> Action | None:
+def _again(facts: ProdFacts) -> Action | None:
     """What did not reach prod, and is tried with the branch as it is now."""
     prod = facts.prod
     if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
         return PromotePush(facts.head)
     for record in facts.pulls:
-        asked = record.state in (State.UNPROMOTED, State.ROLLED_BACK) and record.again
-        if asked or (record.state is State.MERGED and record.number in facts.behind):
+        asked = record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again
+        if asked or (record.state is PullState.MERGED and record.number in facts.behind):
             return PromoteMerge(record.number, facts.head)
     return None
 
 
-def _settle(facts: Facts) -> Action | None:
-    waiting = (record for record in facts.pulls if record.state in (State.MERGED, State.UNPROMOTED))
+def _settle(facts: ProdFacts) -> Action | None:
+    waiting = (record for record in facts.pulls if record.state in (PullState.MERGED, PullState.UNPROMOTED))
     return next((SettleMerge(record.number) for record in waiting if record.number in facts.shown), None)
 
 
@@ -224,12 +224,12 @@ def prod_steps(commits: Sequence[str], merges: Mapping[str, int]) -> tuple[Step,
     return tuple(steps)
 
 
-def build_wait(outcome: Outcome, attempts: int) -> float:
+def build_wait(outcome: PlannerOutcome, attempts: int) -> float:
     """Seconds until a first build that failed for the nth time is tried again; 0.0 when that is no use."""
     return backoff(attempts) if outcome.may_pass_later or outcome.is_defect else 0.0
 
 
-def may_retry(outcome: Outcome, attempts: int) -> bool:
+def may_retry(outcome: PlannerOutcome, attempts: int) -> bool:
     """True while trying a promotion again at once may help: somebody holds prod, or the fault was ours."""
     passing = outcome.may_pass_later and attempts < 10 * DEFECT_TRIES
     return passing or (outcome.is_defect and attempts < DEFECT_TRIES)

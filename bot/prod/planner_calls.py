@@ -9,7 +9,7 @@ from bot.child.planner_process import Finished, new_run_id
 from bot.context import BotContext, PlannerCall
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
-from bot.results import Outcome
+from bot.results import PlannerOutcome
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
 from planner.snapshot.environment import PROD
@@ -22,7 +22,7 @@ class Ended:
     """How a call ended."""
 
     finished: Finished
-    outcome: Outcome
+    outcome: PlannerOutcome
     row: EnvironmentRow | None  # prod as the planner has it afterwards
 
 

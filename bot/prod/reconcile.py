@@ -23,13 +23,13 @@ from bot.prod.decide import (
     Action,
     AdoptProd,
     BuildProd,
-    Facts,
     FollowBranch,
     LookForProd,
+    ProdAtRest,
+    ProdFacts,
     PromoteMerge,
     PromotePush,
     RefuseRollback,
-    Rest,
     RollBack,
     SettleMerge,
     SkipStep,
@@ -42,10 +42,10 @@ from bot.prod.decide import (
 )
 from bot.prod.planner_calls import Ended, Hear, ProdPlanner
 from bot.pulls.publish import publish
-from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.report.checks import CheckView, prod_check
 from bot.report.words import moved_sentence, view_words
-from bot.results import Outcome, packed
+from bot.results import PlannerOutcome, packed
 from planner.contract.lines import BatchLine
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -92,7 +92,7 @@ def _prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
 def _wake_pulls(context: BotContext, repository: str) -> None:
     """Every pull request that is not over looks at prod anew."""
     for record in context.inbox.pulls.all(repository):
-        if record.state is not State.CLOSED:
+        if record.state is not PullState.CLOSED:
             context.inbox.queue.wake(repository, record.number)
 
 
@@ -109,7 +109,7 @@ class _ProdReconciliation:
         self.planner = ProdPlanner(context, job, self.checkout)
         self.contains = cache(self.checkout.contains)  # what a commit contains never changes
         self.merges: dict[str, int] | None = None
-        self.pass_ = Facts(ProdRecord(job.repository), branch, "")
+        self.pass_ = ProdFacts(ProdRecord(job.repository), branch, "")
         self.log = log.bind(repository=job.repository, key=job.key)
 
     def run(self) -> None:
@@ -122,7 +122,7 @@ class _ProdReconciliation:
             facts = self._facts()
             action = decide_prod(facts)
             self.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
-            if isinstance(action, Rest):
+            if isinstance(action, ProdAtRest):
                 return
             self._act(action)
             if facts.steps and isinstance(action, (SkipStep, PromoteMerge, PromotePush)):
@@ -163,11 +163,11 @@ class _ProdReconciliation:
     def _prod(self) -> ProdRecord:
         return self.inbox.prods.get(self.job.repository)
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> ProdFacts:
         """What is so now; what this pass has done stays."""
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
-        waiting = [each for each in pulls if each.state in (State.MERGED, State.UNPROMOTED) and each.merge_sha]
+        waiting = [each for each in pulls if each.state in (PullState.MERGED, PullState.UNPROMOTED) and each.merge_sha]
         shown = {each.number for each in waiting if self._holds(prod.promoted_commit, each.merge_sha)}
         taken_on = {each.number for each in waiting if self._holds(prod.commit, each.merge_sha)}
         return replace(
@@ -259,7 +259,7 @@ class _ProdReconciliation:
         """Nothing to promote: the commit is noted, and a merge is done."""
         self._change(commit=step.commit, promoted_commit=step.commit)
         if step.number:
-            done = {"state": State.PROMOTED, "merge_sha": step.commit, "reason": "", "progress": ""}
+            done = {"state": PullState.PROMOTED, "merge_sha": step.commit, "reason": "", "progress": ""}
             self._show(self._pull(step.number, **done))
             self.inbox.queue.wake(self.job.repository, step.number)
 
@@ -271,7 +271,7 @@ class _ProdReconciliation:
         words = ("--overrides-from", record.environment) if record.environment and record.environment_exists else ()
         expected = ("--expect-digest", planned) if planned and words else ()
         forward = ("--forward-only",) if record.forward_only else ()
-        changes = {"state": State.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
+        changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
         self._show(self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id()))
         ended = self.planner.apply(commit, number, (*words, *expected, *forward), self._progress(number))
         if not ended.outcome.ok:
@@ -281,12 +281,12 @@ class _ProdReconciliation:
         if ended.outcome.ok:
             prod = self._promoted(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
-            done = {"state": State.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
+            done = {"state": PullState.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
             record = self._pull(number, **done, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             self.inbox.decisions.record(self.job.repository, number, "merge", f"promoted {commit}", plan_id)
         else:
-            record = self._pull(number, state=State.UNPROMOTED, promotion=said, progress="", reason="")
+            record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="")
         self._show(record)
         _wake_pulls(self.context, self.job.repository)
 
@@ -309,7 +309,7 @@ class _ProdReconciliation:
     def _settle(self, number: int) -> None:
         """A merge that prod already shows, by a later push: shown so, and done."""
         reason = f"Prod shows it already, with {self._prod().promoted_commit[:7]}."
-        self._show(self._pull(number, state=State.PROMOTED, reason=reason, progress=""))
+        self._show(self._pull(number, state=PullState.PROMOTED, reason=reason, progress=""))
         self.inbox.queue.wake(self.job.repository, number)
 
     def _retry_or_go_on(self, ended: Ended, commit: str, number: int = 0) -> None:
@@ -333,7 +333,7 @@ class _ProdReconciliation:
             row = ended.row
             self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
             reason = f"{who} pointed prod back at the tables of revision {revision}."
-            self._show(self._pull(number, rollback_by="", state=State.ROLLED_BACK, reason=reason))
+            self._show(self._pull(number, rollback_by="", state=PullState.ROLLED_BACK, reason=reason))
             what = f"rolled prod back to revision {revision}"
             self.inbox.decisions.record(self.job.repository, number, who, what)
         else:
@@ -377,6 +377,6 @@ class _ProdReconciliation:
         return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
 
 
-def reasons(outcome: Outcome) -> list[str]:
+def reasons(outcome: PlannerOutcome) -> list[str]:
     """What went wrong in a child, for the log."""
     return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

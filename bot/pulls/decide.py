@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, State
+from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,25 @@ def decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, r
     if not pull.is_open or pull.base_ref != prod_branch:
         return _gone(record)
     if pull.is_fork_of(repository) and record.allowed_head != pull.head:
-        held = record.state is State.HELD and record.head == pull.head
+        held = record.state is PullState.HELD and record.head == pull.head
         return Rest() if held else Hold()
-    if record.state is State.CANCELLED and record.head == pull.head and not record.again:
+    if record.state is PullState.CANCELLED and record.head == pull.head and not record.again:
         return Rest()
     if prod.is_to_come:
-        waits = record.state is State.WAITING and record.head == pull.head
+        waits = record.state is PullState.WAITING and record.head == pull.head
         return Rest() if waits else WaitForProd()
     return _open(pull, record, prod)
 
 
 def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
-    if record.head != pull.head or record.state in (State.NEW, State.PLANNING, State.WAITING, State.HELD):
+    if record.head != pull.head or record.state in (
+        PullState.NEW,
+        PullState.PLANNING,
+        PullState.WAITING,
+        PullState.HELD,
+    ):
         return MakePlan(record.reason if record.head == pull.head else "")
-    if record.state is State.CLOSED:
+    if record.state is PullState.CLOSED:
         return MakePlan("It merges into this branch again." if record.reason else "Reopened.")
     if record.state in AFTER_MERGE:
         return Rest()
@@ -78,25 +83,27 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return MakePlan("Asked for again.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
-    if record.state in (State.PLANNED, State.FAILED) and prod.revision != record.prod_revision:
+    if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.prod_revision:
         return MakePlan(f"Prod has moved on to revision {prod.revision} since the plan was made.")
     return Rest()
 
 
 def _merged(record: PullRecord) -> Action:
-    if record.state is State.PROMOTED and record.environment_exists:
+    if record.state is PullState.PROMOTED and record.environment_exists:
         return DropEnvironment()
-    if record.state in (State.UNPROMOTED, State.ROLLED_BACK) and record.again:
+    if record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again:
         return HandToProd()
     return (
-        Rest() if record.state in (State.MERGED, State.PROMOTED, State.UNPROMOTED, State.ROLLED_BACK) else HandToProd()
+        Rest()
+        if record.state in (PullState.MERGED, PullState.PROMOTED, PullState.UNPROMOTED, PullState.ROLLED_BACK)
+        else HandToProd()
     )
 
 
 def _gone(record: PullRecord) -> Action:
-    if record.state is State.NEW and not record.environment_exists and not record.comment_id and not record.checks:
+    if record.state is PullState.NEW and not record.environment_exists and not record.comment_id and not record.checks:
         return Leave()
-    if record.state is State.CLOSED and not record.environment_exists:
+    if record.state is PullState.CLOSED and not record.environment_exists:
         return Rest()
     return DropEnvironment()
 

@@ -37,86 +37,86 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Refused:
+class NotAllowed:
     """Nothing is changed; `why` is a sentence for the person who asked."""
 
     why: str
 
 
-def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | Refused:
+def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Whether a command may run: first who asks, then whether what they saw is still so."""
     need = needs.get(command.verb.value, "admin")
     if command.verb is Verb.HELP:
         return Allowed()
     if facts.elsewhere:
-        return Refused(
+        return NotAllowed(
             f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
         )
     if facts.role is None:
-        return Refused("Your permission could not be verified, so nothing was changed. Try again in a minute.")
+        return NotAllowed("Your permission could not be verified, so nothing was changed. Try again in a minute.")
     if ROLES.index(facts.role) < ROLES.index(need):
-        return Refused(
+        return NotAllowed(
             f"This needs the `{need}` permission on this repository; you have `{facts.role}`. Nothing was changed."
         )
     return RULES[command.verb](command, facts)
 
 
-def _plan(command: Command, facts: Facts) -> Allowed | Refused:
+def _plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if facts.is_fork and not facts.is_open:
-        return Refused("This pull request is closed.")
+        return NotAllowed("This pull request is closed.")
     return Allowed()
 
 
-def _cancel(command: Command, facts: Facts) -> Allowed | Refused:
-    return Allowed() if facts.is_running else Refused("Nothing is running.")
+def _cancel(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    return Allowed() if facts.is_running else NotAllowed("Nothing is running.")
 
 
-def _categorize(command: Command, facts: Facts) -> Allowed | Refused:
+def _categorize(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.is_open:
-        return Refused("This pull request is closed: its plan can no longer be changed.")
+        return NotAllowed("This pull request is closed: its plan can no longer be changed.")
     if facts.is_held or not facts.shown_head or facts.shown_since is None:
-        return Refused("No plan is shown yet. Wait for it, then say it again.")
+        return NotAllowed("No plan is shown yet. Wait for it, then say it again.")
     if facts.shown_head != facts.live_head:
-        return Refused(
+        return NotAllowed(
             f"The plan shown is of `{facts.shown_head[:7]}`, but the head is now `{facts.live_head[:7]}`. "
             "Look at the new plan when it is shown, then say it again."
         )
     if facts.base_moved:
-        return Refused(
+        return NotAllowed(
             "Prod has moved since that plan was made. Look at the new plan when it is shown, then say it again."
         )
     if facts.said_at < facts.shown_since:
-        return Refused("You had an older plan before you. Look at the plan shown now, then say it again.")
+        return NotAllowed("You had an older plan before you. Look at the plan shown now, then say it again.")
     return Allowed()
 
 
-def _rollback(command: Command, facts: Facts) -> Allowed | Refused:
+def _rollback(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.promoted:
-        return Refused("This pull request is not in prod, so there is nothing to roll back.")
+        return NotAllowed("This pull request is not in prod, so there is nothing to roll back.")
     if facts.promoted_revision < 2:
-        return Refused("Prod has no earlier revision to go back to.")
+        return NotAllowed("Prod has no earlier revision to go back to.")
     if facts.prod_revision != facts.promoted_revision:
-        return Refused(
+        return NotAllowed(
             f"Prod has gone on to revision {facts.prod_revision} since this pull request became revision "
             f"{facts.promoted_revision}. Roll back what came later first."
         )
     return Allowed()
 
 
-def _ok_to_plan(command: Command, facts: Facts) -> Allowed | Refused:
+def _ok_to_plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.is_fork:
-        return Refused("This pull request does not come from a fork: it needs no leave.")
+        return NotAllowed("This pull request does not come from a fork: it needs no leave.")
     if not facts.is_open:
-        return Refused("This pull request is closed.")
+        return NotAllowed("This pull request is closed.")
     look = f"Look at it, then type `/ok-to-plan {facts.live_head}`."
     if len(command.sha) != len(facts.live_head):
-        return Refused(
+        return NotAllowed(
             f"A part of a commit's name can be forged: it takes all of it. The head is `{facts.live_head}`. {look}"
         )
     if command.sha != facts.live_head:
-        return Refused(f"The head is now `{facts.live_head}`. {look}")
+        return NotAllowed(f"The head is now `{facts.live_head}`. {look}")
     if facts.shown_head != facts.live_head or facts.shown_since is None or facts.said_at < facts.shown_since:
-        return Refused(f"You said it before this head was shown here. {look}")
+        return NotAllowed(f"You said it before this head was shown here. {look}")
     return Allowed()
 
 

@@ -8,7 +8,7 @@ import structlog
 
 from bot.github.gateway import GitHubFailed, RepositoryGateway
 from bot.inbox.inbox import Inbox
-from bot.records import AFTER_MERGE, CheckRef, PullRecord, State
+from bot.records import AFTER_MERGE, CheckRef, PullRecord, PullState
 from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import PLAN_MARKER, Shown, plan_comment
 
@@ -83,8 +83,8 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
     if text is None:
         return record
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    is_plan = record.state is State.PLANNED or (record.state is State.PLANNING and record.fresh)
-    shows = is_plan or record.state is State.HELD
+    is_plan = record.state is PullState.PLANNED or (record.state is PullState.PLANNING and record.fresh)
+    shows = is_plan or record.state is PullState.HELD
     is_new = shows and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
     if digest == record.comment_digest and not is_new:
         return record

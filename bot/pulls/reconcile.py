@@ -22,7 +22,7 @@ from bot.inbox.queue import Job
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
 from bot.pulls.publish import end_checks, publish
 from bot.pulls.talk import answer_all, carry_out, pick_up
-from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, State
+from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, PullState
 from bot.results import packed
 from bot.settings import BotConfig
 from planner.contract.lines import BatchLine, PlanLine
@@ -84,10 +84,10 @@ class _Reconciliation:
                     break
                 case Hold():
                     kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
-                    self._change(state=State.HELD, **kept, said="", reason="", allowed_head="")
+                    self._change(state=PullState.HELD, **kept, said="", reason="", allowed_head="")
                 case WaitForProd():
                     self._change(
-                        state=State.WAITING,
+                        state=PullState.WAITING,
                         head=self.pull.head,
                         base_ref=self.pull.base_ref,
                         environment=self._environment,
@@ -99,7 +99,7 @@ class _Reconciliation:
                     self._drop()
                 case HandToProd():
                     again = {"again": False, "progress": "Waiting for prod's turn."}
-                    self._change(state=State.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
+                    self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
                     self.inbox.queue.wake(self.job.repository, 0)
             self._refresh()
         else:
@@ -182,7 +182,7 @@ class _Reconciliation:
         same = record.head == self.pull.head
         words = tuple(word for word in record.words if word.head == self.pull.head)
         record = self._change(
-            state=State.PLANNING,
+            state=PullState.PLANNING,
             head=self.pull.head,
             base_ref=self.pull.base_ref,
             forward_only=self.config.is_forward_only(self.pull.head_ref),
@@ -269,7 +269,7 @@ class _Reconciliation:
 
     def _said_to_stop(self) -> str:
         record = self._record()
-        if record.state is State.CANCELLED:
+        if record.state is PullState.CANCELLED:
             return "cancelled"
         if record.state in AFTER_MERGE:
             return "closed"
@@ -290,14 +290,14 @@ class _Reconciliation:
             self._conclude(self._record(), failed(reason, "RequestError", hint="Type `/plan` to try again."))
 
     def _give_way(self, newer: str, reason: str) -> None:
-        record = self._change(state=State.NEW, progress="", fresh=False, reason=reason)
+        record = self._change(state=PullState.NEW, progress="", fresh=False, reason=reason)
         end_checks(self.inbox, self.gateway, record, newer)
 
     def _conclude(self, record: PullRecord, finished: Finished) -> None:
         """Keeps what the run printed before anybody is shown it."""
         outcome = finished.outcome
         current = self._record()
-        if current.run_id != record.run_id or current.state is not State.PLANNING:
+        if current.run_id != record.run_id or current.state is not PullState.PLANNING:
             return  # cancelled, merged or taken over meanwhile: nothing later may claim success
         nothing = finished is NOTHING
         if outcome.is_defect and not nothing and record.attempts + 1 < DEFECT_TRIES:
@@ -312,7 +312,7 @@ class _Reconciliation:
         ok = nothing or outcome.ok
         blocked = outcome.is_blocked
         self._change(
-            state=State.PLANNED if ok or blocked else State.FAILED,
+            state=PullState.PLANNED if ok or blocked else PullState.FAILED,
             said="" if nothing else packed(finished.lines, finished.exit_code),
             planned_at=now_text(),
             progress="",
@@ -330,7 +330,7 @@ class _Reconciliation:
     def _drop(self) -> None:
         """Drops the environment, once; a pull request that was promoted keeps its state."""
         record = self._record()
-        if record.state is State.PROMOTED and not self.config.drop_after_merge:
+        if record.state is PullState.PROMOTED and not self.config.drop_after_merge:
             self._change(environment_exists=False)
             return
         if record.state not in AFTER_MERGE:
@@ -350,7 +350,7 @@ class _Reconciliation:
                 self._change(attempts=record.attempts + 1)
                 raise Later(5.0, "the environment could not be dropped")
             self.log.info("environment_dropped", environment=record.environment, ok=finished.outcome.ok)
-        state = record.state if record.state in AFTER_MERGE else State.CLOSED
+        state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
         publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
 
 
@@ -375,7 +375,7 @@ class _Progress:
 
     def _tell(self, record: PullRecord) -> None:
         self.told_at = time.monotonic()
-        if record.state is not State.PLANNING:
+        if record.state is not PullState.PLANNING:
             return
         try:
             publish(self.run.inbox, self.run.gateway, record)

@@ -10,20 +10,20 @@ import structlog
 from bot.commands import Command, Mistake, Verb, chosen_model, read_commands
 from bot.context import BotContext, moment
 from bot.github.gateway import GitHubFailed, RepositoryGateway, said
-from bot.pulls.policy import Facts, Refused, decide
-from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, State
+from bot.pulls.policy import Facts, NotAllowed, decide
+from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.results import direct
 from bot.settings import ROLES, BotConfig, Role
 
 log = structlog.get_logger(__name__)
-NOT_OURS = frozenset({State.NEW, State.CLOSED})  # where a pull request into another branch stands
+NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
 UNPROVEN = (
     "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
     "write it again."
 )
-RUNNING = frozenset({State.NEW, State.PLANNING, State.WAITING})
+RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING})
 
 
 def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
@@ -95,13 +95,13 @@ def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, re
 def _ended(answer: Answer, record: PullRecord) -> Answer:
     """The answer once its run has ended: what came of it."""
     if answer.waits_for == "plan":
-        if answer.model and record.state in (State.PLANNED, State.FAILED):
+        if answer.model and record.state in (PullState.PLANNED, PullState.FAILED):
             ok, sentence = categorized(record, answer.model, answer.category)
             return replace(answer, ok=ok, sentence=sentence)
-        ok = record.state in (State.PLANNED, State.PROMOTED)
+        ok = record.state in (PullState.PLANNED, PullState.PROMOTED)
         return replace(answer, ok=ok, sentence="Planned." if ok else "The plan did not succeed.")
     if answer.waits_for == "rollback":
-        ok = record.state is State.ROLLED_BACK
+        ok = record.state is PullState.ROLLED_BACK
         return replace(
             answer, ok=ok, sentence=record.reason if ok else f"Prod was not changed. {record.reason}".strip()
         )
@@ -119,7 +119,7 @@ def _one(
     if not row.proven and ROLES.index(needs) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN)
     verdict = decide(command, _facts(context, row, record, role, pull, config), config.needs)
-    if isinstance(verdict, Refused):
+    if isinstance(verdict, NotAllowed):
         answer = Answer(command.text, False, verdict.why)
     else:
         answer = _start(context, row, command, record, pull, config)
@@ -150,9 +150,9 @@ def _facts(
         shown_plan=record.shown_plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork_of(row.repository),
-        is_held=record.state is State.HELD,
+        is_held=record.state is PullState.HELD,
         is_running=record.state in RUNNING,
-        promoted=record.state is State.PROMOTED and record.promoted_revision > 0,
+        promoted=record.state is PullState.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
         prod_revision=prod.revision,
         elsewhere=config.prod_branch if pull.base_ref != config.prod_branch and record.state in NOT_OURS else "",
@@ -169,14 +169,14 @@ def _start(
             return Answer(command.text, True, help_text(config.needs))
         case Verb.CANCEL:
             inbox.pulls.change(
-                *where, state=State.CANCELLED, reason=f"{row.author} stopped it.", progress="", again=False
+                *where, state=PullState.CANCELLED, reason=f"{row.author} stopped it.", progress="", again=False
             )
             return Answer(command.text, True, accepted(command))
         case Verb.PLAN:
             return _plan_again(context, row, command, record, pull)
         case Verb.OK_TO_PLAN:
             # What was shown until now is a head without a plan: a word about its plan is for later.
-            unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is State.HELD else {}
+            unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is PullState.HELD else {}
             inbox.pulls.change(*where, allowed_head=command.sha, **unseen)
             return Answer(command.text, True, accepted(command), waits_for="plan")
         case Verb.ROLLBACK:
@@ -188,12 +188,12 @@ def _start(
 
 
 def _plan_again(context: BotContext, row: CommandRow, command: Command, record: PullRecord, pull: Pull) -> Answer:
-    if record.state in (State.PROMOTED, State.CLOSED) or (not pull.is_open and record.state not in AFTER_MERGE):
-        why = "It is in prod already." if record.state is State.PROMOTED else "This pull request is closed."
+    if record.state in (PullState.PROMOTED, PullState.CLOSED) or (not pull.is_open and record.state not in AFTER_MERGE):
+        why = "It is in prod already." if record.state is PullState.PROMOTED else "This pull request is closed."
         return Answer(command.text, False, f"{why} Nothing was changed.")
-    if record.state is State.HELD:
+    if record.state is PullState.HELD:
         return Answer(command.text, False, "A maintainer must let this commit of a fork be planned first.")
-    if record.state not in RUNNING and record.state is not State.MERGED:
+    if record.state not in RUNNING and record.state is not PullState.MERGED:
         context.inbox.pulls.change(row.repository, row.number, again=True)
     return Answer(command.text, True, accepted(command), waits_for="plan")
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, State
+from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, PullState
 from bot.report.comment import Shown, blockers, model_table, plan_comment
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
 from bot.report.words import (
@@ -22,13 +22,13 @@ from bot.report.words import (
     waiting_words,
     work_words,
 )
-from bot.results import Outcome, Problem, is_free, problems_of, subject, touches
+from bot.results import PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
 
 
 @dataclass(frozen=True)
-class Annotation:
+class CheckAnnotation:
     """A remark at a line of the project."""
 
     path: str
@@ -47,7 +47,7 @@ class CheckView:
     summary: str
     status: str = "completed"
     conclusion: str = "success"
-    annotations: tuple[Annotation, ...] = ()
+    annotations: tuple[CheckAnnotation, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -63,19 +63,21 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
     """The four checks as they should stand on the record's head now."""
     record = shown.record
     match record.state:
-        case State.NEW | State.PLANNING:
+        case PullState.NEW | PullState.PLANNING:
             doing = record.progress or "The plan is being made."
             return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in CHECKS)
-        case State.WAITING:
+        case PullState.WAITING:
             said = waiting_words(shown.prod)
             return tuple(_running(name, "Waiting for prod's first build.", "queued", said) for name in CHECKS)
-        case State.HELD:
+        case PullState.HELD:
             return tuple(_held(name, record) for name in CHECKS)
-        case State.CLOSED if record.reason:
+        case PullState.CLOSED if record.reason:
             return tuple(CheckView(name, "Nothing to do", record.reason) for name in CHECKS)
-        case State.CANCELLED | State.CLOSED:
+        case PullState.CANCELLED | PullState.CLOSED:
             why = (
-                "Closed: the environment was dropped." if record.state is State.CLOSED else record.reason or "Stopped."
+                "Closed: the environment was dropped."
+                if record.state is PullState.CLOSED
+                else record.reason or "Stopped."
             )
             return tuple(CheckView(name, why, why, conclusion="cancelled") for name in CHECKS)
         case _:
@@ -104,7 +106,9 @@ def _tests(record: PullRecord) -> CheckView:
     if outcome.failed:
         failed = [test for test in outcome.tests if not test.ok]
         marks = tuple(
-            Annotation(test.path, test.line, f"{test.name}: {test.message or 'failed'}") for test in failed if test.path
+            CheckAnnotation(test.path, test.line, f"{test.name}: {test.message or 'failed'}")
+            for test in failed
+            if test.path
         )
         lines = "\n".join(
             problem_line(Problem(test.message or "failed", test.path, test.line), test.name) for test in failed
@@ -170,7 +174,7 @@ def _promotion(record: PullRecord) -> CheckView:
     outcome, plan = record.outcome, record.outcome.plan if record.outcome else None
     if record.state in AFTER_MERGE:
         return promotion_check(record)
-    if record.state is State.FAILED or (plan and plan.blockers):
+    if record.state is PullState.FAILED or (plan and plan.blockers):
         lines = "\n".join(problem_line(each) for each in blockers(record))
         return CheckView(PROMOTION, "Blocked: merging would not change prod", _fit(lines), conclusion="failure")
     if plan is None or not touches(plan):
@@ -182,16 +186,16 @@ def _promotion(record: PullRecord) -> CheckView:
 def promotion_check(record: PullRecord) -> CheckView:
     """What the promotion check says after the merge, on the head and on the merge commit."""
     match record.state:
-        case State.MERGED:
+        case PullState.MERGED:
             return _running(PROMOTION, record.progress or "Promoting to prod.")
-        case State.UNPROMOTED:
+        case PullState.UNPROMOTED:
             told = record.promoted
             problems = told.problems if told else ()
             lines = "\n".join(problem_line(each) for each in problems) or "mergeplan ended with a defect of its own."
             return CheckView(
                 PROMOTION, "Prod was not changed", _fit(lines), conclusion="failure", annotations=remarks(problems)
             )
-        case State.ROLLED_BACK:
+        case PullState.ROLLED_BACK:
             return CheckView(PROMOTION, "Rolled back", _quoted(promotion_status(record)), conclusion="neutral")
         case _:
             done = record.promoted.promotion if record.promoted else None
@@ -200,7 +204,7 @@ def promotion_check(record: PullRecord) -> CheckView:
             return CheckView(PROMOTION, title[:140], _quoted(promotion_status(record)))
 
 
-def prod_check(title: str, summary: str, outcome: Outcome | None, running: bool) -> CheckView:
+def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running: bool) -> CheckView:
     """The promotion check on a commit of the prod branch that belongs to no pull request."""
     if running:
         return _running(PROMOTION, title)
@@ -212,19 +216,19 @@ def prod_check(title: str, summary: str, outcome: Outcome | None, running: bool)
     )
 
 
-def remarks(problems: tuple[Problem, ...], level: str = "failure") -> tuple[Annotation, ...]:
+def remarks(problems: tuple[Problem, ...], level: str = "failure") -> tuple[CheckAnnotation, ...]:
     """The problems that have a place, as remarks at that place."""
     placed = [each for each in problems if each.path]
     return tuple(
-        Annotation(each.path, max(each.line, 1), f"{each.message} {each.hint}".strip(), level, each.column)
+        CheckAnnotation(each.path, max(each.line, 1), f"{each.message} {each.hint}".strip(), level, each.column)
         for each in placed[:ANNOTATIONS_MOST]
     )
 
 
-def _audit_marks(outcome: Outcome, level: str) -> tuple[Annotation, ...]:
+def _audit_marks(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:
     found = [audit for audit in outcome.audits if not audit.ok and audit.path]
     return tuple(
-        Annotation(
+        CheckAnnotation(
             audit.path,
             max(audit.line, 1),
             f"Audit {audit.name} of {subject(audit)} found {counted(audit.count, 'row')}.",
@@ -244,4 +248,4 @@ def _fit(text: str) -> str:
     return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to tell."
 
 
-__all__ = ["Annotation", "CheckView", "checks", "plan_comment", "prod_check", "promotion_check", "superseded"]
+__all__ = ["CheckAnnotation", "CheckView", "checks", "plan_comment", "prod_check", "promotion_check", "superseded"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.commands import MARKER
-from bot.records import PLAN, ProdRecord, PullRecord, State
+from bot.records import PLAN, ProdRecord, PullRecord, PullState
 from bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
@@ -41,7 +41,7 @@ from bot.report.words import (
     waiting_words,
     work_words,
 )
-from bot.results import Outcome, Problem, direct, is_free, problems_of, touches
+from bot.results import PlannerOutcome, Problem, direct, is_free, problems_of, touches
 from planner.contract.plan import ModelChange, PlanView
 
 PLAN_MARKER = f"{MARKER}:plan -->"
@@ -74,7 +74,7 @@ def plan_comment(shown: Shown) -> str | None:
         status(shown),
         *_problem_blocks(record, outcome),
         *_warning_blocks(record, outcome),
-        *(_plan_blocks(plan) if plan and record.state not in (State.HELD, State.WAITING) else ()),
+        *(_plan_blocks(plan) if plan and record.state not in (PullState.HELD, PullState.WAITING) else ()),
         *_checks_block(outcome),
         *_notes(shown),
         foot(shown),
@@ -93,11 +93,11 @@ def needs_no_comment(record: PullRecord) -> bool:
     outcome = record.outcome
     changes = bool(outcome and touches(outcome.plan))
     match record.state:
-        case State.NEW | State.WAITING:
+        case PullState.NEW | PullState.WAITING:
             return True
-        case State.PLANNING:
+        case PullState.PLANNING:
             return not (record.fresh and changes)
-        case State.PLANNED | State.CLOSED | State.MERGED | State.PROMOTED:
+        case PullState.PLANNED | PullState.CLOSED | PullState.MERGED | PullState.PROMOTED:
             return outcome is None or (outcome.ok and not changes)
         case _:
             return False
@@ -108,27 +108,27 @@ def headline(shown: Shown) -> str:
     record, outcome = shown.record, shown.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
-        case State.HELD:
+        case PullState.HELD:
             return "### ✋ A maintainer must let this commit be planned"
-        case State.WAITING:
+        case PullState.WAITING:
             return "### ⏳ Waiting for prod's first build"
-        case State.NEW | State.PLANNING:
+        case PullState.NEW | PullState.PLANNING:
             return f"### ⏳ Planning `{record.head[:7]}`"
-        case State.CANCELLED:
+        case PullState.CANCELLED:
             return f"### ⏹️ The plan of `{record.head[:7]}` was stopped"
-        case State.MERGED:
+        case PullState.MERGED:
             return "### 🚚 Merged: promoting to prod"
-        case State.PROMOTED:
+        case PullState.PROMOTED:
             return f"### ✅ In prod: {_promoted_title(record)}"
-        case State.UNPROMOTED:
+        case PullState.UNPROMOTED:
             return "### ❌ Merged, but prod was not changed"
-        case State.ROLLED_BACK:
+        case PullState.ROLLED_BACK:
             return "### ↩️ Rolled back: prod shows what it showed before this pull request"
-        case State.CLOSED:
+        case PullState.CLOSED:
             return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed: nothing of it is left"
-        case State.FAILED:
+        case PullState.FAILED:
             return f"### ❌ {failure_title(outcome)}"
-        case State.PLANNED:
+        case PullState.PLANNED:
             if plan is None or not touches(plan):
                 return "### ✅ No models change"
             return f"### {'⛔' if plan.blockers else '✅'} {change_words(plan)}"
@@ -147,7 +147,7 @@ def facts_line(shown: Shown) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _counts(outcome: Outcome | None) -> list[str]:
+def _counts(outcome: PlannerOutcome | None) -> list[str]:
     plan = outcome.plan if outcome else None
     if outcome is None or plan is None or not touches(plan):
         return []
@@ -185,14 +185,14 @@ def status(shown: Shown) -> str:
     record, outcome = shown.record, shown.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
-        case State.HELD:
+        case PullState.HELD:
             return (
                 "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
                 f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new word."
             )
-        case State.WAITING:
+        case PullState.WAITING:
             return waiting_words(shown.prod)
-        case State.NEW | State.PLANNING:
+        case PullState.NEW | PullState.PLANNING:
             stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.fresh else ""
             doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."
             return (
@@ -200,23 +200,23 @@ def status(shown: Shown) -> str:
                 + " ".join(each for each in (inert(record.reason), doing, inert(record.progress)) if each)
                 + stale
             )
-        case State.PLANNED if plan and plan.blockers:
+        case PullState.PLANNED if plan and plan.blockers:
             number = counted(len(plan.blockers), "thing blocks", "things block")
             return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
-        case State.PLANNED if plan and touches(plan):
+        case PullState.PLANNED if plan and touches(plan):
             return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
-        case State.PLANNED:
+        case PullState.PLANNED:
             return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
-        case State.CANCELLED:
+        case PullState.CANCELLED:
             return f"{inert(record.reason)} The environment keeps what was already computed."
-        case State.PROMOTED | State.ROLLED_BACK | State.UNPROMOTED:
+        case PullState.PROMOTED | PullState.ROLLED_BACK | PullState.UNPROMOTED:
             return promotion_status(record)
-        case State.MERGED:
+        case PullState.MERGED:
             return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
-        case State.CLOSED:
+        case PullState.CLOSED:
             why = inert(record.reason) or "Closed without merging."
             return f"{why} The environment and what only it used are dropped; prod is untouched."
-        case State.FAILED:
+        case PullState.FAILED:
             return "Prod is untouched. A push that mends it is planned by itself."
 
 
@@ -229,11 +229,11 @@ def _promoted_title(record: PullRecord) -> str:
     return f"{counted(moved, 'view')} promoted, {cost}"
 
 
-def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
-    told = record.promoted if record.state is State.UNPROMOTED else outcome
-    if told is None or record.state not in (State.FAILED, State.UNPROMOTED, State.PLANNED):
+def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
+    told = record.promoted if record.state is PullState.UNPROMOTED else outcome
+    if told is None or record.state not in (PullState.FAILED, PullState.UNPROMOTED, PullState.PLANNED):
         return []
-    if record.state is State.PLANNED and told.plan and told.plan.blockers:
+    if record.state is PullState.PLANNED and told.plan and told.plan.blockers:
         return []  # they stand at the end
     if told.is_defect:
         return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
@@ -249,9 +249,9 @@ def _problem_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
     return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
 
 
-def _warning_blocks(record: PullRecord, outcome: Outcome | None) -> list[str]:
+def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
     """What the linter only tells, while there is still something to do about it."""
-    if outcome is None or not outcome.warnings or record.state not in (State.FAILED, State.PLANNED):
+    if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
     lines = fitting([problem_line(each) for each in outcome.warnings], PROBLEMS_MOST)
     return [folded(f"⚠️ {counted(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
@@ -342,7 +342,7 @@ def _diff_block(model: ModelChange) -> str:
     return folded(title, fence(model.diff, "diff", DIFF_MOST))
 
 
-def _checks_block(outcome: Outcome | None) -> list[str]:
+def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
     if outcome is None or not (outcome.passed or outcome.audits):
         return []
     passed = sum(audit.ok for audit in outcome.audits)
@@ -385,15 +385,15 @@ def foot(shown: Shown) -> str:
 def blockers(record: PullRecord) -> tuple[Problem, ...]:
     """What keeps a merge from reaching prod, in the order in which a person would mend it."""
     outcome = record.outcome
-    if record.state is State.FAILED:
+    if record.state is PullState.FAILED:
         return (Problem(f"{failure_title(outcome)}."),)
-    if record.state in (State.NEW, State.PLANNING, State.WAITING):
+    if record.state in (PullState.NEW, PullState.PLANNING, PullState.WAITING):
         return (Problem("The plan is not finished."),)
-    if record.state is State.HELD:
+    if record.state is PullState.HELD:
         return (Problem("Nobody has let this commit be planned."),)
-    if record.state is State.CANCELLED:
+    if record.state is PullState.CANCELLED:
         return (Problem("The plan was stopped."),)
-    return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is State.PLANNED else ()
+    return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is PullState.PLANNED else ()
 
 
 def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
@@ -402,17 +402,17 @@ def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
     edited = direct(outcome.plan) if outcome else ()
     again = ("/plan", "plans again, against prod as it is now")
     match record.state:
-        case State.PLANNED:
+        case PullState.PLANNED:
             return (*(_categorize_line(model) for model in edited[:6]), again)
-        case State.FAILED | State.CANCELLED:
+        case PullState.FAILED | PullState.CANCELLED:
             return (again,)
-        case State.NEW | State.PLANNING | State.WAITING:
+        case PullState.NEW | PullState.PLANNING | PullState.WAITING:
             return (("/cancel", "stops this plan"),)
-        case State.HELD:
+        case PullState.HELD:
             return ((f"/ok-to-plan {record.head}", "lets this commit be planned"),)
-        case State.PROMOTED if record.promoted_revision > 1:
+        case PullState.PROMOTED if record.promoted_revision > 1:
             return (("/rollback", "points prod back at the tables it had before"),)
-        case State.UNPROMOTED | State.ROLLED_BACK:
+        case PullState.UNPROMOTED | PullState.ROLLED_BACK:
             return (("/plan", "plans the merged branch again and promotes it"),)
         case _:
             return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.commands import FORMS, MARKER, Command, Mistake, Verb
-from bot.records import Answer, PullRecord, State
+from bot.records import Answer, PullRecord, PullState
 from bot.report.comment import Shown, accepted_commands, blockers
 from bot.report.markdown import NAMES, category_of, clipped, code, inert, within
 from bot.report.words import change_words, promise_sentence, view_words, work_words
@@ -61,24 +61,24 @@ def state_sentence(shown: Shown) -> str:
     record, outcome = shown.record, shown.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
-        case State.PLANNED if plan and touches(plan):
+        case PullState.PLANNED if plan and touches(plan):
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
             if plan.blockers:
                 return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
             return f"{which}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
-        case State.PLANNED:
+        case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."
-        case State.PROMOTED:
+        case PullState.PROMOTED:
             done = record.promoted.promotion if record.promoted else None
             return f"in prod since revision {record.promoted_revision}. {view_words(done) if done else ''}".rstrip()
-        case State.ROLLED_BACK:
+        case PullState.ROLLED_BACK:
             return "prod shows what it showed before this pull request; the branch still holds the change."
-        case State.CLOSED:
+        case PullState.CLOSED:
             return "closed; its environment is dropped."
-        case State.MERGED:
+        case PullState.MERGED:
             return "merged; the promotion is running."
-        case State.UNPROMOTED:
+        case PullState.UNPROMOTED:
             return "merged, but prod was not changed; see the plan comment."
         case _:
             typed = ", ".join(f"`{command}`" for command, _ in accepted_commands(shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from bot.records import ProdRecord, PullRecord, State
+from bot.records import ProdRecord, PullRecord, PullState
 from bot.report.markdown import (
     NAMES,
     SIGNS,
@@ -21,10 +21,10 @@ from bot.report.markdown import (
     tag_text,
     whole_days,
 )
-from bot.results import Outcome, Problem, is_free, moving, skipped, subject, was_interrupted
-from planner.contract.lines import Audit
+from bot.results import PlannerOutcome, Problem, is_free, moving, skipped, subject, was_interrupted
+from planner.contract.lines import AuditRow
 from planner.contract.plan import ModelChange, PlanView
-from planner.contract.result import Promotion
+from planner.contract.result import PromotionRow
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted
@@ -32,7 +32,7 @@ COLUMNS_MOST = 8
 QUERY_MOST = 4_000  # characters
 
 
-def failure_title(outcome: Outcome | None) -> str:
+def failure_title(outcome: PlannerOutcome | None) -> str:
     """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
     if outcome is None or outcome.is_defect:
         return "The plan could not be made: the fault is mergeplan's"
@@ -118,7 +118,7 @@ def cost_of(models: Sequence[ModelChange]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def promise_sentence(plan: PlanView, outcome: Outcome | None) -> str:
+def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     """What a merge will do, counted."""
     views, dropped = len(moving(plan)), sum(model.change == "removed" for model in plan.models)
     gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
@@ -161,12 +161,12 @@ def promotion_status(record: PullRecord) -> str:
     """What the merge did to prod, in numbers that were counted and not assumed."""
     outcome = record.promoted
     done = outcome.promotion if outcome else None
-    if record.state is State.ROLLED_BACK:
+    if record.state is PullState.ROLLED_BACK:
         return (
             f"> [!IMPORTANT]\n> {inert(record.reason)} The branch still holds this change: "
             "revert the merge, or the next promotion brings it back."
         )
-    if record.state is State.UNPROMOTED:
+    if record.state is PullState.UNPROMOTED:
         mend = "Mend it with another pull request, or type `/plan` to try again."
         return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
     at = f"`{record.merge_sha[:7]}`"
@@ -180,7 +180,7 @@ def promotion_status(record: PullRecord) -> str:
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
 
 
-def view_words(done: Promotion) -> str:
+def view_words(done: PromotionRow) -> str:
     """`2 views re-pointed, 1 added, 5 untouched.`"""
     named = (
         (done.views.swapped, "re-pointed"),
@@ -196,7 +196,7 @@ def view_words(done: Promotion) -> str:
     return f"{said}."
 
 
-def cost_words(done: Promotion) -> str:
+def cost_words(done: PromotionRow) -> str:
     """What a promotion had to compute: `3 batches computed`."""
     if done.spark_jobs is None:
         return "by a run that was interrupted"
@@ -213,7 +213,7 @@ def problem_line(problem: Problem, name: str = "") -> str:
     )
 
 
-def audit_line(audit: Audit) -> str:
+def audit_line(audit: AuditRow) -> str:
     """An audit's finding: the number of rows, and whether it blocks."""
     weight = "" if audit.blocking else " (a warning: it does not block)"
     return (
@@ -221,7 +221,7 @@ def audit_line(audit: Audit) -> str:
     )
 
 
-def audit_details(audit: Audit) -> str:
+def audit_details(audit: AuditRow) -> str:
     """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
     title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(subject(audit))}</code> found"
     rows = table(
@@ -246,7 +246,7 @@ def duration_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def moved_sentence(planned: str, outcome: Outcome) -> str:
+def moved_sentence(planned: str, outcome: PlannerOutcome) -> str:
     """What was computed at the merge because something had moved since the plan of that digest; '' when nothing had."""
     plan = outcome.plan
     if plan is None or not planned or planned in (plan.digest, plan.planned_digest):

@@ -12,8 +12,8 @@ import structlog
 from bot.child.isolated import isolation_words
 from bot.child.processes import hide_environment
 from bot.context import BotContext
-from bot.github.events import Event, Ignored, Refused, read_event
-from bot.records import PullRecord, State
+from bot.github.events import Event, Ignored, InvalidDelivery, read_event
+from bot.records import PullRecord, PullState
 from bot.report.comment import Shown, plan_comment
 from bot.report.markdown import inert
 from bot.service.logs import start_logging
@@ -36,7 +36,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     event = _event(environ)
     if not isinstance(event, Event):
         log.info("event_ignored", why=event.why)
-        return 2 if isinstance(event, Refused) else 0
+        return 2 if isinstance(event, InvalidDelivery) else 0
     log.info("isolation", code_of_projects=isolation_words(settings))
     context = open_desk(settings)
     try:
@@ -62,7 +62,7 @@ def action_settings(environ: Mapping[str, str]) -> Settings:
     return load_settings(given)
 
 
-def _event(environ: Mapping[str, str]) -> Event | Ignored | Refused:
+def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
     name, path = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_EVENT_PATH", "")
     if not name or not path:
         raise RequestError(
@@ -93,7 +93,7 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
     if undone:
         log.error("not_done", why=undone)
         return 1
-    failed = {State.FAILED, State.UNPROMOTED}
+    failed = {PullState.FAILED, PullState.UNPROMOTED}
     if record is not None:
         return 1 if record.state in failed else 0
     return 1 if prod.promoted_commit != prod.commit else 0

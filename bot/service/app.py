@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from bot.child.isolated import isolation_words
 from bot.context import BotContext
-from bot.github.events import MAX_BYTES, TOO_LARGE, Ignored, Refused, read_delivery, refused_unread
+from bot.github.events import MAX_BYTES, TOO_LARGE, Ignored, InvalidDelivery, read_delivery, refused_unread
 from bot.github.gateway import GitHubFailed, GitHubPaused
 from bot.github.owners import OwnerState
 from bot.metrics import AGE, BUDGET, CLAIMED, DELIVERIES, OWNERS, QUEUE
@@ -81,7 +81,7 @@ def create_app(context: BotContext, limits: Limits | None = None) -> FastAPI:
 def take_in(context: BotContext, headers: Mapping[str, str], body: bytes) -> Response:
     """Verifies a delivery and stores it for good; the answer says what became of it."""
     read = read_delivery(headers, body, context.settings.webhook_secret.get_secret_value())
-    if isinstance(read, (Ignored, Refused)):
+    if isinstance(read, (Ignored, InvalidDelivery)):
         return _answer(read)
     try:
         fresh = context.inbox.deliveries.receive(read)
@@ -134,7 +134,7 @@ def in_trouble(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
     return tuple(each for each in owners if each.state != "working")
 
 
-def _answer(read: Ignored | Refused) -> Response:
+def _answer(read: Ignored | InvalidDelivery) -> Response:
     if isinstance(read, Ignored):
         DELIVERIES.labels("ignored").inc()
         return Response(f"ignored: {read.why}\n", 202, media_type="text/plain")
@@ -162,7 +162,7 @@ class BodyRoom:
         finally:
             self._left += self._counted(body)
 
-    async def read(self, request: Request, body: bytearray) -> Refused | None:
+    async def read(self, request: Request, body: bytearray) -> InvalidDelivery | None:
         """Reads a request's bytes; why not, when they are too many, come too slowly, or stop coming."""
         try:
             async with asyncio.timeout(self._limits.body_seconds):
@@ -173,11 +173,11 @@ class BodyRoom:
                     if len(body) > MAX_BYTES:
                         return TOO_LARGE
                     if self._left < 0 and self._counted(body):
-                        return Refused(503, "too many large bodies at the same time, send it again")
+                        return InvalidDelivery(503, "too many large bodies at the same time, send it again")
         except ClientDisconnect:
-            return Refused(400, "the sender left before its body had come")
+            return InvalidDelivery(400, "the sender left before its body had come")
         except TimeoutError:
-            return Refused(408, "the body came too slowly")
+            return InvalidDelivery(408, "the body came too slowly")
         return None
 
     def _counted(self, body: bytearray) -> int:

@@ -22,7 +22,7 @@ from bot.inbox.queue import LEASE_SECONDS, Job
 from bot.metrics import JOBS
 from bot.prod.reconcile import reconcile_prod
 from bot.pulls.reconcile import reconcile_pull
-from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, State
+from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
 from planner.errors import MergeplanError
 
 T = TypeVar("T")
@@ -315,10 +315,10 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
 def is_behind(pull: Pull, record: PullRecord) -> bool:
     """True when a record does not say what the live pull request is."""
     if pull.is_open:
-        return record.head != pull.head or record.state in (State.NEW, State.PLANNING, State.CLOSED)
+        return record.head != pull.head or record.state in (PullState.NEW, PullState.PLANNING, PullState.CLOSED)
     if not record.head:
         return False
-    return record.state not in AFTER_MERGE if pull.merged else record.state is not State.CLOSED
+    return record.state not in AFTER_MERGE if pull.merged else record.state is not PullState.CLOSED
 
 
 __all__ = ["Worker", "is_behind"]

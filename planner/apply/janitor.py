@@ -13,7 +13,7 @@ from planner.apply.promotion import drop_environment
 from planner.engine.protocol import Engine
 from planner.errors import LeaseHeld
 from planner.snapshot.environment import PROD
-from planner.state.environments import Action, Revision
+from planner.state.environments import HistoryAction, Revision
 from planner.state.promotions import Promotion
 from planner.state.store import StateStore
 
@@ -131,8 +131,8 @@ class _Past:
         gone = {
             name: in_force[0].at
             for name, rows in histories.items()
-            if (in_force := [row for row in rows if row.action is not Action.UNDONE])
-            and in_force[0].action is Action.DROPPED
+            if (in_force := [row for row in rows if row.action is not HistoryAction.UNDONE])
+            and in_force[0].action is HistoryAction.DROPPED
         }
         ids = {id for rows in histories.values() for row in rows for id in row.snapshots.values()}
         return cls(store, histories, gone, {id: each.table for id, each in store.snapshots.by_id(ids).items()})
@@ -148,7 +148,7 @@ class _Past:
                 continue
             replaced: datetime | None = None  # None: still in force
             for row in rows:
-                if row.action is Action.UNDONE:
+                if row.action is HistoryAction.UNDONE:
                     continue
                 if replaced is None or replaced > now - retention:
                     kept.append(row)

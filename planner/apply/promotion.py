@@ -9,7 +9,7 @@ from planner.apply.swap_views import carry_out
 from planner.engine.protocol import Engine
 from planner.errors import Refused, RequestError
 from planner.snapshot.environment import PROD, Environment
-from planner.state.environments import Action, Cause, Revision
+from planner.state.environments import Cause, HistoryAction, Revision
 from planner.state.leases import Lease
 from planner.state.store import StateStore
 
@@ -23,7 +23,7 @@ class Wanted:
     plan_id: str = ""
     who: str = ""
     note: str = ""
-    action: Action = Action.PROMOTED
+    action: HistoryAction = HistoryAction.PROMOTED
 
 
 def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, emit: Emit) -> Promoted:
@@ -60,7 +60,9 @@ def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, e
     earlier = store.environments.at_revision(lease.name, target.revision)
     new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     note = to.note or f"back to revision {target.revision}"
-    return promote(store, engine, lease, Wanted(old, new, target.plan_id, to.who, note, Action.ROLLED_BACK), emit=emit)
+    return promote(
+        store, engine, lease, Wanted(old, new, target.plan_id, to.who, note, HistoryAction.ROLLED_BACK), emit=emit
+    )
 
 
 def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:
@@ -71,7 +73,7 @@ def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: E
     if not old.exists:
         raise RequestError(f"There is no environment `{lease.name}`.", hint="See `mergeplan environments`.")
     return promote(
-        store, engine, lease, Wanted(old, Environment(lease.name), who=who, action=Action.DROPPED), emit=emit
+        store, engine, lease, Wanted(old, Environment(lease.name), who=who, action=HistoryAction.DROPPED), emit=emit
     )
 
 
@@ -79,7 +81,7 @@ def _earlier(history: tuple[Revision, ...], now: Environment, to_revision: int |
     """The revision to go back to; `history` is newest first."""
     if not now.exists:
         raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
-    in_force = {row.revision: row for row in history if row.action not in (Action.UNDONE, Action.DROPPED)}
+    in_force = {row.revision: row for row in history if row.action not in (HistoryAction.UNDONE, HistoryAction.DROPPED)}
     current = in_force[now.revision]
     if to_revision is None:
         candidates = [

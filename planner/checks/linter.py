@@ -52,7 +52,7 @@ Found = Iterator[tuple[str, Place]]
 
 
 @dataclass(frozen=True)
-class Linted:
+class LintedProject:
     """The project as the rules see it."""
 
     project: Project
@@ -81,7 +81,7 @@ class Linted:
 def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violation, ...]:
     """The violations of the project's rules by its models, or only by those of these names, by file and
     line; ProjectError at the line of a rule of the project's own that fails."""
-    linted = Linted(project)
+    linted = LintedProject(project)
     found: list[Violation] = []
     for name, model in project.models.items():
         if only is not None and name not in only:
@@ -96,7 +96,7 @@ def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violati
     return tuple(sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column, each.rule)))
 
 
-def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
+def _own(linted: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
     """The violations of custom rules, which run in a separate process."""
     project = linted.project
     wanted = [name for name in project.models if only is None or name in only]
@@ -116,23 +116,23 @@ def _own(linted: Linted, only: Collection[str] | None) -> Iterator[Violation]:
         yield Violation(each.rule, each.model, each.message, place, each.rule in project.rules.errors)
 
 
-def _holds(linted: Linted, rule: str, name: str) -> bool:
+def _holds(linted: LintedProject, rule: str, name: str) -> bool:
     return rule in applicable(linted.project.rules, linted.models[name]).every
 
 
-def _typed(linted: Linted, name: str) -> list[tuple[str, str]] | None:
+def _typed(linted: LintedProject, name: str) -> list[tuple[str, str]] | None:
     """A model's columns with their types, '' where one is not known; None when the columns are not known."""
     table = linted.followed[name].table
     types = dict(table.types) | {column.name: column.type for column in linted.models[name].columns}
     return None if table.columns is None else [(each, types.get(each, "")) for each in table.columns]
 
 
-def _no_select_star(linted: Linted, model: Model) -> Found:
+def _no_select_star(linted: LintedProject, model: Model) -> Found:
     for number in _stars(linted, model):
         yield "the outermost SELECT uses `*`: name its columns.", _output_place(model, number)
 
 
-def _invalid_star(linted: Linted, model: Model) -> Found:
+def _invalid_star(linted: LintedProject, model: Model) -> Found:
     stars = _stars(linted, model)
     unknown = [f"`{name}`" for name in model.depends_on if linted.followed.get(name, Followed(UNKNOWN)).columns is None]
     if stars and unknown:
@@ -140,7 +140,7 @@ def _invalid_star(linted: Linted, model: Model) -> Found:
         yield message, _output_place(model, stars[0])
 
 
-def _column_names(linted: Linted, model: Model) -> Found:
+def _column_names(linted: LintedProject, model: Model) -> Found:
     tree = linted.tree(model)
     parents = {name: linted.followed[name].table for name in model.depends_on if name in linted.followed}
     known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
@@ -154,7 +154,7 @@ def _column_names(linted: Linted, model: Model) -> Found:
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", line_of(model, column)
 
 
-def _projections(linted: Linted, model: Model) -> Found:
+def _projections(linted: LintedProject, model: Model) -> Found:
     tree = linted.tree(model)
     names: set[str] = set()
     for number, output in enumerate(tree.selects if tree is not None else ()):
@@ -171,23 +171,23 @@ def _projections(linted: Linted, model: Model) -> Found:
         names.add(name)
 
 
-def _audits(_: Linted, model: Model) -> Found:
+def _audits(_: LintedProject, model: Model) -> Found:
     if not model.audits and not model.kind.is_external and not model.kind.is_embedded:
         yield f"`{model.name}` has no audits.", _head(model)
 
 
-def _unit_tests(linted: Linted, model: Model) -> Found:
+def _unit_tests(linted: LintedProject, model: Model) -> Found:
     if model.name not in linted.tested and model.kind.has_query:
         yield f"`{model.name}` has no unit test in tests/.", _head(model)
 
 
-def _external_models(linted: Linted, model: Model) -> Found:
+def _external_models(linted: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
         if name not in linted.models:
             yield f"`{name}` is neither a model nor declared in external_models.yaml.", line_of(model, name)
 
 
-def _crons(linted: Linted, model: Model) -> Found:
+def _crons(linted: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
         parent = linted.models.get(name)
         if parent is None or not parent.kind.has_query or not model.kind.has_query:
@@ -198,7 +198,7 @@ def _crons(linted: Linted, model: Model) -> Found:
             yield message, line_of(model, "cron", header=True)
 
 
-def _joins(linted: Linted, model: Model) -> Found:
+def _joins(linted: LintedProject, model: Model) -> Found:
     tree = linted.tree(model)
     for join in tree.find_all(exp.Join) if tree is not None else ():
         on = join.args.get("on")
@@ -207,17 +207,17 @@ def _joins(linted: Linted, model: Model) -> Found:
             yield message, line_of(model, join.alias_or_name)
 
 
-def _description(_: Linted, model: Model) -> Found:
+def _description(_: LintedProject, model: Model) -> Found:
     if not model.description:
         yield f"`{model.name}` has no description.", _head(model)
 
 
-def _owner(_: Linted, model: Model) -> Found:
+def _owner(_: LintedProject, model: Model) -> Found:
     if not model.owner:
         yield f"`{model.name}` has no owner.", _head(model)
 
 
-def _stars(linted: Linted, model: Model) -> list[int]:
+def _stars(linted: LintedProject, model: Model) -> list[int]:
     """The numbers of the outermost outputs that are `*` or `t.*`."""
     tree = linted.tree(model)
     return [number for number, output in enumerate(tree.selects if tree is not None else ()) if output.is_star]
@@ -241,7 +241,7 @@ def _pause(cron: Cron) -> float:
     return max((after - before).total_seconds() for before, after in pairwise(ticks[1:]))
 
 
-CHECKS: Mapping[str, Callable[[Linted, Model], Found]] = {
+CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {
     "ambiguousorinvalidcolumn": _column_names,
     "cronintervalalignment": _crons,
     "invalidselectstarexpansion": _invalid_star,

@@ -13,7 +13,7 @@ from planner.engine.protocol import Rows, Value
 
 
 @dataclass(frozen=True)
-class Difference:
+class RowDifference:
     """A row that is missing, one that is unexpected, or a pair of similar rows that differ."""
 
     columns: tuple[str, ...]  # of both rows
@@ -43,13 +43,13 @@ class Difference:
         return f"  {cells}{where}"
 
 
-def compared(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[Difference, ...]:
+def compared(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[RowDifference, ...]:
     """How the rows differ, () if they do not; `partial` compares the expected columns only."""
     odd = [f"`{name}` is expected and does not exist" for name in expected.columns if name not in actual.columns]
     if not partial:
         odd += [f"`{name}` is not expected" for name in actual.columns if name not in expected.columns]
     if odd:
-        return (Difference((), None, None, tuple(odd)),)
+        return (RowDifference((), None, None, tuple(odd)),)
     columns = expected.columns
     order = [actual.columns.index(name) for name in columns]
     kinds = [types.get(name, "string") for name in columns]
@@ -141,19 +141,19 @@ def _taken(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[Keye
     return found
 
 
-def _paired(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[Difference]:
+def _paired(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[RowDifference]:
     """Each missing row with the most similar unexpected one, if at least one cell is the same."""
     found = []
     for key, row in missing:
         likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected]
         best = max(range(len(unexpected)), key=lambda index: likeness[index], default=None)
         if best is None or not likeness[best]:
-            found.append(Difference(columns, row, None, columns))
+            found.append(RowDifference(columns, row, None, columns))
             continue
         other, actual = unexpected.pop(best)
         differing = tuple(name for name, a, b in zip(columns, key, other, strict=True) if a != b)
-        found.append(Difference(columns, row, actual, differing))
-    return found + [Difference(columns, None, row, columns) for _, row in unexpected]
+        found.append(RowDifference(columns, row, actual, differing))
+    return found + [RowDifference(columns, None, row, columns) for _, row in unexpected]
 
 
 def _row_text(columns: Sequence[str], row: Sequence[Value]) -> str:

@@ -15,7 +15,7 @@ from planner.checks.diff_query import quoted
 from planner.checks.fetching import THREADS, fetched
 from planner.checks.freezing import NOW, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
-from planner.checks.rows import Difference, compared
+from planner.checks.rows import RowDifference, compared
 from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
@@ -40,7 +40,7 @@ class OutputResult:
     output: str
     expected: Rows
     actual: Rows
-    differences: tuple[Difference, ...]
+    differences: tuple[RowDifference, ...]
 
     @property
     def ok(self) -> bool:

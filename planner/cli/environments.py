@@ -16,7 +16,7 @@ from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
 from planner.contract.base import Names
 from planner.contract.from_events import view_counts
-from planner.contract.result import EnvironmentRow, Promotion, ResultLine, RevisionRow
+from planner.contract.result import EnvironmentRow, PromotionRow, ResultLine, RevisionRow
 from planner.session.applying import Record
 from planner.session.environments import check_droppable
 from planner.session.environments import invalidate as drop
@@ -194,7 +194,7 @@ def _cell(title: str, value: object) -> str:
 
 def _ended(out: Output, done: Promoted, jobs: int, sentence: str, tables: Names | None = None) -> None:
     if isinstance(out, JsonLines):
-        moved = Promotion(views=view_counts(done), revision=done.revision, spark_jobs=jobs)
+        moved = PromotionRow(views=view_counts(done), revision=done.revision, spark_jobs=jobs)
         out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
     else:
         out.finished()

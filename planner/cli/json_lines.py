@@ -14,7 +14,7 @@ from planner.contract.base import Names, Spans
 from planner.contract.from_errors import error_line
 from planner.contract.from_events import audit_found, backfill_of, event_line, lint_line, promotion_of, test_line
 from planner.contract.from_plan import plan_view, revised_view, span
-from planner.contract.lines import Audit, AuditLine, PlanLine, StageLine, WarningLine
+from planner.contract.lines import AuditLine, AuditRow, PlanLine, StageLine, WarningLine
 from planner.contract.plan import PlanView
 from planner.contract.result import ResultLine, TestCounts
 from planner.contract.wire import Line, written
@@ -30,7 +30,7 @@ class JsonLines:
 
     def __init__(self) -> None:
         self._tests = TestCounts()
-        self._audits: list[Audit] = []
+        self._audits: list[AuditRow] = []
         self._snapshots: Mapping[str, Snapshot] = {}
         self._plan: PlanView | None = None
         self._copied: dict[str, Spans] = {}  # model -> intervals whose rows came from its old table

@@ -7,14 +7,14 @@ from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output
 from planner.cli.terminal import Terminal
-from planner.contract.result import Promotion, ResultLine
+from planner.contract.result import PromotionRow, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
 
 DONE = ResultLine(ok=True)
 
 
-def unapplied(out: Output, planned: Plan, before: Promotion | None = None) -> int:
+def unapplied(out: Output, planned: Plan, before: PromotionRow | None = None) -> int:
     """An empty plan is done; a blocked one is refused, each blocker reported."""
     if isinstance(out, JsonLines):
         for blocker in planned.blockers:

@@ -18,7 +18,7 @@ from planner.cli.output import Output, execution_time_option, output_of, output_
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
 from planner.contract.from_events import view_counts
-from planner.contract.result import Promotion, ResultLine
+from planner.contract.result import PromotionRow, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
 from planner.session.applying import estimates
@@ -226,6 +226,6 @@ def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
     return run_after_plan(work, planned.environment).outcome or Outcome((), Filled(), None)
 
 
-def _promoted_before(found: Promoted | None) -> Promotion | None:
+def _promoted_before(found: Promoted | None) -> PromotionRow | None:
     """What an earlier call promoted under the same note; None when nothing."""
-    return None if found is None else Promotion(views=view_counts(found), revision=found.revision)
+    return None if found is None else PromotionRow(views=view_counts(found), revision=found.revision)

@@ -33,7 +33,7 @@ _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s
 
 
 @dataclass(frozen=True)
-class Filling:
+class RenderFilling:
     """What is filled in: the time, and the models whose queries stand in place of their names."""
 
     start: str | None
@@ -72,7 +72,7 @@ def render(model: str, audits: bool, root: Path, gateway: str | None, **given: A
     """
     into = _dialect(given["dialect"])
     with opened(root, gateway, execution_time=given["execution_time"]) as work:
-        wanted = _rendering(work, model, given_to(Filling, given))
+        wanted = _rendering(work, model, given_to(RenderFilling, given))
         if wanted.model.python and not audits:
             click.echo(wanted.model.source, nl=False)  # it has no query: its code is what there is to show
             return 0
@@ -83,7 +83,7 @@ def render(model: str, audits: bool, root: Path, gateway: str | None, **given: A
     return 0
 
 
-def _rendering(work: Workspace, name: str, given: Filling) -> Rendering:
+def _rendering(work: Workspace, name: str, given: RenderFilling) -> Rendering:
     models = work.project.models
     model = models.get(name.lower())
     if model is None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from planner.checks.rows import Difference
+from planner.checks.rows import RowDifference
 from planner.checks.unit_tests import OutputResult, TestResult
 from planner.cli.counting import counted
 
@@ -53,7 +53,7 @@ def _show_output(console: Console, output: OutputResult, most: int | None) -> No
         console.print(f"and {counted(len(rows) - len(rows[:most]), 'row')} more; -v shows all")
 
 
-def _table(differences: Sequence[Difference]) -> Table:
+def _table(differences: Sequence[RowDifference]) -> Table:
     """A line for what is expected and a line for what came; of two that nearly match, the cells that differ marked."""
     table = Table("", *map(escape, differences[0].columns))
     for each in differences:
@@ -66,7 +66,7 @@ def _table(differences: Sequence[Difference]) -> Table:
     return table
 
 
-def _cells(difference: Difference, row: Sequence[object], style: str) -> list[Text]:
+def _cells(difference: RowDifference, row: Sequence[object], style: str) -> list[Text]:
     return [
         Text("NULL" if cell is None else str(cell), style=f"bold {style}" if name in difference.differing else "dim")
         for name, cell in zip(difference.columns, row, strict=True)

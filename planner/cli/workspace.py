@@ -20,7 +20,7 @@ from planner.python.host import hide_ourselves
 from planner.session.cancelling import interruptible
 from planner.session.events import Emit
 from planner.session.moments import moment
-from planner.session.settings import OPENLINEAGE_KEY, STATE_URL, Settings, settings_of
+from planner.session.settings import OPENLINEAGE_KEY, STATE_URL, SessionSettings, settings_of
 from planner.session.workspace import Workspace
 
 P = ParamSpec("P")
@@ -35,7 +35,7 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
     return where(command)
 
 
-def settings(root: Path, gateway: str | None) -> Settings:
+def settings(root: Path, gateway: str | None) -> SessionSettings:
     """What the environment says of a project; of what may hold a password nothing is left there, for project code runs
     as the same user. `-` stands for a line of standard input, in the order of these names."""
     found = settings_of(os.environ, root, gateway)

@@ -31,7 +31,7 @@ from planner.contract.base import Sample, plain
 from planner.contract.from_errors import placed
 from planner.contract.from_plan import span, spans
 from planner.contract.lines import (
-    Audit,
+    AuditRow,
     BatchLine,
     ComparedLine,
     DroppedLine,
@@ -50,7 +50,7 @@ from planner.contract.lines import (
     ViewLine,
     WaitingLine,
 )
-from planner.contract.result import BackfillCounts, Promotion, ViewCounts
+from planner.contract.result import BackfillCounts, PromotionRow, ViewCounts
 from planner.contract.wire import Line
 from planner.engine.protocol import Rows
 from planner.errors import Place
@@ -117,10 +117,10 @@ def batch_line(done: BatchDone) -> BatchLine:
     )
 
 
-def audit_found(model: str, result: AuditResult, place: Place | None) -> Audit:
+def audit_found(model: str, result: AuditResult, place: Place | None) -> AuditRow:
     """What an audit found, at the place where it is asked for."""
     path, line, _ = placed(place)
-    return Audit(
+    return AuditRow(
         model=model,
         reads=tuple(result.reads),
         name=result.name,
@@ -154,12 +154,12 @@ def test_line(result: TestResult) -> TestLine:
     return TestLine(name=test.name, ok=result.ok, path=test.path, line=test.line, message=result.message)
 
 
-def promotion_of(outcome: Outcome) -> Promotion | None:
+def promotion_of(outcome: Outcome) -> PromotionRow | None:
     """What a promotion did and what it took; None where no view moved."""
     done = outcome.promoted
     if done is None:
         return None
-    return Promotion(
+    return PromotionRow(
         views=view_counts(done),
         revision=done.revision,
         spark_jobs=outcome.promotion_jobs,

@@ -10,7 +10,7 @@ from planner.contract.from_errors import placed
 from planner.contract.plan import (
     ColumnChanges,
     CostEstimate,
-    LeftOut,
+    LeftOutRow,
     ModelChange,
     OverrideRow,
     PlanView,
@@ -141,7 +141,7 @@ def _columns(columns: Columns) -> ColumnChanges:
 
 def _restatement(restatement: Restatement) -> RestatementView:
     return RestatementView(
-        left_out=tuple(LeftOut(model=each.model, reason=each.reason) for each in restatement.left_out),
+        left_out=tuple(LeftOutRow(model=each.model, reason=each.reason) for each in restatement.left_out),
         environments=tuple(touched(*astuple(each)) for each in restatement.touched),
     )
 

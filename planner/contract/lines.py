@@ -75,7 +75,7 @@ class BatchLine(Data):
     copied: bool = Field(default=False, description="from the model's old table, which holds the same rows")
 
 
-class Audit(Data):
+class AuditRow(Data):
     """An audit looked at rows."""
 
     model: str = Field(default="", description='the model, `""` of a standalone audit')
@@ -92,7 +92,7 @@ class Audit(Data):
     line: int = Field(default=0, description="its line")
 
 
-class AuditLine(Audit):
+class AuditLine(AuditRow):
     """An audit ran."""
 
     event: Literal["audit"] = "audit"

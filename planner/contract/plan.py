@@ -90,7 +90,7 @@ class Remark(Data):
     line: int = Field(default=0, description="the line, or 0")
 
 
-class LeftOut(Data):
+class LeftOutRow(Data):
     """A model that a restatement reaches and does not compute."""
 
     model: str = Field(description="the model")
@@ -108,7 +108,7 @@ class TouchedEnvironment(Data):
 class RestatementView(Data):
     """What a plan of `--restate-model` leaves out and touches."""
 
-    left_out: tuple[LeftOut, ...] = Field(
+    left_out: tuple[LeftOutRow, ...] = Field(
         default=(), description="models in the selection's reach that keep their rows"
     )
     environments: tuple[TouchedEnvironment, ...] = Field(default=(), description="other environments that feel it")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
-from planner.contract.lines import Audit
+from planner.contract.lines import AuditRow
 from planner.contract.plan import ColumnChanges, PlanView
 from planner.contract.tables import LineageEdge, LineageNode, TableDifference, Unfollowed
 
@@ -52,7 +52,7 @@ class ViewCounts(Data):
     unchanged: int = Field(default=0, description="views that stayed")
 
 
-class Promotion(Data):
+class PromotionRow(Data):
     """What a promotion did and what it took."""
 
     views: ViewCounts = Field(default=ViewCounts(), description="views by what became of them")
@@ -153,12 +153,12 @@ class ResultLine(Data):
     tests: Maybe[TestCounts] = Field(default=None, description="`plan`, `test`: how many passed")
     lint: Maybe[LintCounts] = Field(default=None, description="`lint`: how many rules are broken")
     format: Maybe[FormatResult] = Field(default=None, description="`format`: what it did")
-    audits: Maybe[tuple[Audit, ...]] = Field(
+    audits: Maybe[tuple[AuditRow, ...]] = Field(
         default=None, description="`plan`, `apply`, `run`: the `audit` lines again"
     )
     audit_counts: Maybe[AuditCounts] = Field(default=None, description="`audit`: how many found nothing")
     backfill: Maybe[BackfillCounts] = Field(default=None, description="where a plan was applied: what was computed")
-    promotion: Maybe[Promotion] = Field(default=None, description="where views moved: what was done")
+    promotion: Maybe[PromotionRow] = Field(default=None, description="where views moved: what was done")
     recovered: Maybe[dict[str, Names]] = Field(
         default=None,
         description="where a crash had left a promotion that this verb finished: environment -> names of the views "
@@ -169,7 +169,7 @@ class ResultLine(Data):
         description="where a verb that only looks found one: environment -> names of the views of which some may "
         "have moved",
     )
-    promoted_before: Maybe[Promotion] = Field(
+    promoted_before: Maybe[PromotionRow] = Field(
         default=None,
         description="`plan` that has nothing to do: what an earlier run promoted under the same `--note`; that run may "
         "have ended before it could say so",

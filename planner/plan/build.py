@@ -26,7 +26,7 @@ from planner.plan.diffs import rendered_diff
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
 from planner.plan.override import overrides_for
-from planner.plan.previews import Stage, previewed
+from planner.plan.previews import PreviewStage, previewed
 from planner.plan.restatement import Restatement
 from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
@@ -122,7 +122,7 @@ def build_plan(
     # Looked for before previews stand in for the tables that prod gets, and before the request takes any time away.
     lost = history_lost(changes)
     if target.name != PROD:
-        stage = Stage(target.name, loaded, request.window, request.naming, forward.preview)
+        stage = PreviewStage(target.name, loaded, request.window, request.naming, forward.preview)
         snapshots, changes = previewed(graph, snapshots, changes, stage)
     changes = _as_asked(changes, graph, loaded, request)
     gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()

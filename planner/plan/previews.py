@@ -22,7 +22,7 @@ SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Stage:
+class PreviewStage:
     """An environment beside prod: its name, what lies in tables, the time that was asked for, and whether previews are
     filled at all."""
 
@@ -34,7 +34,7 @@ class Stage:
 
 
 def previewed(
-    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: Stage
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: PreviewStage
 ) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
     """The environment's snapshots and changes with previews in place of tables that forward-only changes keep, and of
     all that would be computed from those."""
@@ -71,7 +71,7 @@ def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change
     return replace(change, new=shown, preview=True, shares=None, forward=Forward(lands=new))
 
 
-def _preview(graph: Graph, change: Change, stage: Stage) -> Change:
+def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
     new, kept = change.new, change.forward or Forward()
     assert new is not None
     # Its version names the environment: a preview is shared with nobody.
@@ -94,7 +94,7 @@ def _preview(graph: Graph, change: Change, stage: Stage) -> Change:
     )
 
 
-def _end(change: Change, stage: Stage) -> datetime | None:
+def _end(change: Change, stage: PreviewStage) -> datetime | None:
     """The last moment of the preview: that of the table whose place it takes."""
     assert change.new is not None
     held = change.needed or (stage.loaded.of(change.old) if change.old else ())

@@ -15,7 +15,7 @@ from planner.parsing.files.environments import ttl
 from planner.session.applying import Record
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
-from planner.state.environments import Action
+from planner.state.environments import HistoryAction
 from planner.state.store import StateStore
 
 
@@ -51,7 +51,7 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
     work.environment(name)
     with work.lease(name, f"rollback of {name}") as lease:
         work.settle(lease)
-        if (found := _finished(work, name, Action.ROLLED_BACK)) and _went_there(work.store, found, revision):
+        if (found := _finished(work, name, HistoryAction.ROLLED_BACK)) and _went_there(work.store, found, revision):
             return RolledBack(Promoted(name, found.revision, 0, len(found.views), 0, 0), finished=True)
         jobs = work.engine.jobs()
         back = Rollback(revision, record.who, record.note)
@@ -71,7 +71,7 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
     work.about = frozenset({name})
     with work.lease(name, f"invalidation of {name}") as lease:
         work.settle(lease)
-        found = _finished(work, name, Action.DROPPED)
+        found = _finished(work, name, HistoryAction.DROPPED)
         if found is None or work.store.environments.get(name).exists:
             work.environment(name)
             done = drop_environment(work.store, work.engine, lease, emit=work.on_event, who=who)
@@ -96,7 +96,7 @@ def janitor(work: Workspace, retention: timedelta | None = None) -> Swept:
     return Swept(tuple(over), tuple(gone), dropped=True)
 
 
-def _finished(work: Workspace, name: str, action: Action) -> PromotionRecovered | None:
+def _finished(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:
     """The promotion of that sort which a crash had left, and which has just been finished."""
     mine = (each for each in work.recovered if each.environment == name and each.ended is Recovery.FINISHED)
     return next((each for each in mine if each.action == action), None)

@@ -32,7 +32,7 @@ PAGE = "body { margin: 24px; background: var(--page) }"
 
 
 @dataclass(frozen=True)
-class Box:
+class LineageBox:
     """A model's box: its corner, its size, and its rows from the top."""
 
     x: int
@@ -86,7 +86,7 @@ def _body(found: Lineage, models: Mapping[str, Model]) -> str:
     return f"<p>{legend}</p>{''.join(notes)}\n{picture}"
 
 
-def _drawn(name: str, box: Box, found: Lineage, models: Mapping[str, Model]) -> str:
+def _drawn(name: str, box: LineageBox, found: Lineage, models: Mapping[str, Model]) -> str:
     kind = str(models[name].kind) if name in models else "no model"
     parts = [
         f'<rect class="box" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="6"/>',
@@ -104,7 +104,7 @@ def _drawn(name: str, box: Box, found: Lineage, models: Mapping[str, Model]) -> 
     return f'<g class="{kind if name in models else "outer"}">{"".join(parts)}</g>'
 
 
-def _boxes(found: Lineage, models: Mapping[str, Model]) -> dict[str, Box]:
+def _boxes(found: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
     """Where each model's box is: right of all that goes into it, in columns."""
     rows: dict[str, list[Node]] = {}
     for node in found.nodes:
@@ -112,7 +112,7 @@ def _boxes(found: Lineage, models: Mapping[str, Model]) -> dict[str, Box]:
     parents: dict[str, set[str]] = {name: set() for name in rows}
     for edge in found.edges:
         parents[edge.target.model].add(edge.source.model)
-    boxes: dict[str, Box] = {}
+    boxes: dict[str, LineageBox] = {}
     x = EDGE
     for level in _levels(parents):
         y, widest = EDGE, 0
@@ -121,7 +121,7 @@ def _boxes(found: Lineage, models: Mapping[str, Model]) -> dict[str, Box]:
             texts = [name, kind, *(node.column or "its rows" for node in rows[name]), "every column"]
             width = LETTER * max(map(len, texts)) + 24
             ordered = tuple(sorted(rows[name], key=lambda node: node.column in (ROWS, ALL)))
-            boxes[name] = Box(x, y, width, ordered)
+            boxes[name] = LineageBox(x, y, width, ordered)
             y, widest = y + boxes[name].height + BESIDE, max(widest, width)
         x += widest + APART
     return boxes

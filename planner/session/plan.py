@@ -19,7 +19,7 @@ from planner.session.options import PlanOptions
 from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD, view_changes, views_of
-from planner.state.environments import Action
+from planner.state.environments import HistoryAction
 
 
 def requested(work: Workspace, options: PlanOptions) -> PlanOptions:
@@ -84,8 +84,8 @@ def renew(work: Workspace, planned: Plan) -> None:
 
 def promoted_before(work: Workspace, name: str, note: str) -> Promoted | None:
     """What an earlier call promoted under the same note, for whoever was interrupted before its answer; else None."""
-    history = [row for row in work.store.environments.history(name) if row.action is not Action.UNDONE]
-    if not note or not history or (history[0].note, history[0].action) != (note, Action.PROMOTED):
+    history = [row for row in work.store.environments.history(name) if row.action is not HistoryAction.UNDONE]
+    if not note or not history or (history[0].note, history[0].action) != (note, HistoryAction.PROMOTED):
         return None
     latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
     new = work.store.environments.at_revision(name, latest)

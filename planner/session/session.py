@@ -30,7 +30,7 @@ from planner.session.plan import applied, check_queries, made_again, prepared, r
 from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
 from planner.session.run import RunResult, run
-from planner.session.settings import Settings
+from planner.session.settings import SessionSettings
 from planner.session.table_diff import table_diffs
 from planner.session.unit_tests import TestReport, tested
 from planner.session.workspace import Workspace
@@ -41,7 +41,7 @@ from planner.state.environments import Revision
 class Opened:
     """A project that is open: Spark and the state database are opened when they are first needed, until `close`."""
 
-    def __init__(self, settings: Settings, execution_time: str | None = None) -> None:
+    def __init__(self, settings: SessionSettings, execution_time: str | None = None) -> None:
         if not settings.root.is_dir():
             raise RequestError(f"There is no folder `{settings.root}`.")
         self._execution_time = execution_time

@@ -19,7 +19,7 @@ OpenEngine = Callable[[Connection, Path, str], Engine]
 
 
 @dataclass(frozen=True)
-class Settings:
+class SessionSettings:
     """Where a project is and with what it is opened; what may hold a password is never shown."""
 
     root: Path
@@ -38,10 +38,10 @@ class Settings:
         return self.home or self.root / ".mergeplan"
 
 
-def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = None) -> Settings:
+def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = None) -> SessionSettings:
     """What these environment variables say of a project; RequestError for a value that is none."""
     home, ruling = environ.get("MERGEPLAN_HOME"), environ.get(GATEWAYS_FROM)
-    return Settings(
+    return SessionSettings(
         root.resolve(),
         gateway,
         Path(home) if home else None,

@@ -23,7 +23,7 @@ from planner.plan.schedule import Loaded
 from planner.project.loader import Project, load_project
 from planner.session.cancelling import Cancellation
 from planner.session.events import Emit, StateUnknown, silent
-from planner.session.settings import Settings, url_of
+from planner.session.settings import SessionSettings, url_of
 from planner.session.unfinished import LEASE_WAIT, finish, report
 from planner.snapshot.environment import Environment
 from planner.state.leases import Lease
@@ -34,7 +34,7 @@ from planner.state.store import StateStore
 class Workspace:
     """One folder at one moment; Spark and the database stay open until `close`."""
 
-    settings: Settings
+    settings: SessionSettings
     profile: str = "metadata"  # what Spark is started for, see planner.engine.spark.engine
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     on_event: Emit = silent

@@ -19,7 +19,7 @@ from planner.state.snapshots import Snapshots
 from planner.state.transaction import Database, Transaction
 
 
-class Action(StrEnum):
+class HistoryAction(StrEnum):
     """What made a revision."""
 
     PROMOTED = "promoted"
@@ -35,7 +35,7 @@ class Cause:
     plan_id: str = ""
     who: str = ""
     note: str = ""
-    action: Action = Action.PROMOTED
+    action: HistoryAction = HistoryAction.PROMOTED
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Revision:
 
     environment: str
     revision: int
-    action: Action
+    action: HistoryAction
     snapshots: Mapping[str, str]
     views: frozenset[str]
     plan_id: str
@@ -126,7 +126,7 @@ def _revision(row: sa.Row[Any]) -> Revision:
     return Revision(
         row.environment,
         row.revision,
-        Action(row.action),
+        HistoryAction(row.action),
         row.snapshots,
         frozenset(row.views),
         row.plan_id,

@@ -14,7 +14,7 @@ from planner.errors import PlanMoved
 from planner.serial import to_json
 from planner.snapshot.environment import Environment, ViewChanges, view_changes
 from planner.state import tables as t
-from planner.state.environments import Action, Cause, Environments
+from planner.state.environments import Cause, Environments, HistoryAction
 from planner.state.leases import Lease, check_lease
 from planner.state.physical_tables import check_present
 from planner.state.snapshots import keep_snapshots
@@ -35,7 +35,7 @@ class Promotion:
 
     id: str
     environment: str
-    action: Action
+    action: HistoryAction
     old: Environment
     new: Environment
     done: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class Promotions:
         """Close the entry as done; an environment that was dropped is no more."""
         with self._database.writing() as tx:
             _close(tx, lease, promotion, Status.DONE)
-            if promotion.action is Action.DROPPED:
+            if promotion.action is HistoryAction.DROPPED:
                 _forget_environment(tx, promotion.environment)
 
     def roll_back(self, lease: Lease, promotion: Promotion) -> None:
@@ -92,7 +92,7 @@ class Promotions:
         with self._database.writing() as tx:
             _close(tx, lease, promotion, Status.ROLLED_BACK)
             failed = (history.c.environment == promotion.environment, history.c.revision == promotion.new.revision)
-            tx.execute(tx.update(history).where(*failed).values(action=Action.UNDONE.value))
+            tx.execute(tx.update(history).where(*failed).values(action=HistoryAction.UNDONE.value))
             if not promotion.old.exists:
                 _forget_environment(tx, promotion.environment)
                 return
@@ -138,10 +138,10 @@ def _add_revision(tx: Transaction, new: Environment, cause: Cause, now: datetime
     return revision
 
 
-def _action(tx: Transaction, environment: Environment) -> Action:
+def _action(tx: Transaction, environment: Environment) -> HistoryAction:
     history = t.environment_history
     mine = tx.select(history).where(history.c.environment == environment.name)
-    return Action(tx.execute(mine.where(history.c.revision == environment.revision)).one().action)
+    return HistoryAction(tx.execute(mine.where(history.c.revision == environment.revision)).one().action)
 
 
 def _close(tx: Transaction, lease: Lease, promotion: Promotion, status: Status) -> None:

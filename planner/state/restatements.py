@@ -13,7 +13,7 @@ from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
 from planner.state import tables as t
 from planner.state.contents import drop_contents
-from planner.state.environments import Action, Environments, Revision
+from planner.state.environments import Environments, HistoryAction, Revision
 from planner.state.intervals import change_timeline
 from planner.state.leases import Lease, check_lease
 from planner.state.passed_audits import drop_passed_audits
@@ -39,7 +39,7 @@ class Restatements:
     def past(self) -> Past:
         """What every environment shows and has shown, and the tables that none did."""
         now = {each.name: each for each in self._environments.all()}
-        rows = [row for row in self._environments.history() if row.action is not Action.UNDONE]
+        rows = [row for row in self._environments.history() if row.action is not HistoryAction.UNDONE]
         known = self._shown(rows)
         maps: dict[tuple[str, tuple[tuple[str, str], ...]], bool] = {}
         for row in rows:
@@ -82,7 +82,9 @@ class Restatements:
     def last_restated(self, environment: str, tables: Collection[str]) -> Mapping[str, datetime]:
         """Table -> when it last restated itself in the environment, or else when the environment first showed it."""
         found: dict[str, datetime] = {}
-        rows = [row for row in reversed(self._environments.history(environment)) if row.action is not Action.UNDONE]
+        rows = [
+            row for row in reversed(self._environments.history(environment)) if row.action is not HistoryAction.UNDONE
+        ]
         known = self._shown(rows)
         for row in rows:
             for table in {known[id].table for id in row.snapshots.values()} & set(tables):

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from bot.records import State
+from bot.records import PullState
 from bot.sandbox.faults import ApiFault
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
@@ -57,7 +57,7 @@ def lived(bench: Bench) -> int:
 
 def assert_the_usual_end(bench: Bench, number: int) -> None:
     """What a good day leaves."""
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
     assert len(bench.by_bot(number)) == 2
     assert "nothing was computed" in bench.plan(number)
     assert "`shop.orders` is now Breaking" in bench.replies(number)[0]

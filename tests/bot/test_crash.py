@@ -18,7 +18,7 @@ import pytest
 
 from bot.child.processes import birth
 from bot.inbox.inbox import Inbox
-from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
 
@@ -136,14 +136,14 @@ def test_kill_9_during_a_plan_is_followed_by_its_end(scene: Scene) -> None:
     until(lambda: not birth(orphan), what="the orphan's end")
     scene.knobs("{}")
 
-    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    until(lambda: scene.record(number).state is PullState.PLANNED, what="the plan")
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
 
 
 def test_kill_9_during_a_promotion_is_followed_by_its_end(scene: Scene) -> None:
     """Behaviour 17: prod is whole, and the pull request says that it is in prod."""
     number = scene.open()
-    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    until(lambda: scene.record(number).state is PullState.PLANNED, what="the plan")
     scene.knobs('{"hang": "prod"}')
     scene.github.merge(SHOP, number, author="ann")
     until(lambda: scene.hanging(), what="the promotion")
@@ -151,7 +151,7 @@ def test_kill_9_during_a_promotion_is_followed_by_its_end(scene: Scene) -> None:
     scene.knobs("{}")
     scene.start()
 
-    until(lambda: scene.record(number).state is State.PROMOTED, what="the promotion's end")
+    until(lambda: scene.record(number).state is PullState.PROMOTED, what="the promotion's end")
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
     prod = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]["prod"]
     assert (prod["revision"], prod["models"]["shop.orders"]) == (2, COLUMN["models/orders.sql"])
@@ -189,7 +189,7 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     scene.start()
     scene.github.redeliver(opened.id)
 
-    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    until(lambda: scene.record(number).state is PullState.PLANNED, what="the plan")
     scene.github.wait_idle()
     assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
     with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
@@ -208,4 +208,4 @@ def test_sigterm_hands_the_work_back(scene: Scene) -> None:
     scene.knobs("{}")
     scene.start()
 
-    until(lambda: scene.record(number).state is State.PLANNED, what="the plan")
+    until(lambda: scene.record(number).state is PullState.PLANNED, what="the plan")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import State
+from bot.records import PullState
 from bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
@@ -84,7 +84,7 @@ def test_a_head_with_nothing_in_common_with_the_base_is_told(bench: Bench, clone
     bench.idle()
     clone.git("checkout", "--quiet", "--orphan", "fresh")
     clone.push()
-    until(lambda: bench.record(number).state is State.FAILED, what="the failed plan")
+    until(lambda: bench.record(number).state is PullState.FAILED, what="the failed plan")
     bench.idle()
 
     assert "no commit in common with the base branch" in bench.plan(number)
@@ -102,7 +102,7 @@ def test_files_that_are_no_text_are_shown_as_they_can_be(bench: Bench, clone: Cl
     assert bench.conclusions(bench.head(number)) == GREEN
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
 
 
 def test_a_pull_request_that_removes_the_project_is_refused_and_so_is_its_merge(bench: Bench) -> None:
@@ -114,7 +114,7 @@ def test_a_pull_request_that_removes_the_project_is_refused_and_so_is_its_merge(
 
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).state is State.UNPROMOTED
+    assert bench.record(number).state is PullState.UNPROMOTED
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
     bench.github.commit(SHOP, "main", {"config.yaml": "gateways: {}\n", **COLUMN}, "Back", author="ann")
     bench.idle()
@@ -158,7 +158,7 @@ def test_every_way_to_merge_is_promoted_for_nothing(bench: Bench, method: MergeM
     bench.github.merge(SHOP, number, author="ann", method=method)
     bench.idle()
 
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
     assert "nothing was computed" in bench.plan(number)
     assert bench.planner_state()["environments"]["prod"]["revision"] == 2
 
@@ -176,7 +176,7 @@ def test_two_pull_requests_on_one_model_are_promoted_one_upon_the_other(bench: B
 
     both = "SELECT 1 AS first,\n\n\n\n\n  9 AS final\n"
     assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == both
-    assert [bench.record(number).state for number in (first, second)] == [State.PROMOTED] * 2
+    assert [bench.record(number).state for number in (first, second)] == [PullState.PROMOTED] * 2
 
 
 def test_a_revert_brings_prod_back_and_a_merge_after_a_rollback_brings_all(bench: Bench) -> None:
@@ -196,7 +196,7 @@ def test_a_revert_brings_prod_back_and_a_merge_after_a_rollback_brings_all(bench
     bench.idle()
     bench.github.merge(SHOP, revert, author="ann")
     bench.idle()
-    assert bench.record(revert).state is State.PROMOTED
+    assert bench.record(revert).state is PullState.PROMOTED
     assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == PROJECT["models/orders.sql"]
 
 
@@ -211,7 +211,7 @@ def test_a_burst_of_closing_and_reopening_ends_as_it_ended(bench: Bench) -> None
     bench.idle()
 
     assert bench.conclusions(bench.head(number)) == GREEN
-    assert bench.record(number).state is State.PLANNED
+    assert bench.record(number).state is PullState.PLANNED
     assert "pr_1" in bench.planner_state()["environments"]
 
 
@@ -253,7 +253,7 @@ def test_a_word_for_a_forks_head_is_for_the_head_shown_when_it_was_said(bench: B
     assert set(bench.conclusions(first).values()) == {"action_required"}
     pushed_back(bench, fork, second)
     bench.idle()
-    assert bench.record(number).state is State.HELD
+    assert bench.record(number).state is PullState.HELD
     assert len(bench.calls("plan", f"pr_{number}")) == 1
 
 
@@ -300,4 +300,4 @@ def test_a_renamed_prod_branch_is_followed(bench: Bench) -> None:
     assert main == bench.github.head(SHOP, "trunk")
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED

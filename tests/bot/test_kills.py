@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from bot.records import Prod, State
+from bot.records import Prod, PullState
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene, _scene  # noqa: F401 - a fixture
 
@@ -40,10 +40,10 @@ def one_pull_request(scene: Scene, choose: random.Random, index: int) -> int:
     scene.github.commit(SHOP, f"change{index}", files, "A change", author="wim")
     number = scene.github.open_pull_request(SHOP, f"change{index}", "main", "A change", author="wim")
     kills = killed(scene, choose)
-    until(lambda: scene.record(number).state is State.PLANNED, what=f"the plan of {number}")
+    until(lambda: scene.record(number).state is PullState.PLANNED, what=f"the plan of {number}")
     scene.github.merge(SHOP, number, author="ann")
     kills += killed(scene, choose)
-    until(lambda: scene.record(number).state is State.PROMOTED, what=f"the promotion of {number}")
+    until(lambda: scene.record(number).state is PullState.PROMOTED, what=f"the promotion of {number}")
     until(lambda: scene.statuses(number) == {"completed"}, what=f"the checks of {number}")
 
     prod = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]["prod"]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from bot.child.processes import birth
-from bot.records import Prod, State
+from bot.records import Prod, PullState
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 GREEN = {"tests": "success", "plan": "success", "environment": "success", "promotion": "success"}
@@ -172,7 +172,7 @@ def test_closed_while_planning_drops_the_environment_once(bench: Bench) -> None:
     assert not birth(bench.calls("plan", "pr_1")[0]["pid"])
     assert len(bench.calls("invalidate")) == 1
     assert set(bench.conclusions(bench.head(number)).values()) == {"cancelled"}
-    assert bench.record(number).state is State.CLOSED
+    assert bench.record(number).state is PullState.CLOSED
     bench.knobs()
     bench.github.reopen(SHOP, number, author="wim")
     bench.idle()
@@ -212,7 +212,7 @@ def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:
 
     assert "Prod had moved since the plan" in bench.plan(number)
     assert "`shop.orders`" in bench.plan(number).split("Prod had moved since the plan")[1]
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
 
 
 def test_the_plan_of_an_open_pull_request_is_made_again_when_prod_moves(bench: Bench) -> None:
@@ -228,7 +228,7 @@ def test_the_plan_of_an_open_pull_request_is_made_again_when_prod_moves(bench: B
     assert "`shop.orders`" not in bench.plan(second)
     bench.github.merge(SHOP, second, author="ann")
     bench.idle()
-    assert bench.record(second).state is State.PROMOTED
+    assert bench.record(second).state is PullState.PROMOTED
     assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == COLUMN["models/orders.sql"]
 
 
@@ -241,7 +241,7 @@ def test_two_merges_at_once_are_promoted_one_after_the_other(bench: Bench) -> No
     bench.github.merge(SHOP, second, author="ann")
     bench.idle()
 
-    assert [bench.record(number).state for number in (first, second)] == [State.PROMOTED] * 2
+    assert [bench.record(number).state for number in (first, second)] == [PullState.PROMOTED] * 2
     assert bench.record(first).promoted_revision < bench.record(second).promoted_revision
 
 
@@ -256,7 +256,7 @@ def test_a_promotion_that_has_to_wait_says_for_whom(bench: Bench) -> None:
     bench.knobs()
     bench.idle()
 
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
     assert "held by" not in bench.plan(number)
 
 
@@ -285,11 +285,11 @@ def test_every_webhook_dropped_the_timer_still_brings_the_same_end(make_bench: C
     bench = make_bench(sweep_seconds=0.5)
     bench.github.faults.drop(times=1000)
     number = bench.open(COLUMN)
-    until(lambda: bench.record(number).state is State.PLANNED, what="the plan")
+    until(lambda: bench.record(number).state is PullState.PLANNED, what="the plan")
     bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
     until(lambda: bench.replies(number), what="the reply")
     bench.github.merge(SHOP, number, author="ann")
-    until(lambda: bench.record(number).state is State.PROMOTED, what="the promotion")
+    until(lambda: bench.record(number).state is PullState.PROMOTED, what="the promotion")
 
     until(lambda: "nothing was computed" in bench.plan(number), what="the last comment")
     assert "1 breaking" in bench.plan(number) or "Breaking" in bench.plan(number)
@@ -305,7 +305,7 @@ def test_doubled_and_reordered_webhooks_end_in_the_same_state(bench: Bench) -> N
     bench.github.close(SHOP, number, author="wim")
     bench.idle()
 
-    assert bench.record(number).state in (State.CLOSED, State.NEW)
+    assert bench.record(number).state in (PullState.CLOSED, PullState.NEW)
     assert list(bench.planner_state()["environments"]) == ["prod"]
     assert all(run.status == "completed" for run in bench.checks(bench.head(number)).values())
 
@@ -372,7 +372,7 @@ def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
     (bench.home / "scripted.json").unlink()
     bench.knobs(hang="prod")
     number = bench.open(COLUMN)
-    until(lambda: bench.record(number).state is State.WAITING, what="the wait")
+    until(lambda: bench.record(number).state is PullState.WAITING, what="the wait")
     until(lambda: {run.status for run in bench.checks(bench.head(number)).values()} == {"queued"}, what="the checks")
     bench.knobs()
     bench.idle()
@@ -389,7 +389,7 @@ def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
     assert "2 views re-pointed" in bench.plan(number)
     assert "The run that did it was interrupted" in bench.plan(number)
     assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
@@ -466,13 +466,13 @@ def test_a_promotion_that_failed_leaves_prod_and_can_be_asked_for_again(bench: B
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 
-    assert bench.record(number).state is State.UNPROMOTED
+    assert bench.record(number).state is PullState.UNPROMOTED
     assert bench.conclusions(bench.head(number))["promotion"] == "failure"
     assert "Spark refused a query" in bench.plan(number)
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
     bench.knobs()
     bench.say(number, "/plan")
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
 
 
 def test_a_blocking_audit_fails_the_environment_at_its_line(bench: Bench) -> None:

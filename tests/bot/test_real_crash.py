@@ -12,7 +12,7 @@ import pytest
 
 from bot.child.processes import birth
 from bot.inbox.inbox import Inbox
-from bot.records import State
+from bot.records import PullState
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 from tests.bot.test_real_planner import EXAMPLE, rows
@@ -48,7 +48,7 @@ def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene
     scene.kill()
     kept = new_days(scene, before)
     _rise(scene)
-    until(lambda: scene.record(number).state is State.PLANNED, PATIENCE, "the environment")
+    until(lambda: scene.record(number).state is PullState.PLANNED, PATIENCE, "the environment")
     whole = new_days(scene, before)
     assert kept < whole, "the kill came too late to show anything"
     assert 0 < batches_of_the_last_run(scene, number) <= -(-(whole - kept) // DAYS)
@@ -57,7 +57,7 @@ def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene
     until(lambda: prod_is_run(scene), PATIENCE, "the promotion's run")
     scene.kill()
     _rise(scene)
-    until(lambda: scene.record(number).state is State.PROMOTED, PATIENCE, "the promotion")
+    until(lambda: scene.record(number).state is PullState.PROMOTED, PATIENCE, "the promotion")
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks")
     until(lambda: scene.prod().revision == 2, what="prod's revision")
     assert rows(scene.home / SHOP, "SELECT DISTINCT more FROM sqlmesh_example.incremental_model") == [["z"]]

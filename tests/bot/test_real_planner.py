@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.records import State
+from bot.records import PullState
 from bot.results import is_free
 from planner.project import __file__ as project_file
 from tests.bot.conftest import SHOP, Bench
@@ -73,7 +73,7 @@ def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_benc
     assert (mark.path, mark.start_line, mark.annotation_level) == ("models/copied.sql", 6, "failure")
     assert "`FROM` cannot stand here." in mark.message
     assert "`models/copied.sql:6`" in bench.plan(number)
-    assert bench.record(number).state is State.FAILED
+    assert bench.record(number).state is PullState.FAILED
 
 
 def assert_a_forward_only_branch_keeps_the_rows(bench: Bench) -> None:
@@ -94,7 +94,7 @@ def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     record = bench.record(number)
-    assert record.state is State.PROMOTED
+    assert record.state is PullState.PROMOTED
     assert record.promoted and record.promoted.promotion and is_free(record.promoted.promotion)
     assert record.promoted_revision == revision
     assert "Nothing was computed: 0 Spark jobs." in bench.plan(number)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import State
+from bot.records import PullState
 from planner.isolation.probe import cannot
 from tests.bot.conftest import SHOP
 from tests.planner.engine.spark.attacks import ATTACKS as DOORS
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot iso
 def test_hostile_pull_requests_get_nothing_from_a_service(stage: Stage) -> None:
     attacked = stage.attack("attack")
 
-    assert attacked.record.state is State.PLANNED, attacked.comment
+    assert attacked.record.state is PullState.PLANNED, attacked.comment
     assert attacked.got == {name: [""] * PLACES for name in ATTACKS}
     assert {name: said for name, said in attacked.doors.items() if DOORS[name][1] not in said} == {}
     assert attacked.doors.keys() == DOORS.keys()
@@ -66,7 +66,7 @@ def assert_code_is_held_where_landlock_is_missing(stage: Stage) -> None:
     edit = {"models/secret.sql": "MODEL (name shop.secret, kind FULL);\n\nSELECT 8 AS id\n"}
     planned = stage.attack("sql", edit, **elsewhere)
 
-    assert (held.record.state, held.got, held.spoiled) == (State.FAILED, {}, set())
+    assert (held.record.state, held.got, held.spoiled) == (PullState.FAILED, {}, set())
     assert "The project contains Python code, and it cannot be isolated here: Landlock 3 is needed" in held.comment
     assert r"MERGEPLAN\_ISOLATION=none" in held.comment
-    assert planned.record.state is State.PLANNED
+    assert planned.record.state is PullState.PLANNED

@@ -59,7 +59,7 @@ class May:
 
 
 @dataclass(frozen=True)
-class View:
+class TemporaryView:
     """A temporary view that a request makes."""
 
     name: str
@@ -87,12 +87,12 @@ def admit(request: Message, may: May) -> None:
         waiting.extend((inner, depth + 1) for field, value in given for inner in _inner(field, value))
 
 
-def view_of(request: Message) -> View | None:
+def view_of(request: Message) -> TemporaryView | None:
     """The view that an ExecutePlan makes, if it makes one."""
     if request.plan.command.WhichOneof("command_type") != "create_dataframe_view":
         return None
     asked = request.plan.command.create_dataframe_view
-    return View(asked.name, asked.is_global)
+    return TemporaryView(asked.name, asked.is_global)
 
 
 class Blocks:

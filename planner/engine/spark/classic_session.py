@@ -17,7 +17,7 @@ from planner.engine.spark.catalog import CatalogLock, driver_conf, session_conf,
 from planner.engine.spark.errors import translated
 from planner.engine.spark.java import Jvm, Profile, start_jvm
 from planner.engine.spark.scans import plan_bytes
-from planner.engine.spark.session import LISTED, USER, Frame, Session, listing_here
+from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from planner.errors import MergeplanError, RequestError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ClassicSession:
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())
 
-    def apart(self) -> Session:
+    def apart(self) -> EngineSession:
         other = copy(self)
         other.spark = self.spark.newSession()
         if self._catalog:

@@ -13,7 +13,7 @@ from planner.engine.protocol import Server
 from planner.engine.spark.catalog import Owner
 from planner.engine.spark.errors import condition, translated
 from planner.engine.spark.scans import explained_bytes
-from planner.engine.spark.session import LISTED, USER, Frame, Session, listing_here
+from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from planner.errors import QueryError, RequestError, SparkAway
 from planner.semantics.spark_defaults import DEFAULTS
 from planner.semantics.spark_settings import shaping
@@ -59,7 +59,7 @@ class ConnectSession:
             raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
         spark.registerProgressHandler(self._progressed)
 
-    def apart(self) -> Session:
+    def apart(self) -> EngineSession:
         return ConnectSession(*self._made_of)
 
     def let_go(self) -> None:

@@ -26,7 +26,7 @@ PLAIN = frozenset("boolean byte short integer long decimal date timestamp timest
 
 
 @dataclass(frozen=True)
-class Question:
+class ContentQuery:
     """What is asked of a table; `types` are Spark's own of its columns, `sets` those that can be hashed."""
 
     table: Table
@@ -81,11 +81,11 @@ class Question:
         return content(columns, row[1], (first, second))
 
 
-def question(table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None) -> Question:
+def question(table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None) -> ContentQuery:
     """What to ask for these column sets; those with a column that is not there or cannot be hashed are left out."""
     types = {field.name.lower(): field.dataType for field in fields}
     can = {name for name, kind in types.items() if _can(kind)}
-    return Question(table, types, tuple(each for each in dict.fromkeys(sets) if can.issuperset(each)), interval)
+    return ContentQuery(table, types, tuple(each for each in dict.fromkeys(sets) if can.issuperset(each)), interval)
 
 
 def _thirds(name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from planner.engine.spark.java import profile_of
 from planner.engine.spark.open_session import open_session
 from planner.engine.spark.project_proxy import ProjectProxy
 from planner.engine.spark.scans import relations
-from planner.engine.spark.session import Session
+from planner.engine.spark.session import EngineSession
 from planner.engine.spark.sessions import Sessions, wrapped
 from planner.engine.spark.spark_catalog import SparkCatalog
 from planner.engine.spark.spark_tables import SparkTables
@@ -29,7 +29,7 @@ def open_engine(connection: Connection, home: Path, profile: str = "metadata", w
 class SparkEngine:
     """The verbs of `Engine` on one Spark; they may be called from several threads at once."""
 
-    def __init__(self, session: Session, *, comments: bool = True) -> None:
+    def __init__(self, session: EngineSession, *, comments: bool = True) -> None:
         self._shared = session
         self._sessions = Sessions(session)
         self.tables = SparkTables(self._sessions, comments=comments)

@@ -9,10 +9,10 @@ from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, 
 from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.java import Profile
-from planner.engine.spark.session import USER, Session, silence
+from planner.engine.spark.session import USER, EngineSession, silence
 
 
-def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> Session:
+def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> EngineSession:
     """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
     silence()
     if connection.remote:

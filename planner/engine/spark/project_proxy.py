@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from planner.engine.protocol import Reading, Server
-from planner.engine.spark.admission import Blocks, May, View, admit, view_of
+from planner.engine.spark.admission import Blocks, May, TemporaryView, admit, view_of
 from planner.engine.spark.libraries import LIB
 from planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
 from planner.engine.spark.proxy_messages import Malformed, message_of
@@ -197,7 +197,7 @@ class ProjectProxy:
             request.client_observed_server_side_session_id = spark.number
         return request
 
-    def _make(self, view: View, operation: str) -> None:
+    def _make(self, view: TemporaryView, operation: str) -> None:
         """Take down a view that is about to be made."""
         with self._lock:
             if view.is_global:

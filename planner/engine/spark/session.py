@@ -22,7 +22,7 @@ LISTED = "spark.sql.hive.manageFilesourcePartitions"
 _listing_lock = threading.Lock()
 
 
-class Session(Protocol):
+class EngineSession(Protocol):
     """What differs between a classic session and a Spark Connect one."""
 
     spark: SparkSession
@@ -50,7 +50,7 @@ class Session(Protocol):
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""
 
-    def apart(self) -> Session:
+    def apart(self) -> EngineSession:
         """Another session of the same Spark: with settings, temporary views and functions of its own."""
 
     def let_go(self) -> None:

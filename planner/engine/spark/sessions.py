@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from planner.engine.spark.errors import WRAPPER, is_spark, translated
-from planner.engine.spark.session import Frame, Session
+from planner.engine.spark.session import EngineSession, Frame
 from planner.errors import Cancelled
 
 
 class Sessions:
     """The session that all threads share, and those that some have for themselves inside of `beside`."""
 
-    def __init__(self, shared: Session) -> None:
+    def __init__(self, shared: EngineSession) -> None:
         self.shared = shared
         self._thread = threading.local()
-        self._own: list[Session] = []
+        self._own: list[EngineSession] = []
         self._lock = threading.RLock()  # a signal's handler may come in on top of a statement
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
 
     @property
-    def current(self) -> Session:
+    def current(self) -> EngineSession:
         """This thread's session."""
-        own: Session | None = getattr(self._thread, "session", None)
+        own: EngineSession | None = getattr(self._thread, "session", None)
         return own or self.shared
 
     @contextmanager

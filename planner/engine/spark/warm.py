@@ -79,7 +79,7 @@ def _asked_to_stop() -> Iterator[threading.Event]:
 def _counter(session: ClassicSession) -> Iterator[int]:
     """A port that answers `token user session tag` with the number of jobs that Spark has started for these."""
 
-    class Question(socketserver.StreamRequestHandler):
+    class WarmRequest(socketserver.StreamRequestHandler):
         timeout = 30
 
         def handle(self) -> None:
@@ -87,11 +87,11 @@ def _counter(session: ClassicSession) -> Iterator[int]:
             if secrets.compare_digest(asked.encode(), session.token.encode()):
                 self.wfile.write(f"{session.client_jobs(*whose.split())}\n".encode())
 
-    class Server(socketserver.ThreadingTCPServer):
+    class WarmServer(socketserver.ThreadingTCPServer):
         daemon_threads = True
         block_on_close = False
 
-    with Server(("127.0.0.1", 0), Question) as server:
+    with WarmServer(("127.0.0.1", 0), WarmRequest) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
         thread.start()
         try:

@@ -7,7 +7,7 @@ from datetime import datetime
 from planner.intervals import Interval
 from planner.model.model import Column, Model
 from planner.parsing.macros.expand import dates
-from planner.tables.merge.relations import Batch
+from planner.tables.merge.relations import MergeBatch
 from planner.tables.merge.scd_type_2 import versions
 from planner.tables.merge.unique_key import upsert
 
@@ -22,7 +22,7 @@ def merged(
     """
     kept = {column.name for column in model.kept_columns}
     own = tuple(column for column in columns if column.name not in kept)
-    batch = Batch(model.name, query, base, own, model.unique_key)
+    batch = MergeBatch(model.name, query, base, own, model.unique_key)
     if model.history:
         return versions(batch, model.history, execution)
     return upsert(batch, model.when_matched, model.merge_filter, dates(interval, execution))

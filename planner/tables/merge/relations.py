@@ -17,7 +17,7 @@ KEY = "mergeplan_key_"
 
 
 @dataclass(frozen=True)
-class Batch:
+class MergeBatch:
     """The rows of one batch and what they meet.
 
     `query` is Spark SQL, `base` a table or view with what the table held before the batch, '' when it held nothing.
@@ -35,14 +35,14 @@ class Batch:
         return tuple(column.name for column in self.columns)
 
 
-def source(batch: Batch) -> exp.Select:
+def source(batch: MergeBatch) -> exp.Select:
     """The query's rows in the table's types, each marked and with its keys; two of one key end the query."""
     typed = exp.select(*(_typed(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
     keyed = exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
     return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(keyed.subquery("keyed"))
 
 
-def target(batch: Batch, kept: Iterable[Column] = ()) -> exp.Select:
+def target(batch: MergeBatch, kept: Iterable[Column] = ()) -> exp.Select:
     """The rows that the table held, each marked and with its keys."""
     names = (*batch.names, *(column.name for column in kept))
     rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(exp.to_table(batch.base))
@@ -59,12 +59,12 @@ def absent(side: str) -> exp.Expr:
     return of(side, PRESENT).is_(exp.null())
 
 
-def matched(batch: Batch, one: str = "target", other: str = "source") -> list[exp.Expr]:
+def matched(batch: MergeBatch, one: str = "target", other: str = "source") -> list[exp.Expr]:
     """Equal keys, as conditions; as in a MERGE, NULL is equal to nothing."""
     return [of(one, f"{KEY}{n}").eq(of(other, f"{KEY}{n}")) for n in range(len(batch.keys))]
 
 
-def text(batch: Batch, tree: exp.Select) -> str:
+def text(batch: MergeBatch, tree: exp.Select) -> str:
     """A merge as Spark SQL; the model's query stands in it as it is, so that Spark reads it as it was written."""
     query = batch.query.rstrip().rstrip(";")
     return f"WITH {QUERY} AS (\n{query}\n)\nSELECT * FROM (\n{spark_text(tree)}\n)"
@@ -84,11 +84,11 @@ def _typed(column: Column) -> exp.Expr:
     return cast(exp.column(column.name, quoted=True), column.type)
 
 
-def _keys(batch: Batch) -> Sequence[exp.Expr]:
+def _keys(batch: MergeBatch) -> Sequence[exp.Expr]:
     return [expression(key).as_(f"{KEY}{n}") for n, key in enumerate(batch.keys)]
 
 
-def _present(batch: Batch) -> exp.Expr:
+def _present(batch: MergeBatch) -> exp.Expr:
     """TRUE, unless other rows of the batch have the same key: which of them counts nobody could tell."""
     keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
     shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]

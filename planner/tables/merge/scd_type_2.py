@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sqlglot import exp
 
 from planner.model.model import Column, History
-from planner.tables.merge.relations import KEY, PRESENT, Batch, absent, cast, matched, of, source, target, text
+from planner.tables.merge.relations import KEY, PRESENT, MergeBatch, absent, cast, matched, of, source, target, text
 
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 class _Versions:
     """The terms of one merge; `execution` is the moment of the run, in UTC."""
 
-    batch: Batch
+    batch: MergeBatch
     history: History
     execution: datetime
 
@@ -55,7 +55,7 @@ class _Versions:
         return exp.Struct(expressions=[*columns, *kept])
 
 
-def versions(batch: Batch, history: History, execution: datetime) -> str:
+def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
     """The SELECT of what the table is to hold after a run at `execution`.
 
     Since when a new key is valid: since 1970 at the first load, and by time always; since its update, or since the run

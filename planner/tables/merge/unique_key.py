@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import fill
-from planner.tables.merge.relations import PRESENT, Batch, absent, expression, matched, of, source, target, text
+from planner.tables.merge.relations import PRESENT, MergeBatch, absent, expression, matched, of, source, target, text
 
 MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
 
 
-def upsert(batch: Batch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:
+def upsert(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:
     """The SELECT of what the table is to hold, as a MERGE would leave it.
 
     The first WHEN whose condition holds decides; a row for which none does stays as it was. `values` are the dates of

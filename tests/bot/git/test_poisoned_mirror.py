@@ -13,7 +13,7 @@ import pytest
 from bot.git.call import CheckoutFailed
 from bot.git.checkout import Checkout
 from bot.git.objects import name_of
-from bot.records import State
+from bot.records import PullState
 from bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
@@ -212,7 +212,7 @@ def test_a_configuration_in_the_mirror_runs_nothing_and_changes_no_text(
     assert bench.conclusions(bench.head(number)) == GREEN
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
     assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == PROJECT["models/orders.sql"]
     assert not attack.ran.exists()
 

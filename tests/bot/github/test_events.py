@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from bot.github.events import Event, Ignored, Refused, read_delivery, signature
+from bot.github.events import Event, Ignored, InvalidDelivery, read_delivery, signature
 
 REPOSITORY = {"full_name": "ann/shop"}
 SECRET = "a-secret"  # noqa: S105 - of this test
 
 
-def delivered(name: str, payload: dict[str, Any], **changes: str) -> Event | Ignored | Refused:
+def delivered(name: str, payload: dict[str, Any], **changes: str) -> Event | Ignored | InvalidDelivery:
     body = json.dumps(payload).encode()
     headers = {"X-GitHub-Event": name, "X-GitHub-Delivery": "g-1", "X-Hub-Signature-256": signature(SECRET, body)}
     return read_delivery({**headers, **changes}, body, SECRET)
@@ -77,7 +77,7 @@ def test_a_wrong_signature_is_refused_before_anything_is_read(value: str) -> Non
     """Behaviour 1."""
     read = delivered("push", {}, **{"X-Hub-Signature-256": value})
 
-    assert read == Refused(401, "the signature is missing or wrong")
+    assert read == InvalidDelivery(401, "the signature is missing or wrong")
 
 
 def test_an_empty_secret_is_never_accepted() -> None:
@@ -91,4 +91,4 @@ def test_a_repositorys_name_has_one_validator(name: str) -> None:
     """Behaviour 7: nothing odd gets in at the door."""
     payload = {"ref": "refs/heads/main", "after": "a" * 40, "repository": {"full_name": name}}
 
-    assert isinstance(delivered("push", payload), Refused)
+    assert isinstance(delivered("push", payload), InvalidDelivery)

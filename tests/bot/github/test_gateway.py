@@ -6,7 +6,7 @@ import pytest
 
 from bot.github.calls import redacted
 from bot.github.patience import Pause
-from bot.records import State
+from bot.records import PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 
@@ -24,7 +24,7 @@ def test_an_answer_lost_after_the_write_leaves_no_second_comment(bench: Bench) -
     ]
     assert sorted(names) == sorted(set(names))
     assert posted
-    assert bench.record(number).state is State.PLANNED
+    assert bench.record(number).state is PullState.PLANNED
 
 
 @pytest.mark.parametrize("status", [500, 502, 404])
@@ -37,7 +37,7 @@ def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -
     bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
 
-    assert bench.record(number).state is State.PLANNED
+    assert bench.record(number).state is PullState.PLANNED
 
 
 def test_a_rate_limit_pauses_and_the_work_goes_on(bench: Bench) -> None:

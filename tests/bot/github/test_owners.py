@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from bot.inbox.queue import Job
-from bot.records import State
+from bot.records import PullState
 from bot.service.worker import Worker
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.service.test_app import send
@@ -44,7 +44,7 @@ def opened_unheard(bench: Bench, repository: str) -> int:
 
 
 def planned(bench: Bench, repository: str, number: int) -> bool:
-    return bench.context.inbox.pulls.get(repository, number).state is State.PLANNED
+    return bench.context.inbox.pulls.get(repository, number).state is PullState.PLANNED
 
 
 def owners(bench: Bench) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.github.events import Event, Said
 from bot.inbox.inbox import Inbox
-from bot.records import State
+from bot.records import PullState
 from tests.bot.conftest import until
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
@@ -134,10 +134,10 @@ def test_a_comment_with_a_command_is_kept_until_it_is_answered(inbox: Inbox) -> 
 
 def test_what_we_know_is_read_as_it_was_written(inbox: Inbox) -> None:
     """Records keep their types through the database."""
-    inbox.pulls.change(SHOP, 7, state=State.PLANNED, head="a" * 40)
+    inbox.pulls.change(SHOP, 7, state=PullState.PLANNED, head="a" * 40)
     inbox.prods.change(SHOP, revision=3)
     inbox.decisions.record(SHOP, 7, "wim", "/plan", "p1")
 
-    assert inbox.pulls.get(SHOP, 7).state is State.PLANNED
+    assert inbox.pulls.get(SHOP, 7).state is PullState.PLANNED
     assert inbox.prods.get(SHOP).revision == 3
     assert inbox.decisions.of(SHOP, 7) == (("wim", "/plan", "p1"),)

@@ -11,13 +11,13 @@ from bot.prod.decide import (
     Action,
     AdoptProd,
     BuildProd,
-    Facts,
     FollowBranch,
     LookForProd,
+    ProdAtRest,
+    ProdFacts,
     PromoteMerge,
     PromotePush,
     RefuseRollback,
-    Rest,
     RollBack,
     SettleMerge,
     SkipStep,
@@ -28,8 +28,8 @@ from bot.prod.decide import (
     may_retry,
     prod_steps,
 )
-from bot.records import Prod, ProdRecord, PullRecord, State
-from bot.results import Outcome, read_outcome
+from bot.records import Prod, ProdRecord, PullRecord, PullState
+from bot.results import PlannerOutcome, read_outcome
 from planner.contract.lines import ErrorLine
 from planner.contract.result import EnvironmentRow, ResultLine
 
@@ -38,34 +38,34 @@ READY = ProdRecord("ann/shop", Prod.READY, "main", HEAD, HEAD, 3)
 FAILED = replace(READY, state=Prod.FAILED, revision=0, promoted_commit="")
 NEW = ProdRecord("ann/shop")
 MERGE, PUSH = Step(HEAD, 7), Step(HEAD)
-MERGED = PullRecord("ann/shop", 7, State.MERGED, merge_sha=OLD)
-UNPROMOTED = replace(MERGED, state=State.UNPROMOTED)
-PROMOTED = replace(MERGED, state=State.PROMOTED, promoted_revision=3, rollback_by="rea")
+MERGED = PullRecord("ann/shop", 7, PullState.MERGED, merge_sha=OLD)
+UNPROMOTED = replace(MERGED, state=PullState.UNPROMOTED)
+PROMOTED = replace(MERGED, state=PullState.PROMOTED, promoted_revision=3, rollback_by="rea")
 ROW = EnvironmentRow(name="prod", revision=3, plan_id="p1")
 
 
-def facts(prod: ProdRecord, **more: Any) -> Facts:
-    return Facts(prod, "main", HEAD, **{"now": 100.0, **more})
+def facts(prod: ProdRecord, **more: Any) -> ProdFacts:
+    return ProdFacts(prod, "main", HEAD, **{"now": 100.0, **more})
 
 
 @pytest.mark.parametrize(
     ("now", "action"),
     [
-        (facts(READY), Rest()),
+        (facts(READY), ProdAtRest()),
         (replace(facts(READY), branch="trunk"), FollowBranch()),
         (facts(NEW), LookForProd()),
         (facts(NEW, looked=True, found=ROW), AdoptProd(ROW)),
         (facts(NEW, looked=True), BuildProd()),
         (facts(NEW, looked=True, steps=(MERGE,)), PromoteMerge(7, HEAD)),  # it brings the first project
         (facts(NEW, looked=True, steps=(PUSH,)), BuildProd()),
-        (facts(NEW, looked=True, built=True), Rest()),
-        (facts(NEW, looked=True, taken=1), Rest()),
-        (facts(FAILED), Rest()),
+        (facts(NEW, looked=True, built=True), ProdAtRest()),
+        (facts(NEW, looked=True, taken=1), ProdAtRest()),
+        (facts(FAILED), ProdAtRest()),
         (facts(replace(FAILED, commit=OLD)), LookForProd()),
         (facts(FAILED, again=True), LookForProd()),
         (facts(replace(FAILED, again_at=99.0)), LookForProd()),
-        (facts(replace(FAILED, again_at=101.0)), Rest()),
-        (facts(replace(FAILED, revision=3, again_at=99.0)), Rest()),
+        (facts(replace(FAILED, again_at=101.0)), ProdAtRest()),
+        (facts(replace(FAILED, revision=3, again_at=99.0)), ProdAtRest()),
         (facts(READY, pulls=(PROMOTED,), steps=(MERGE,)), RollBack(7, "rea", 2)),
         (facts(replace(READY, revision=4), pulls=(PROMOTED,)), RefuseRollback(7, "Prod has moved on to revision 4.")),
         (
@@ -76,21 +76,21 @@ def facts(prod: ProdRecord, **more: Any) -> Facts:
         (facts(READY, steps=(PUSH,)), PromotePush(HEAD)),
         (facts(READY, steps=(MERGE,), is_untouched=True), SkipStep(MERGE)),
         (facts(FAILED, steps=(MERGE,), is_untouched=True), PromoteMerge(7, HEAD)),
-        (facts(READY, steps=(MERGE,), pulls=(replace(MERGED, state=State.PLANNING),)), StopPlan(7)),
+        (facts(READY, steps=(MERGE,), pulls=(replace(MERGED, state=PullState.PLANNING),)), StopPlan(7)),
         (facts(replace(READY, promoted_commit=OLD), again=True), PromotePush(HEAD)),
-        (facts(replace(READY, promoted_commit=OLD), again=True, taken=1), Rest()),
-        (facts(READY, again=True), Rest()),
-        (facts(READY, pulls=(UNPROMOTED,)), Rest()),
+        (facts(replace(READY, promoted_commit=OLD), again=True, taken=1), ProdAtRest()),
+        (facts(READY, again=True), ProdAtRest()),
+        (facts(READY, pulls=(UNPROMOTED,)), ProdAtRest()),
         (facts(READY, pulls=(replace(UNPROMOTED, again=True),)), PromoteMerge(7, HEAD)),
-        (facts(READY, pulls=(replace(UNPROMOTED, state=State.ROLLED_BACK, again=True),)), PromoteMerge(7, HEAD)),
-        (facts(READY, pulls=(MERGED,)), Rest()),
+        (facts(READY, pulls=(replace(UNPROMOTED, state=PullState.ROLLED_BACK, again=True),)), PromoteMerge(7, HEAD)),
+        (facts(READY, pulls=(MERGED,)), ProdAtRest()),
         (facts(READY, pulls=(MERGED,), behind=frozenset({7})), PromoteMerge(7, HEAD)),
-        (facts(READY, pulls=(UNPROMOTED,), behind=frozenset({7})), Rest()),
+        (facts(READY, pulls=(UNPROMOTED,), behind=frozenset({7})), ProdAtRest()),
         (facts(READY, pulls=(MERGED,), shown=frozenset({7})), SettleMerge(7)),
         (facts(READY, pulls=(UNPROMOTED,), shown=frozenset({7})), SettleMerge(7)),
     ],
 )
-def test_the_next_action_follows_from_what_is(now: Facts, action: Action) -> None:
+def test_the_next_action_follows_from_what_is(now: ProdFacts, action: Action) -> None:
     assert decide_prod(now) == action
 
 
@@ -101,7 +101,7 @@ def test_each_merge_is_a_step_and_the_pushes_after_the_last_are_one() -> None:
     assert prod_steps([], {"2": 7}) == ()
 
 
-def outcome(kind: str, *, retry: bool) -> Outcome:
+def outcome(kind: str, *, retry: bool) -> PlannerOutcome:
     return read_outcome([ErrorLine(kind=kind, message="no", retry=retry), ResultLine(ok=False)], 1)
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
-from bot.records import News, PendingWord, Prod, ProdRecord, Pull, PullRecord, State
+from bot.records import News, PendingWord, Prod, ProdRecord, Pull, PullRecord, PullState
 
 HEAD, OLD = "a" * 40, "b" * 40
 PULL = Pull(7, "A change", "wim", True, False, "", HEAD, "ann/shop", "main", "")
-PLANNED = PullRecord("ann/shop", 7, State.PLANNED, HEAD, prod_revision=3, environment_exists=True)
+PLANNED = PullRecord("ann/shop", 7, PullState.PLANNED, HEAD, prod_revision=3, environment_exists=True)
 READY = ProdRecord("ann/shop", Prod.READY, "main", "c" * 40, "c" * 40, 3)
 MERGED = replace(PULL, is_open=False, merged=True, merge_sha="d" * 40)
 CLOSED = replace(PULL, is_open=False)
@@ -26,13 +26,13 @@ FORK = replace(PULL, head_repository="rea/shop")
         (PULL, replace(PLANNED, again=True), READY, MakePlan),
         (PULL, replace(PLANNED, words=(PendingWord("a.b", "breaking", "wim", HEAD),)), READY, MakePlan),
         (PULL, replace(PLANNED, prod_revision=2), READY, MakePlan),
-        (PULL, replace(PLANNED, state=State.FAILED, prod_revision=2), READY, MakePlan),
-        (PULL, replace(PLANNED, state=State.FAILED), READY, Rest),
+        (PULL, replace(PLANNED, state=PullState.FAILED, prod_revision=2), READY, MakePlan),
+        (PULL, replace(PLANNED, state=PullState.FAILED), READY, Rest),
         (PULL, replace(PLANNED, said='{"exit_code": 0, "lines": ["of another version"]}'), READY, MakePlan),
-        (PULL, replace(PLANNED, state=State.CANCELLED, prod_revision=2), READY, Rest),
-        (PULL, replace(PLANNED, state=State.PLANNING), READY, MakePlan),
-        (PULL, replace(PLANNED, state=State.CANCELLED), READY, Rest),
-        (PULL, replace(PLANNED, state=State.CLOSED), READY, MakePlan),
+        (PULL, replace(PLANNED, state=PullState.CANCELLED, prod_revision=2), READY, Rest),
+        (PULL, replace(PLANNED, state=PullState.PLANNING), READY, MakePlan),
+        (PULL, replace(PLANNED, state=PullState.CANCELLED), READY, Rest),
+        (PULL, replace(PLANNED, state=PullState.CLOSED), READY, MakePlan),
         (PULL, PullRecord("ann/shop", 7), replace(READY, state=Prod.UNKNOWN), WaitForProd),
         (PULL, PullRecord("ann/shop", 7), replace(READY, state=Prod.FAILED), MakePlan),
         (FORK, PullRecord("ann/shop", 7), READY, Hold),
@@ -40,15 +40,15 @@ FORK = replace(PULL, head_repository="rea/shop")
         (FORK, PullRecord("ann/shop", 7, allowed_head=HEAD), READY, MakePlan),
         (CLOSED, PLANNED, READY, DropEnvironment),
         (CLOSED, PullRecord("ann/shop", 7), READY, Leave),
-        (CLOSED, replace(PLANNED, state=State.CLOSED, environment_exists=False), READY, Rest),
+        (CLOSED, replace(PLANNED, state=PullState.CLOSED, environment_exists=False), READY, Rest),
         (replace(PULL, base_ref="other"), PLANNED, READY, DropEnvironment),
         (replace(PULL, base_ref="other"), PullRecord("ann/shop", 7), READY, Leave),
         (MERGED, PLANNED, READY, HandToProd),
-        (MERGED, replace(PLANNED, state=State.MERGED), READY, Rest),
-        (MERGED, replace(PLANNED, state=State.PROMOTED), READY, DropEnvironment),
-        (MERGED, replace(PLANNED, state=State.PROMOTED, environment_exists=False), READY, Rest),
-        (MERGED, replace(PLANNED, state=State.UNPROMOTED), READY, Rest),
-        (MERGED, replace(PLANNED, state=State.UNPROMOTED, again=True), READY, HandToProd),
+        (MERGED, replace(PLANNED, state=PullState.MERGED), READY, Rest),
+        (MERGED, replace(PLANNED, state=PullState.PROMOTED), READY, DropEnvironment),
+        (MERGED, replace(PLANNED, state=PullState.PROMOTED, environment_exists=False), READY, Rest),
+        (MERGED, replace(PLANNED, state=PullState.UNPROMOTED), READY, Rest),
+        (MERGED, replace(PLANNED, state=PullState.UNPROMOTED, again=True), READY, HandToProd),
     ],
 )
 def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod: ProdRecord, action: type) -> None:

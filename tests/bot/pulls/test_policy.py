@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.commands import Command, Verb
-from bot.pulls.policy import Allowed, Facts, Refused, decide
+from bot.pulls.policy import Allowed, Facts, NotAllowed, decide
 from bot.settings import DEFAULT_NEEDS, ROLES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,8 +30,8 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
         assert verdicts == [Allowed(), Allowed()]
         return
     low, unread = verdicts
-    assert isinstance(low, Refused) and f"`{need}`" in low.why and f"`{below}`" in low.why
-    assert isinstance(unread, Refused) and "could not be verified" in unread.why
+    assert isinstance(low, NotAllowed) and f"`{need}`" in low.why and f"`{below}`" in low.why
+    assert isinstance(unread, NotAllowed) and "could not be verified" in unread.why
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_a_command_runs_only_on_what_was_seen(command: Command, facts: Facts, wh
     """Behaviours 4, 5: other head, base or plan, and nothing is done; the reason says which."""
     verdict = decide(command, facts, DEFAULT_NEEDS)
 
-    assert why in verdict.why if isinstance(verdict, Refused) else not why
+    assert why in verdict.why if isinstance(verdict, NotAllowed) else not why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.records import State
+from bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 BOTH = {**COLUMN, "models/totals.sql": "SELECT count(*) AS m FROM shop.orders\n"}
@@ -48,7 +48,7 @@ def test_eyes_come_while_the_lane_is_busy(bench: Bench) -> None:
 
     until(lambda: "rocket" in bench.reactions(number, comment), 5, "the answer")
     assert bench.reactions(number, comment) == ["eyes", "rocket"]
-    assert bench.record(number).state is State.PLANNING
+    assert bench.record(number).state is PullState.PLANNING
     bench.knobs()
 
 
@@ -67,7 +67,7 @@ def test_what_somebody_asked_for_whose_account_is_gone_runs_nothing_and_work_goe
     assert bench.reactions(number, comment) == ["eyes", "rocket"]
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
 
 
 def test_talk_quotes_code_and_other_bots_commands_get_nothing(bench: Bench) -> None:
@@ -185,10 +185,10 @@ def test_cancel_stops_the_run_and_plan_starts_it_again(bench: Bench) -> None:
     bench.say(number, "/cancel")
 
     assert set(bench.conclusions(bench.head(number)).values()) == {"cancelled"}
-    assert bench.record(number).state is State.CANCELLED
+    assert bench.record(number).state is PullState.CANCELLED
     bench.knobs()
     bench.say(number, "/plan")
-    assert bench.record(number).state is State.PLANNED
+    assert bench.record(number).state is PullState.PLANNED
     assert len(bench.replies(number)) == 2
 
 
@@ -202,11 +202,11 @@ def test_rollback_needs_a_maintainer_and_points_prod_back(bench: Bench) -> None:
     assert "needs the `maintain` permission" in bench.replies(number)[0]
     bench.say(number, "/rollback", author="ann")
 
-    assert bench.record(number).state is State.ROLLED_BACK
+    assert bench.record(number).state is PullState.ROLLED_BACK
     assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == "SELECT 1 AS id\n"
     assert "Rolled back" in bench.plan(number)
     bench.say(number, "/plan", author="ann")
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED
 
 
 def test_help_lists_every_command_with_who_may_and_an_example(bench: Bench) -> None:
@@ -301,4 +301,4 @@ def test_where_edits_cannot_be_known_what_needs_more_than_write_is_refused(bench
     bench.idle()
 
     assert "write it again" in bench.replies(number)[0]
-    assert bench.record(number).state is State.PROMOTED
+    assert bench.record(number).state is PullState.PROMOTED

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from bot.records import Prod, ProdRecord, PullRecord, State
+from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.report.checks import checks
 from bot.report.comment import Shown, plan_comment
 from bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
@@ -19,7 +19,7 @@ from bot.results import kept_lines, packed, unpacked
 from planner.contract.wire import read_line
 
 
-def shown(state: State = State.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
+def shown(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
     given = (
         [{"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}]
         if models is None
@@ -52,8 +52,8 @@ def balanced(text: str) -> bool:
     return fence == depth == 0
 
 
-@pytest.mark.parametrize("state", list(State))
-def test_every_state_has_a_comment_and_four_checks(state: State) -> None:
+@pytest.mark.parametrize("state", list(PullState))
+def test_every_state_has_a_comment_and_four_checks(state: PullState) -> None:
     """Behaviour 38: checks have stable names in every state."""
     view = shown(state, merge_sha="b" * 40)
     text = plan_comment(view)
@@ -240,7 +240,7 @@ def with_audit(*problems: dict[str, Any]) -> str:
     """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
     found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
     lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
-    return plan_comment(shown(State.FAILED, said=ended(lines, 4))) or ""
+    return plan_comment(shown(PullState.FAILED, said=ended(lines, 4))) or ""
 
 
 def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bot.records import State
+from bot.records import PullState
 from bot.report.checks import checks
 from bot.report.comment import plan_comment
 from bot.report.words import moved_sentence, open_words, promise_sentence, skipped_words
-from bot.results import Outcome
+from bot.results import PlannerOutcome
 from planner.contract.plan import CostEstimate, ModelChange, PlanView, TableComparison
 from tests.bot.report.test_comment import shown
 
@@ -91,7 +91,7 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
 
 
 def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
-    view = shown(State.PLANNING, models=MODELS[:1], fresh=True)
+    view = shown(PullState.PLANNING, models=MODELS[:1], fresh=True)
     said = view.record.said.replace('"comparisons":[]', '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]')
 
     text = plan_comment(replace(view, record=replace(view.record, said=said)))
@@ -101,7 +101,7 @@ def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
 
 
 def test_a_merge_that_only_cut_off_more_does_not_say_that_prod_had_moved() -> None:
-    outcome = Outcome(0, True, plan=PLAN)
+    outcome = PlannerOutcome(0, True, plan=PLAN)
 
     assert [moved_sentence(promised, outcome) for promised in ("first", "later", "")] == ["", "", ""]
     assert moved_sentence("another", outcome).startswith("Prod had moved since the plan, so `shop.orders`")

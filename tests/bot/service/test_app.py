@@ -17,10 +17,10 @@ import pytest
 from pydantic import SecretStr
 
 from bot.context import BotContext
-from bot.github.events import Refused, read_delivery, signature
+from bot.github.events import InvalidDelivery, read_delivery, signature
 from bot.github.gateway import GitHub
 from bot.inbox.inbox import Inbox
-from bot.records import State
+from bot.records import PullState
 from bot.service.app import create_app
 from bot.settings import Settings
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench, until
@@ -72,7 +72,7 @@ def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(hmac, "compare_digest", compare)
     headers = {"X-Hub-Signature-256": "sha256=guess"}
 
-    assert read_delivery(headers, b"{}", SECRET) == Refused(401, "the signature is missing or wrong")
+    assert read_delivery(headers, b"{}", SECRET) == InvalidDelivery(401, "the signature is missing or wrong")
     assert compared == [b"sha256=guess"]
 
 
@@ -120,7 +120,7 @@ def test_the_answer_does_not_wait_for_the_work(bench: Bench) -> None:
     answer = send(bench, pushed("refs/heads/main"))
 
     assert answer.status_code == 202
-    assert bench.record(number).state is State.PLANNING
+    assert bench.record(number).state is PullState.PLANNING
     assert bench.context.inbox.deliveries.news(f"{SHOP}@prod", 0)[-1].kind == "push"
     bench.github.faults.clear()
     bench.knobs()

@@ -24,7 +24,7 @@ from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestErr
 from planner.model.model import Column
 from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
-from planner.state.environments import Action
+from planner.state.environments import HistoryAction
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.engines import Double
@@ -135,7 +135,7 @@ def test_when_one_view_fails_all_go_back(
     assert [shown(engine, f"s.{name}") for name in "abcd"] == [[1]] * 4
     assert store.environments.get("prod") == before
     assert store.promotions.pending() == ()
-    assert store.environments.history("prod")[0].action is Action.UNDONE
+    assert store.environments.history("prod")[0].action is HistoryAction.UNDONE
     assert events[-1] == PromotionUndone("prod", str(error))
 
 
@@ -236,7 +236,7 @@ def test_rollback_goes_to_what_was_shown_before(
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
     assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
     newest = store.environments.history("prod")[0]
-    assert (newest.action, newest.note) == (Action.ROLLED_BACK, "back to revision 1")
+    assert (newest.action, newest.note) == (HistoryAction.ROLLED_BACK, "back to revision 1")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from planner.checks.linter import CHECKS, Linted, Violation, lint
+from planner.checks.linter import CHECKS, LintedProject, Violation, lint
 from planner.parsing.files.lint_config import BUILT_IN
 from planner.project.loader import load_project
 from tests.planner.casebook import cases
@@ -126,7 +126,7 @@ def test_nothing_is_looked_at_unless_the_linter_is_enabled(tmp_path: Path) -> No
 def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() -> None:
     told, seen = [], set[str]()
     for case in cases()[::8]:
-        linted = Linted(SimpleNamespace(models=case.after, tests=()))  # type: ignore[arg-type]  # no more is looked at
+        linted = LintedProject(SimpleNamespace(models=case.after, tests=()))  # type: ignore[arg-type]  # no more is looked at
         fresh = [each for each in case.after.values() if each.sql not in seen]
         told += [found for each in fresh for rule in SURE for found in CHECKS[rule](linted, each)]
         seen |= {each.sql for each in fresh}

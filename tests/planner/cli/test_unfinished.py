@@ -16,7 +16,7 @@ from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
 from planner.snapshot.environment import Environment
 from planner.state import tables as t
-from planner.state.environments import Action, Cause
+from planner.state.environments import Cause, HistoryAction
 from planner.state.store import StateStore
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
 from tests.planner.engines import Double
@@ -200,7 +200,7 @@ def test_a_drop_that_was_cut_off_is_done_when_it_is_asked_for_again(torn: Callab
     mergeplan = torn()
     with mergeplan.state.leases.hold("dev", "crashed") as lease:
         dev = mergeplan.state.environments.get("dev")
-        mergeplan.state.promotions.begin(lease, dev, Environment("dev"), Cause(action=Action.DROPPED))
+        mergeplan.state.promotions.begin(lease, dev, Environment("dev"), Cause(action=HistoryAction.DROPPED))
 
     ran = mergeplan("invalidate", "dev")
 

@@ -11,7 +11,7 @@ import pytest
 from planner.engine.protocol import Engine
 from planner.engine.spark.engine import SparkEngine
 from planner.session.session import Session
-from planner.session.settings import Settings
+from planner.session.settings import SessionSettings
 from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import written
 
@@ -25,7 +25,7 @@ def unwanted(*_: object) -> Engine:
 def offline(tmp_path: Path) -> Iterator[Session]:
     """A session on the shop, where no Spark may be started."""
     written(tmp_path)
-    with Session(Settings(tmp_path, open_engine=unwanted), TODAY) as session:
+    with Session(SessionSettings(tmp_path, open_engine=unwanted), TODAY) as session:
         yield session
 
 
@@ -36,7 +36,7 @@ def shop(tmp_path: Path, engine: SparkEngine) -> Iterator[Callable[..., Session]
 
         def open_shop(**files: str) -> Session:
             written(tmp_path, **files)
-            settings = Settings(tmp_path, open_engine=lambda *_: Lent(engine))
+            settings = SessionSettings(tmp_path, open_engine=lambda *_: Lent(engine))
             return opened.enter_context(Session(settings, TODAY))
 
         yield open_shop

@@ -12,7 +12,7 @@ from planner.errors import PlanMoved, QueryError, Refused, RequestError
 from planner.session.events import Due, Event, Linted
 from planner.session.options import PlanOptions, RunOptions, TableDiffOptions
 from planner.session.session import Session
-from planner.session.settings import Settings
+from planner.session.settings import SessionSettings
 from tests.planner.shop import ALONE
 
 A = "MODEL (name shop.a, kind FULL, grain x);\nSELECT {} AS x"
@@ -27,7 +27,7 @@ def edit(folder: Path, name: str, text: str) -> None:
 
 def test_a_folder_that_is_none_is_no_project(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="There is no folder"):
-        Session(Settings(tmp_path / "nothing"))
+        Session(SessionSettings(tmp_path / "nothing"))
 
 
 def test_a_plan_that_needs_no_spark_starts_none(offline: Session) -> None:

@@ -9,7 +9,7 @@ import pytest
 import mergeplan
 from planner.errors import RequestError
 from planner.parsing.files.schema import StateConfig
-from planner.session.settings import Settings, settings_of, url_of
+from planner.session.settings import SessionSettings, settings_of, url_of
 
 
 def test_the_environment_says_what_no_argument_does(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_the_environment_says_what_no_argument_does(tmp_path: Path) -> None:
 
     assert (found.folder, found.state_project, found.gateway) == (Path("/data"), "shop", "spark")
     assert "secret" not in repr(found)
-    assert Settings(tmp_path).folder == tmp_path / ".mergeplan"
+    assert SessionSettings(tmp_path).folder == tmp_path / ".mergeplan"
 
 
 def test_standard_input_is_the_command_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

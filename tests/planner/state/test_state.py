@@ -23,7 +23,7 @@ from planner.model.model import Column
 from planner.plan.build import Category, Override
 from planner.plan.costs import Cost
 from planner.snapshot.environment import Environment
-from planner.state.environments import Action, Cause
+from planner.state.environments import Cause, HistoryAction
 from planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
@@ -294,8 +294,8 @@ def test_history_tells_who_when_and_why_newest_first(store: StateStore) -> None:
     rows = store.environments.history("prod")
 
     assert [(row.revision, row.who, row.note, row.action) for row in rows] == [
-        (2, "bob", "n", Action.PROMOTED),
-        (1, "ann", "n", Action.PROMOTED),
+        (2, "bob", "n", HistoryAction.PROMOTED),
+        (1, "ann", "n", HistoryAction.PROMOTED),
     ]
     assert store.environments.at_revision("prod", 1).snapshots == {"s.a": snapshot("s.a")}
     with pytest.raises(RequestError, match="no revision 7"):
@@ -326,7 +326,7 @@ def test_rolling_back_puts_the_old_map_in_force(store: StateStore) -> None:
 
     assert store.environments.get("prod") == old
     assert store.promotions.pending() == ()
-    assert store.environments.history("prod")[0].action is Action.UNDONE
+    assert store.environments.history("prod")[0].action is HistoryAction.UNDONE
     assert promoted(store, environment("prod", snapshot("s.a", "v2"))).revision == 3
 
 
@@ -342,12 +342,12 @@ def test_a_first_promotion_rolled_back_leaves_no_environment(store: StateStore) 
 def test_a_dropped_environment_leaves_only_its_history(store: StateStore) -> None:
     dev = promoted(store, environment("dev", snapshot("s.a")))
     with store.leases.hold("dev", "ann") as lease:
-        dropping = store.promotions.begin(lease, dev, Environment("dev"), Cause(action=Action.DROPPED))
-        assert store.promotions.pending()[0].action is Action.DROPPED
+        dropping = store.promotions.begin(lease, dev, Environment("dev"), Cause(action=HistoryAction.DROPPED))
+        assert store.promotions.pending()[0].action is HistoryAction.DROPPED
         store.promotions.finish(lease, dropping)
 
     assert not store.environments.get("dev").exists
-    assert [row.action for row in store.environments.history("dev")] == [Action.DROPPED, Action.PROMOTED]
+    assert [row.action for row in store.environments.history("dev")] == [HistoryAction.DROPPED, HistoryAction.PROMOTED]
     assert promoted(store, environment("dev", snapshot("s.a"))).revision == 3
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from planner.engine.spark.engine import SparkEngine
 from planner.model.model import Column, History
-from planner.tables.merge.relations import Batch
+from planner.tables.merge.relations import MergeBatch
 from planner.tables.merge.scd_type_2 import versions
 
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("at", "timestamp"))
@@ -26,7 +26,9 @@ def after(engine: SparkEngine, history: History, *menus: str) -> dict[str, list[
     held = ""
     for day, menu in enumerate(menus, start=1):
         query = f"SELECT id, name, CAST(at AS timestamp) AS at FROM VALUES {menu} AS t(id, name, at)"
-        sql = versions(Batch("s.menu", query, held, COLUMNS, ("id",)), history, datetime(2020, 1, day, 11, tzinfo=UTC))
+        sql = versions(
+            MergeBatch("s.menu", query, held, COLUMNS, ("id",)), history, datetime(2020, 1, day, 11, tzinfo=UTC)
+        )
         held = f"menu_{day}"
         engine.fetch(f"CREATE OR REPLACE TEMP VIEW {held} AS {sql}")
     found: dict[str, list[tuple[str, str]]] = {}

@@ -8,7 +8,7 @@ from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
 from planner.model.model import Column
 from planner.parsing.macros.expand import dates
-from planner.tables.merge.relations import Batch
+from planner.tables.merge.relations import MergeBatch
 from planner.tables.merge.unique_key import upsert
 from tests.planner.builders import days
 from tests.planner.shop import NOW
@@ -23,7 +23,7 @@ def merged(
 ) -> list[tuple[object, ...]]:
     """The merged rows, sorted."""
     engine.fetch(f"CREATE OR REPLACE TEMP VIEW held AS SELECT * FROM VALUES {OLD} AS t(id, name, n)")
-    batch = Batch("shop.t", f"SELECT * FROM VALUES {new} AS t(id, name, n)", "held", COLUMNS, keys)
+    batch = MergeBatch("shop.t", f"SELECT * FROM VALUES {new} AS t(id, name, n)", "held", COLUMNS, keys)
     sql = upsert(batch, when, only, dates(days(1, 1), NOW))
     return list(engine.fetch(f"SELECT * FROM ({sql}) ORDER BY ALL").rows)
 
