@@ -1,4 +1,4 @@
-"""The doors of the service: webhooks in, health and numbers out. A webhook is verified, stored, answered; no more."""
+"""The endpoints of the service: webhooks, health, metrics. A webhook is verified, stored, answered; no more."""
 
 from __future__ import annotations
 

@@ -13,36 +13,36 @@ from planner.errors import Cancelled, MergeplanError
 
 # verb -> (module:command, help). The help stands here so that listing the verbs imports none of them.
 VERBS = {
-    "init": ("planner.cli.start:init", "Start a project in a folder."),
-    "plan": ("planner.cli.plan:plan", "Show what changed, what it costs, and apply it if you say so."),
-    "apply": ("planner.cli.plan:apply", "Apply a plan that was shown, if nothing has moved since."),
-    "run": ("planner.cli.run:run", "Compute the days that have come since, without changing what is shown."),
+    "init": ("planner.cli.start:init", "Create a new project."),
+    "plan": ("planner.cli.plan:plan", "Show what changed and what it costs, and apply it on request."),
+    "apply": ("planner.cli.plan:apply", "Apply a saved plan, if nothing has changed since."),
+    "run": ("planner.cli.run:run", "Run the models that are due."),
     "test": ("planner.cli.unit_tests:test", "Run the project's unit tests."),
-    "create_test": ("planner.cli.create_test:create_test", "Write a unit test from rows that tables hold."),
-    "format": ("planner.cli.formatting:format_files", "Lay out the SQL files in one way."),
-    "lint": ("planner.cli.linting:lint_models", "Hold the models to the project's rules."),
+    "create_test": ("planner.cli.create_test:create_test", "Generate a unit test from the rows of tables."),
+    "format": ("planner.cli.formatting:format_files", "Format the SQL files."),
+    "lint": ("planner.cli.linting:lint_models", "Check the models against the linter's rules."),
     "audit": ("planner.cli.audits:audit", "Run the audits on an environment's tables."),
     "table_diff": ("planner.cli.table_diff:table_diff", "Compare tables, or models in two environments."),
     "render": ("planner.cli.rendering:render", "Print a model's query as Spark runs it."),
-    "dag": ("planner.cli.lineage:dag", "Draw the graph of models."),
-    "lineage": ("planner.cli.lineage:lineage", "Show what a model or column is made from."),
+    "dag": ("planner.cli.lineage:dag", "Show the graph of models."),
+    "lineage": ("planner.cli.lineage:lineage", "Show the lineage of a model or a column."),
     "fetchdf": ("planner.cli.data:fetchdf", "Run a query and print its rows."),
     "create-external-models": (
         "planner.cli.external:create_external_models",
-        "Write down the tables that others write, as Spark knows them.",
+        "Write external_models.yaml from Spark's catalog.",
     ),
     "diff": ("planner.cli.diff:diff", "Show how the project differs from an environment."),
     "environments": ("planner.cli.environments:environments", "List the environments."),
-    "rollback": ("planner.cli.environments:rollback", "Point an environment back to an earlier promotion."),
-    "invalidate": ("planner.cli.environments:invalidate", "Drop an environment and what only it used."),
-    "janitor": ("planner.cli.environments:janitor", "Drop the tables that nothing refers to any more."),
-    "state": ("planner.cli.state:state", "Export what mergeplan remembers, or import it elsewhere."),
-    "migrate": ("planner.cli.environments:migrate", "Bring the state database up to date."),
+    "rollback": ("planner.cli.environments:rollback", "Roll an environment back to an earlier promotion."),
+    "invalidate": ("planner.cli.environments:invalidate", "Drop an environment, and the tables that only it uses."),
+    "janitor": ("planner.cli.environments:janitor", "Drop expired environments and unused tables."),
+    "state": ("planner.cli.state:state", "Export or import the state."),
+    "migrate": ("planner.cli.environments:migrate", "Migrate the state database."),
     "info": ("planner.cli.upkeep:info", "Show the project, its Spark and its state."),
     "clean": ("planner.cli.upkeep:clean", "Remove caches and logs."),
     "schema": ("planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
-    "completion": ("planner.cli.completion:completion", "Complete verbs and options in bash, zsh or fish."),
-    "warm": ("planner.cli.data:warm", "Keep a Spark running that the other verbs use."),
+    "completion": ("planner.cli.completion:completion", "Print the shell completion for bash, zsh or fish."),
+    "warm": ("planner.cli.data:warm", "Keep a Spark running for the other commands."),
 }
 EXIT_DEFECT = 3
 EXIT_INTERRUPTED = 130
@@ -55,9 +55,9 @@ class Verbs(click.Group):
         super().__init__(
             name="mergeplan",
             help="Plans for data transformations on Spark.",
-            epilog="`mergeplan VERB --help` shows a verb's options and examples.",
+            epilog="`mergeplan COMMAND --help` shows the options and examples of a command.",
             no_args_is_help=True,
-            subcommand_metavar="VERB [ARGS]...",
+            subcommand_metavar="COMMAND [ARGS]...",
             context_settings={"help_option_names": ["-h", "--help"]},
         )
         self.verbs = verbs
@@ -76,7 +76,7 @@ class Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
+        with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.verbs.items()])
 
     def resolve_command(
@@ -89,7 +89,7 @@ class Verbs(click.Group):
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
             near = get_close_matches(args[0], self.verbs, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
-            ctx.fail(f"There is no verb `{args[0]}`.{hint}")
+            ctx.fail(f"There is no command `{args[0]}`.{hint}")
         return super().resolve_command(ctx, args)
 
 

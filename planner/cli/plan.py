@@ -45,7 +45,7 @@ class Handling:
 
 @click.command()
 @click.argument("environment", default=None, required=False)
-@click.option("--auto-apply", is_flag=True, help="Apply without asking.")
+@click.option("--auto-apply", is_flag=True, help="Apply without asking for confirmation.")
 @click.option("--explain", is_flag=True, help="Show what applying would do, and do nothing.")
 @click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
 @click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
@@ -57,22 +57,22 @@ class Handling:
     metavar="MODEL=CATEGORY",
     help="breaking, non-breaking or forward-only, for a changed model.",
 )
-@click.option("--forward-only", is_flag=True, help="Keep the rows there are of every changed model.")
-@click.option("--effective-from", metavar="DATE", help="Of a forward-only plan: recompute from this day on.")
+@click.option("--forward-only", is_flag=True, help="Keep the existing rows of all changed models.")
+@click.option("--effective-from", metavar="DATE", help="With --forward-only: recompute from this day on.")
 @click.option("--enable-preview/--no-enable-preview", default=None, help="Fill previews of forward-only changes.")
 @click.option(
     "--allow-destructive-model",
     "allow_destructive",
     multiple=True,
     metavar="SELECTOR",
-    help="Let its forward-only change drop columns.",
+    help="Allow forward-only changes of these models to drop columns.",
 )
 @click.option(
     "--allow-additive-model",
     "allow_additive",
     multiple=True,
     metavar="SELECTOR",
-    help="Let its forward-only change add columns.",
+    help="Allow forward-only changes of these models to add columns.",
 )
 @click.option(
     "-r",
@@ -80,27 +80,27 @@ class Handling:
     "restate",
     multiple=True,
     metavar="SELECTOR",
-    help="Compute these models anew, and all that reads them.",
+    help="Recompute these models and all models downstream.",
 )
 @click.option(
-    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Only the changes of these models count."
+    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Plan the changes of these models only."
 )
 @click.option(
-    "--backfill-model", "backfill", multiple=True, metavar="SELECTOR", help="Compute only these and what they read."
+    "--backfill-model", "backfill", multiple=True, metavar="SELECTOR", help="Backfill only these and what is upstream."
 )
-@click.option("--min-intervals", type=click.IntRange(min=0), default=0, help="Units of each model to compute at least.")
-@click.option("--no-gaps", is_flag=True, help="Refuse a table that would lack days that are shown now.")
-@click.option("--empty-backfill", is_flag=True, help="Leave new tables empty, and count their days as computed.")
-@click.option("--include-unmodified", is_flag=True, help="Show every model in the environment, changed or not.")
-@click.option("--diff-rendered", is_flag=True, help="Show the difference of the queries as they run.")
-@click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
-@click.option("--run", "then_run", is_flag=True, help="Afterwards compute what has come due, as `mergeplan run` does.")
+@click.option("--min-intervals", type=click.IntRange(min=0), default=0, help="Recompute at least so many intervals.")
+@click.option("--no-gaps", is_flag=True, help="Refuse a new table with gaps that the current one does not have.")
+@click.option("--empty-backfill", is_flag=True, help="Leave new tables empty, and record their intervals as loaded.")
+@click.option("--include-unmodified", is_flag=True, help="Give the environment a view of every model, changed or not.")
+@click.option("--diff-rendered", is_flag=True, help="Show the diff of the rendered queries.")
+@click.option("--ignore-cron", is_flag=True, help="Compute up to now, regardless of the models' crons.")
+@click.option("--run", "then_run", is_flag=True, help="Afterwards run the models that are due.")
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
-@click.option("--skip-linter", is_flag=True, help="Do not hold the models to the linter's rules first.")
-@click.option("--no-diff", is_flag=True, help="Leave out how the texts of edited models differ.")
+@click.option("--skip-linter", is_flag=True, help="Do not run the linter first.")
+@click.option("--no-diff", is_flag=True, help="Do not show the diffs of edited models.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
-@click.option("--who", default="", help="Whose categories these are, for the record.")
+@click.option("--who", default="", help="Who gives these categories, for the history.")
 @click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
@@ -113,11 +113,11 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     \b
     mergeplan plan                     plan prod
     mergeplan plan dev                 plan an environment of your own, from prod
-    mergeplan plan dev --auto-apply    without asking
+    mergeplan plan dev --auto-apply    without asking for confirmation
     mergeplan plan --explain           show each step, do nothing
     mergeplan plan dev --categorize shop.orders=non-breaking
     mergeplan plan --restate-model shop.orders --start 2026-01-01 --end 2026-01-07
-    mergeplan plan dev --forward-only  keep the rows there are
+    mergeplan plan dev --forward-only  keep the existing rows
     """
     name = "" if environment is None else checked_name(environment)
     asked, handling = given_to(PlanOptions, {**given, "environment": name}), given_to(Handling, given)

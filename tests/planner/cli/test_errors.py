@@ -150,8 +150,8 @@ def test_a_folder_that_is_no_project_is_told_to_init(offline: CommandLine) -> No
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("paln", "There is no verb `paln`. Did you mean `plan`?"),
-        ("nonsense", "There is no verb `nonsense`."),
+        ("paln", "There is no command `paln`. Did you mean `plan`?"),
+        ("nonsense", "There is no command `nonsense`."),
         ("plan --explian", "No such option '--explian'. Did you mean '--explain'?"),
         ("plan dev extra", "Got unexpected extra argument (extra)"),
         ("fetchdf", "Missing argument 'SQL'."),
