@@ -61,9 +61,8 @@ while sys.stdin.readline():
 
 @dataclass(frozen=True)
 class Step:
-    """Where a process kills itself: before or after the nth call of a method, `StateStore.record_step` for one."""
+    """Where a process kills itself: before or after the nth call of a method, `Promotions.record_step` for one."""
 
-    owner: str
     method: str
     nth: int
     after: bool
@@ -230,8 +229,12 @@ def _child(asked: dict[str, Any]) -> int:
     from planner.cli.main import VERBS, run
     from planner.engine.spark.spark_catalog import SparkCatalog
     from planner.engine.spark.spark_tables import SparkTables
-    from planner.state.store import StateStore
+    from planner.state import contents, costs, environments, intervals, physical_tables, plans, promotions, restatements
 
+    killable = (
+        SparkCatalog, SparkTables, contents.KnownContents, costs.Costs, environments.Environments, intervals.Intervals,
+        physical_tables.PhysicalTables, plans.Plans, promotions.Promotions, restatements.Restatements,
+    )  # fmt: skip
     os.setsid()
     os.chdir(asked["folder"])
     for number, name in ((1, "out"), (2, "err")):
@@ -240,8 +243,9 @@ def _child(asked: dict[str, Any]) -> int:
     os.environ.update(asked["environ"])
     if given := asked["step"]:
         step = Step(**given)
-        owner = {each.__name__: each for each in (StateStore, SparkCatalog, SparkTables)}[step.owner]
-        setattr(owner, step.method, _Counted(step).around(getattr(owner, step.method)))
+        name, _, method = step.method.partition(".")
+        owner = {each.__name__: each for each in killable}[name]
+        setattr(owner, method, _Counted(step).around(getattr(owner, method)))
     return run(VERBS, [*asked["arguments"], "--output", "json"])
 
 

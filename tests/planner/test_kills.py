@@ -51,18 +51,24 @@ MODELS = {
 DAILY = ("daily", "keyed", "log")
 CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2}\ndefault_gateway: local\n"
 CONFIG += "model_defaults: {dialect: spark, start: 2026-01-01}\n"
-PROMOTING = [("begin_promotion", 1), ("record_step", 4), ("finish_promotion", 1), ("expire", 1), ("close_plan", 1)]
-WRITING = [("register_table", 3), ("forget_contents", 4), ("record_interval", 4), ("record_cost", 4)]
+PROMOTING = [
+    ("Promotions.begin", 1),
+    ("Promotions.record_step", 4),
+    ("Promotions.finish", 1),
+    ("Environments.expire", 1),
+    ("Plans.close", 1),
+]
+WRITING = [("PhysicalTables.register", 3), ("KnownContents.forget", 4), ("Intervals.record", 4), ("Costs.record", 4)]
 SWAPPING = [("SparkCatalog.swap_view", 4)]
 COMPUTING = [(f"SparkTables.{verb}", 2) for verb in ("replace", "replace_interval", "merge", "replace_partitions")]
 STEPS = {  # what a verb does: the steps of the state and of Spark at which it is killed, and how often each comes
-    "promote": (PROMOTING + WRITING[:1] + [("save_plan", 1)], SWAPPING + COMPUTING[:1]),
+    "promote": (PROMOTING + WRITING[:1] + [("Plans.save", 1)], SWAPPING + COMPUTING[:1]),
     "plan dev": (PROMOTING + WRITING, SWAPPING + COMPUTING[:1]),
     "apply": (PROMOTING + WRITING[:2], SWAPPING + COMPUTING[:1]),
     "rebuild": (PROMOTING + WRITING, SWAPPING + COMPUTING),
     "rollback": (PROMOTING[:3], SWAPPING),
     "run": (WRITING[1:], COMPUTING[1:]),
-    "restate": ([("begin_restatement", 1), *WRITING[1:]], COMPUTING[1:]),
+    "restate": ([("Restatements.begin", 1), *WRITING[1:]], COMPUTING[1:]),
 }
 WEIGHTS = {"promote": 8, "rollback": 6, "apply": 3, "plan dev": 3, "run": 4, "restate": 3, "rebuild": 1}
 
@@ -241,10 +247,8 @@ def _moment(choose: random.Random, verb: str, shop: Shop) -> dict[str, Any]:
         number = signal.SIGTERM if choose.random() < 0.15 else signal.SIGKILL
         return {"seconds": choose.uniform(0, 1.05) * shop.took.get(verb, 3.0), "number": number}
     of_spark = choose.choice([False, False, True])
-    step, times = choose.choice(STEPS[verb][of_spark])
-    owner, _, method = step.rpartition(".")
-    owner = owner or "StateStore"
-    return {"step": Step(owner, method, choose.randint(1, times), choose.random() < 0.5)}
+    method, times = choose.choice(STEPS[verb][of_spark])
+    return {"step": Step(method, choose.randint(1, times), choose.random() < 0.5)}
 
 
 Asked = tuple[tuple[str, ...], tuple[str, ...], int]  # the verb that is killed, the next one, what prod shows then
