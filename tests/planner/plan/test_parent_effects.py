@@ -150,3 +150,20 @@ def test_what_no_hour_decides_by_itself_is_not_copied_by_the_hour(edit: dict[str
 
     assert changes["s.r"].missing
     assert changes["s.r"].copies == ()
+
+
+def test_tables_that_are_partitioned_by_different_columns_are_not_compared() -> None:
+    """Their periods have the same names and hold other rows."""
+
+    def by(column: str) -> dict[str, Model]:
+        ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": column, "start": day("2026-01-09")}
+        return project(
+            external("s.raw", "id x d e"),
+            model("s.a", f"SELECT x, d, e FROM s.raw WHERE {column} BETWEEN @start_date AND @end_date", **ranged),
+            model("s.r", "SELECT d, x FROM s.a"),
+        )
+
+    prod, loaded = promoted(by("d"))
+    plan = planned(by("e"), Environment("dev"), prod, replace(loaded, contents={}))
+
+    assert [each.reader for each in plan.comparisons] == []
