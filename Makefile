@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 
 
 .PHONY: help demo test lint types unit prove bench bench-impact bench-diff format lock clean
