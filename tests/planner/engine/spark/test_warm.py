@@ -39,7 +39,7 @@ print("ended", flush=True)
 CLIENT = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection
+from planner.engine.protocol import Connection, ViewText
 from planner.engine.table import Table
 from planner.model.model import Column
 from planner.engine.spark.engine import open_engine
