@@ -393,4 +393,4 @@ def test_the_verb_keeps_a_spark_that_the_other_verbs_of_a_project_with_a_python_
         asking = subprocess.run([*verb, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         warm.send_signal(signal.SIGTERM)
 
-    assert '"rows": [[42]]' in asking.stdout, asking.stderr
+    assert '"rows":[[42]]' in asking.stdout, asking.stderr
