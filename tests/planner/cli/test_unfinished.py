@@ -246,7 +246,7 @@ def test_the_lease_of_a_living_process_is_waited_for_and_it_is_told_for_whom(tor
         alive.kill()
         alive.wait(30)
 
-    ran = hearing(mergeplan, '"event": "waiting"', end, "plan", "--auto-apply", "--output", "json", *AT)
+    ran = hearing(mergeplan, '"event":"waiting"', end, "plan", "--auto-apply", "--output", "json", *AT)
 
     assert "is under way, by somebody at work" in looked.err
     waited = next(line for line in ran.lines if line["event"] == "waiting")
