@@ -55,9 +55,9 @@ TELL: dict[str, tuple[str, ...]] = {
     "janitor --dry-run": ("janitor", "--dry-run"),
     "state export": ("state", "export", "-o", "other.json", "--no-confirm"),
 }
-WITHOUT_STATE = {"schema",   # they look at files, or at Spark's own tables, and at no environment
+WITHOUT_STATE = {  # they look at files, or at Spark's own tables, and at no environment
     "init", "test", "format", "lint", "render", "dag", "lineage", "create-external-models", "clean", "completion",
-    "warm",
+    "warm", "schema",
 }  # fmt: skip
 
 
