@@ -225,7 +225,7 @@ def test_a_crash_while_the_files_are_taken_over_loses_nothing(
     built(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(store, "register_table", lambda *_args, **_fields: 1 / 0)
+        patch.setattr(store.tables, "register", lambda *_args, **_fields: 1 / 0)
         forward(project, engine, store)
     assert rows(engine, "SELECT count(*), sum(price) FROM shop.daily") == [(3, 60)]
 
