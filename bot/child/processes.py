@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 POLL_SECONDS = 0.05
-PR_SET_DUMPABLE = 4  # prctl(2)
 
 
 def birth(pid: int) -> str:
@@ -58,12 +55,6 @@ def end_group(pid: int, began: str, grace: float) -> bool:
         return False
     signal_group(pid, signal.SIGKILL)  # whatever of the group is left, grandchildren included
     return True
-
-
-def hide_environment() -> None:
-    """Keeps this process's environment, secrets and all, from what it starts: on Linux /proc would show it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def signal_group(group: int, number: signal.Signals) -> None:

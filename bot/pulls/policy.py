@@ -105,7 +105,7 @@ def _rollback(command: Command, facts: Facts) -> Allowed | NotAllowed:
 
 def _ok_to_plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.is_fork:
-        return NotAllowed("This pull request does not come from a fork: it needs no leave.")
+        return NotAllowed("This pull request does not come from a fork: no approval is needed.")
     if not facts.is_open:
         return NotAllowed("This pull request is closed.")
     look = f"Look at it, then type `/ok-to-plan {facts.live_head}`."

@@ -188,7 +188,7 @@ def status(shown: Shown) -> str:
         case PullState.HELD:
             return (
                 "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
-                f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new word."
+                f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new approval."
             )
         case PullState.WAITING:
             return waiting_words(shown.prod)
@@ -307,7 +307,7 @@ def computed_words(model: ModelChange) -> str:
         return ("the whole table" if model.intervals else "built already") + preview
     if not model.intervals:
         return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
-    copied = f"; of these copied, unchanged: {days(model.copies)}" if model.copies else ""
+    copied = f"; of these copied (unchanged): {days(model.copies)}" if model.copies else ""
     return days(model.intervals) + copied + preview
 
 

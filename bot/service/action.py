@@ -10,7 +10,6 @@ from typing import Any
 import structlog
 
 from bot.child.isolated import isolation_words
-from bot.child.processes import hide_environment
 from bot.context import BotContext
 from bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from bot.records import PullRecord, PullState
@@ -21,6 +20,7 @@ from bot.service.serve import open_desk
 from bot.service.worker import Worker
 from bot.settings import Settings, checked_for_github, load_settings
 from planner.errors import RequestError
+from planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
 SUMMARY_LIMIT = 1_000_000
@@ -31,7 +31,7 @@ DRAIN_SECONDS = 6 * 3600.0
 def run_action(environ: Mapping[str, str]) -> int:
     """Handles the workflow's event and returns the exit code: 0 done, 1 the plan or the promotion failed, 2 misused."""
     settings = checked_for_github(action_settings(environ))
-    hide_environment()
+    hide_process()
     start_logging(settings)
     event = _event(environ)
     if not isinstance(event, Event):

@@ -9,7 +9,7 @@ import structlog
 import uvicorn
 
 from bot.child.isolated import isolation_words
-from bot.child.processes import hide_environment, this_process
+from bot.child.processes import this_process
 from bot.child.warm import Warmth
 from bot.context import BotContext
 from bot.github.gateway import GitHub
@@ -20,6 +20,7 @@ from bot.service.logs import start_logging
 from bot.service.worker import Worker
 from bot.settings import Settings, checked_for_service
 from planner.isolation.mode import REQUIRED
+from planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
 
@@ -42,7 +43,7 @@ def _end_in_order(context: BotContext) -> None:
 def run_service(settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT; then jobs are handed back, children ended, and nothing is lost."""
     checked_for_service(settings)
-    hide_environment()
+    hide_process()
     start_logging(settings)
     context = open_desk(settings)
     worker = Worker(context)

@@ -16,7 +16,7 @@ import click
 
 from planner.cli.unfinished_text import on_stderr
 from planner.errors import RequestError
-from planner.python.host import hide_ourselves
+from planner.isolation.system import hide_process
 from planner.session.cancelling import interruptible
 from planner.session.events import Emit
 from planner.session.moments import moment
@@ -40,7 +40,7 @@ def settings(root: Path, gateway: str | None) -> SessionSettings:
     as the same user. `-` stands for a line of standard input, in the order of these names."""
     found = settings_of(os.environ, root, gateway)
     if found.state_url or found.openlineage_key:
-        hide_ourselves()  # project code of another run may be under way as the same user
+        hide_process()  # project code of another run may be under way as the same user
     os.environ.pop(STATE_URL, "")
     os.environ.pop(OPENLINEAGE_KEY, "")
     url, key = (sys.stdin.readline().strip() if v == "-" else v for v in (found.state_url, found.openlineage_key))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
+from contextlib import suppress
 
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same on every architecture
-PR_SET_NO_NEW_PRIVS = 38
+PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
@@ -20,6 +22,13 @@ def prctl(option: int, *arguments: int) -> int:
     """What prctl(2) returns; OSError when it fails."""
     given = [ctypes.c_ulong(each) for each in (*arguments, 0, 0, 0, 0)[:4]]
     return _checked(ctypes.CDLL(None, use_errno=True).prctl(option, *given))
+
+
+def hide_process() -> None:
+    """Hide this process's memory, environment and open files from others of its user: on Linux, /proc shows them."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            prctl(PR_SET_DUMPABLE, 0)
 
 
 def machine() -> str:

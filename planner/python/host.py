@@ -6,7 +6,6 @@ process group that is ended with it. It reads the project from us and answers in
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import queue
@@ -29,6 +28,7 @@ from pydantic import ValidationError
 from planner.errors import Cancelled
 from planner.isolation.profile import PACKAGE, starting
 from planner.isolation.scratch import tidied
+from planner.isolation.system import hide_process
 from planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
 from planner.python.messages import Reply, Wrong
 
@@ -40,7 +40,6 @@ MOST_SAID = 4_000_000  # characters that it may print in all
 UNASKED = 4  # replies that may wait; more are a protocol error
 GRACE = 3.0  # seconds that a child has to end by itself
 LOOK = 0.5  # seconds between looks at whether it was ended
-PR_SET_DUMPABLE = 4  # prctl(2)
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -56,7 +55,7 @@ class Child:
     """One process that runs a project's Python; it handles one request at a time."""
 
     def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
-        hide_ourselves()
+        hide_process()
         self.isolation = isolation
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
         self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
@@ -206,9 +205,3 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def hide_ourselves() -> None:
-    """Hide our memory, environment and open files from processes of the same user: on Linux, /proc would show them."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

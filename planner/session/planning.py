@@ -161,7 +161,11 @@ def saved_request(work: Workspace, plan_id: str) -> PlanOptions:
     options = work.store.plans.get(plan_id).options
     if not options:
         raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
-    asked = from_json(PlanOptions, options)
+    try:
+        asked = from_json(PlanOptions, options)
+    except (TypeError, AttributeError, ValueError) as error:
+        message = f"Plan {plan_id} was saved by another version of mergeplan."
+        raise RequestError(message, hint="Plan again.") from error
     if asked.execution_time:
         work.turn_to(datetime.fromisoformat(asked.execution_time))
     return asked

@@ -205,7 +205,7 @@ def test_days_that_are_copied_are_told() -> None:
     text = plan_comment(shown(models=[later]))
 
     assert text is not None
-    assert "of these copied, unchanged: 3 days, 2026-01-01 to 2026-01-03 |" in text
+    assert "of these copied (unchanged): 3 days, 2026-01-01 to 2026-01-03 |" in text
 
 
 def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its_line() -> None:

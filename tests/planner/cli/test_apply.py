@@ -102,6 +102,17 @@ def test_a_path_is_no_plan_and_nothing_is_looked_up_or_written_there(offline: Co
     assert {path.name for path in offline.root.iterdir()} == {"shop", "x"}
 
 
+@pytest.mark.parametrize("options", [{"environment": "dev", "words_from": None}, {"environment": "dev", "select": 7}])
+def test_a_plan_that_another_version_saved_is_planned_again(offline: CommandLine, options: dict[str, object]) -> None:
+    written(offline.root, **SMALL)
+    offline.state.plans.save("abcdef123456", "dev", options=options)
+
+    ran = offline("apply", "abcdef123456")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "Error: Plan abcdef123456 was saved by another version of mergeplan. Plan again.\n"
+
+
 def test_what_sparks_parser_refuses_of_a_shown_plan_ends_its_apply_before_anything_is_done(
     shop: Shop, engine: SparkEngine
 ) -> None:
