@@ -92,10 +92,18 @@ def _optional(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
 
 def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
+        if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
+            return lambda data: tuple([_pair(each) for each in data])
         item = _reader(arguments[0])
-        return lambda data: tuple(item(each) for each in data)
+        return lambda data: tuple([item(each) for each in data])
     items = [_reader(argument) for argument in arguments]
-    return lambda data: tuple(item(each) for item, each in zip(items, data, strict=True))
+    return lambda data: tuple([item(each) for item, each in zip(items, data, strict=True)])
+
+
+def _pair(data: Json) -> tuple[str, str]:
+    """Two texts: what a model has most of."""
+    one, other = data
+    return _scalar(str, one), _scalar(str, other)
 
 
 def _record(kind: Any) -> Callable[[Json], Any]:
@@ -103,9 +111,11 @@ def _record(kind: Any) -> Callable[[Json], Any]:
     readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
 
     def read(data: Json) -> Any:
-        if unknown := sorted(data.keys() - readers.keys()):
-            raise TypeError(f"{kind.__name__} has no {unknown[0]}")
-        return kind(**{name: readers[name](item) for name, item in data.items()})
+        try:
+            return kind(**{name: readers[name](item) for name, item in data.items()})
+        except KeyError:
+            unknown = min(data.keys() - readers.keys())
+            raise TypeError(f"{kind.__name__} has no {unknown}") from None
 
     return read
 

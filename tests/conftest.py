@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,10 @@ SMALL = Connection(
 def pytest_configure(config: pytest.Config) -> None:
     """pyspark leaves it to the garbage collector to close the sockets over which rows come from its JVM."""
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*127\.0\.0\.1:ResourceWarning")
+    if "MERGEPLAN_CACHE" not in os.environ:  # one for all processes of a run, so that the tests try it too
+        folder = tempfile.TemporaryDirectory(prefix="mergeplan-cache-")
+        os.environ["MERGEPLAN_CACHE"] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ STAGES = """
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.files planner.parsing.render
     planner.plan
-    planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
+    planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
     planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.settings bot.results bot.records bot.commands bot.metrics

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from sqlglot import exp
 
@@ -71,7 +72,7 @@ def audit_query(
 ) -> str:
     """The SELECT of failing rows in Spark SQL, of a time-range model those of the interval; ProjectError at the model
     for a wrong call."""
-    check_call(call, options.audits, line_of(model, call.name, header=True))
+    check_call(call, options.audits, partial(line_of, model, call.name, header=True))
     own = options.audits.get(call.name)
     sql = own.sql if own else built_in_query(call)
     arguments = {**dict(own.defaults if own else ()), **dict(call.arguments)} if own or built_in(call.name) else {}

@@ -4,8 +4,6 @@ A key that a reader does not know is passed over, so that keys may come; `VERSIO
 meaning. A key that does not apply is left out where its field is `Maybe`.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
@@ -30,6 +28,7 @@ class Data(BaseModel):
         validate_by_alias=True,
         protected_namespaces=(),
         json_schema_serialization_defaults_required=True,
+        defer_build=True,
     )
 
 

@@ -1,7 +1,5 @@
 """The JSON Schema of config.yaml, by which an editor completes and checks it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel

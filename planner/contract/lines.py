@@ -1,7 +1,5 @@
 """The lines on the way: what happened so far, each with the `event` that says which it is."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """A plan as it is shown: what changes, why, what is computed and what of the environment moves."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from planner.contract.base import Category, Change, Data, Maybe, Names, Spans

@@ -1,7 +1,5 @@
 """The last line of every verb: how it ended, and what was asked for."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """How two tables differ, and what a column is made from."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from planner.contract.base import Data, How, Names, Sample

@@ -6,14 +6,15 @@ The errors of all files are reported at once. Nothing is written.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-from planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from planner.cache.store import Cache
+from planner.errors import Place, ProjectError, RequestError
 from planner.fingerprint import digest
 from planner.model.model import Audit, Model
 from planner.parsing.definitions.audit_calls import check_call
@@ -30,12 +31,15 @@ from planner.parsing.files.schema import Config, ConnectionConfig
 from planner.parsing.sql.macro_scope import Scalar
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document, read_document
+from planner.project.folder import Folder
+from planner.project.remembered import Remembered, Said, remembered
 from planner.project.seeds import with_seed
 from planner.python.isolation import NO_ISOLATION, Isolation
 from planner.python.messages import RegisteredModel
 from planner.python.project import ProjectCode
 
-T = TypeVar("T")
+NO_CACHE = Cache(None)
+Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 
 
 @dataclass(frozen=True)
@@ -66,56 +70,13 @@ class Project:
         return {name: model for name, model in self.models.items() if model.kind.is_embedded}
 
 
-class _Load:
-    """The errors and the file texts that one load collects."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.errors: list[ProjectError] = []
-        self.texts: dict[str, str] = {}
-
-    def text(self, path: Path) -> str:
-        """The file's text; ProjectError when it is not UTF-8."""
-        name = self.name(path)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
-        try:
-            self.texts[name] = data.decode("utf-8-sig").replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            place = Place(name, data.count(b"\n", 0, error.start) + 1)
-            raise ProjectError("The file is not UTF-8 text.", place=place) from None
-        return self.texts[name]
-
-    def name(self, path: Path) -> str:
-        return path.relative_to(self.root).as_posix()
-
-    def each(self, things: Iterable[T], read: Callable[[T], None]) -> None:
-        """Read every thing; a wrong one does not hide the others' errors."""
-        for thing in things:
-            try:
-                read(thing)
-            except ProjectErrors as errors:
-                self.errors += errors.errors
-            except ProjectError as error:
-                self.errors.append(error)
-
-    def finish(self) -> None:
-        """ProjectErrors when there were any, in the order of files and lines."""
-        if self.errors:
-            # a wrong default is found in every file
-            self.errors = list({str(error): error for error in self.errors}.values())
-            self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
-            raise ProjectErrors(tuple(self.errors))
-
-
 def load_project(
     root: Path,
     now: datetime,
     gateway: str | None = None,
     gateways_from: Path | None = None,
     isolation: Isolation = NO_ISOLATION,
+    cache: Cache = NO_CACHE,
 ) -> Project:
     """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
 
@@ -123,7 +84,7 @@ def load_project(
     another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Refused when the
     folder brings Python code that is to be isolated, and this machine cannot.
     """
-    reading = _Load(root.resolve())
+    reading = Folder(root.resolve(), cache)
     ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
     document = _config_document(reading, ruling)
     config, ruled_by = read_config(document), document  # where its gateways are written
@@ -141,10 +102,12 @@ def load_project(
 
     code = _read_code(reading, config, defaults, isolation)
     defaults = replace(defaults, macros=code)
-    models, audits = _read_models(reading, config, defaults, code)
+    known = remembered(cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
+    models, audits = _read_models(reading, config, known, code, defaults)
     code.close()
-    reading.each(_files(reading, config, "audits", ".sql"), lambda path: _read_audits(reading, path, defaults, audits))
-    reading.each(models.values(), lambda model: _check_audits(model, audits))
+    _read_audits(reading, config, known, defaults, audits)
+    _check_audits(reading, known, models, audits)
+    known.keep()
     reading.each(models.values(), lambda model: check_ignored(model, own))
     reading.each(models.values(), lambda model: _check_signals(model, code))
     reading.each([models], code.check_tables)
@@ -152,20 +115,20 @@ def load_project(
     models = _under_settings(reading, config, ruled_by, chosen, models)
     tests = _unit_tests(reading, config, models, now)
     reading.finish()
-    rule_files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)} if rules.own else {}
-    files = digest(*(part for name, text in sorted(reading.texts.items()) for part in (name, text)), *_seeds(models))
+    rule_files = _python_texts(reading) if rules.own else {}
+    files = digest(reading.digest, *_seeds(models))
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules, rule_files)
 
 
-def _unit_tests(reading: _Load, config: Config, models: Mapping[str, Model], now: datetime) -> list[UnitTest]:
+def _unit_tests(reading: Folder, config: Config, models: Mapping[str, Model], now: datetime) -> list[UnitTest]:
     """The unit tests of a project without errors: a model that could not be read would look like an unknown one."""
     if reading.errors:
         return []
     tests: list[UnitTest] = []
     dialects = {name: model.dialect for name, model in models.items()}
     around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
-    files = _files(reading, config, "tests", ".yaml", ".yml")
-    reading.each(files, lambda path: tests.extend(_read_tests(_document(reading, path), around)))
+    files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
+    reading.each(files, lambda name: tests.extend(_read_tests(_document(reading, name), around)))
     reading.each(tests, lambda test: _check_name(test, tests))
     return tests
 
@@ -181,16 +144,16 @@ class SqlFile:
 
 def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
     """config.yaml and every SQL file of a folder; ProjectErrors when one cannot be read."""
-    reading = _Load(root.resolve())
+    reading = Folder(root.resolve(), NO_CACHE)
     config = read_config(_config_document(reading))
     found: list[SqlFile] = []
 
-    def read(path: Path) -> None:
-        newline = "\r\n" if b"\r\n" in path.read_bytes() else "\n"
-        found.append(SqlFile(reading.name(path), reading.text(path), newline))
+    def read(name: str) -> None:
+        newline = "\r\n" if b"\r\n" in (reading.root / name).read_bytes() else "\n"
+        found.append(SqlFile(name, reading.text(name), newline))
 
     for folder in ("models", "audits"):
-        reading.each(_files(reading, config, folder, ".sql"), read)
+        reading.each(reading.files(folder, config.ignore_patterns, ".sql"), read)
     reading.finish()
     return config, tuple(found)
 
@@ -208,32 +171,22 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     return replace(found, settings=model.settings)
 
 
-def _config_document(reading: _Load, ruling: str | None = None) -> Document:
-    path = next((path for name in ("config.yaml", "config.yml") if (path := reading.root / name).is_file()), None)
-    if path is not None:
-        text = reading.text(path)
+def _config_document(reading: Folder, ruling: str | None = None) -> Document:
+    name = next((name for name in ("config.yaml", "config.yml") if (reading.root / name).is_file()), None)
+    if name is not None:
+        text = reading.text(name)
         return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
         raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
     raise ProjectError(f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to create a project.")
 
 
-def _jinja_macros(reading: _Load, config: Config) -> tuple[tuple[str, str], ...]:
-    return tuple((reading.name(path), reading.text(path)) for path in _files(reading, config, "macros", ".sql"))
+def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...]:
+    return tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql"))
 
 
-def _document(reading: _Load, path: Path) -> Document:
-    return read_document(reading.name(path), reading.text(path))
-
-
-def _files(reading: _Load, config: Config, folder: str, *suffixes: str) -> Iterator[Path]:
-    """The files of a folder and the folders in it, sorted; hidden ones and `ignore_patterns` left out."""
-    for path in sorted((reading.root / folder).rglob("*")):
-        name = reading.name(path)
-        hidden = any(part.startswith((".", "__pycache__")) for part in name.split("/"))
-        ignored = any(fnmatch(name, pattern) or path.match(pattern) for pattern in config.ignore_patterns)
-        if path.suffix in suffixes and path.is_file() and not hidden and not ignored:
-            yield path
+def _document(reading: Folder, name: str) -> Document:
+    return read_document(name, reading.text(name))
 
 
 def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
@@ -242,12 +195,12 @@ def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...
     return () if rows else read_tests(document, around)
 
 
-def _test_file(reading: _Load, path: str, test: str) -> str:
+def _test_file(reading: Folder, path: str, test: str) -> str:
     """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
     for folder in (reading.root, (reading.root / test).parent):
         found = (folder / path).resolve()
         if found.is_file() and found.is_relative_to(reading.root):
-            return reading.text(found)
+            return reading.text(reading.name(found))
     raise ProjectError(f"There is no file `{path}` in the project.")
 
 
@@ -262,35 +215,40 @@ def _python_files(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def _read_code(reading: _Load, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
+def _python_texts(reading: Folder) -> dict[str, str]:
+    names = (reading.name(path) for path in _python_files(reading.root))
+    return {name: reading.text(name) for name in names}
+
+
+def _read_code(reading: Folder, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
     """The project's Python, with what it registers; nothing is started where there is none."""
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
     paths = [
-        reading.name(path)
+        name
         for folder in ("macros", "signals", "models")
-        for path in _files(reading, config, folder, ".py")
-        if path.name != "__init__.py" or reading.text(path).strip()
+        for name in reading.files(folder, config.ignore_patterns, ".py")
+        if not name.endswith("/__init__.py") or reading.text(name).strip()
     ]
     if paths:
-        files = {reading.name(path): reading.text(path) for path in _python_files(reading.root)}
-        code = replace(code, files=files)
+        code = replace(code, files=_python_texts(reading))
         reading.each([paths], code.load)
     return code
 
 
 def _read_models(
-    reading: _Load, config: Config, defaults: Defaults, code: ProjectCode
+    reading: Folder, config: Config, kept: Remembered, code: ProjectCode, defaults: Defaults
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
-    known, waiting = KnownColumns(models), list[Path]()
+    known, waiting = KnownColumns(models), list[str]()
     defaults = replace(defaults, columns=known.of)
+    said = partial(_said, reading, kept, defaults)
 
-    def read(path: Path) -> None:
+    def read(name: str) -> None:
         try:
-            found, inline = parse_models(reading.text(path), reading.name(path), defaults)
+            found, inline = said(name, parse_models)
         except NotRead:
-            waiting.append(path)
+            waiting.append(name)
             return
         for audit in inline:
             _add_audit(audits, audit)
@@ -301,17 +259,20 @@ def _read_models(
         for model in code.models(found, defaults):
             _add_model(models, model)
 
-    def read_external(path: Path) -> None:
-        for model in external_models(
-            _document(reading, path), reading.texts[reading.name(path)], defaults, config.gateways
-        ):
+    def read_external(name: str) -> None:
+        def external(text: str, path: str, defaults: Defaults) -> Said:
+            return tuple(external_models(read_document(path, text), text, defaults, config.gateways)), ()
+
+        for model in said(name, external)[0]:
             _add_model(models, model)
 
-    reading.each(_files(reading, config, "models", ".sql"), read)
+    names = tuple(reading.files("models", config.ignore_patterns, ".sql"))
+    singles = [name for name in ("external_models.yaml", "external_models.yml") if (reading.root / name).is_file()]
+    singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
+    _foresee(reading, kept, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
+    reading.each(names, read)
     reading.each(code.found, read_python)
-    singles = (reading.root / name for name in ("external_models.yaml", "external_models.yml"))
-    reading.each((path for path in singles if path.is_file()), read_external)
-    reading.each(_files(reading, config, "external_models", ".yaml", ".yml"), read_external)
+    reading.each(singles, read_external)
     while waiting and not (reading.errors and known.complete):
         again, count = waiting[:], len(waiting)
         waiting.clear()
@@ -321,24 +282,49 @@ def _read_models(
     return dict(sorted(models.items())), audits
 
 
+def _foresee(reading: Folder, kept: Remembered, names: Sequence[str]) -> None:
+    """Look for what all these files said the last time; one that cannot be read is an error when it is read."""
+    hashes = []
+    for name in names:
+        with suppress(ProjectError):
+            hashes.append((name, reading.hash(name)))
+    kept.foresee(hashes)
+
+
+def _said(reading: Folder, kept: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
+    """What a file says: as it is remembered, or read anew."""
+    if name in reading.hashes and (said := kept.said(name, reading.hashes[name], defaults)) is not None:
+        return said
+    text = reading.text(name)
+    return kept.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
+
+
 def _add_model(models: dict[str, Model], model: Model) -> None:
     other = models.setdefault(model.name, model)
     if other is not model:
         raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
 
 
-def _own_rules(reading: _Load, config: Config) -> dict[str, OwnRule]:
+def _own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
     """The linter's rules that the project defines in linter/, by name; they are not run here."""
     found: dict[str, OwnRule] = {}
     if config.linter.enabled:
-        for path in _files(reading, config, "linter", ".py"):
-            found |= {rule.name: rule for rule in own_rules(reading.name(path), reading.text(path))}
+        for name in reading.files("linter", config.ignore_patterns, ".py"):
+            found |= {rule.name: rule for rule in own_rules(name, reading.text(name))}
     return found
 
 
-def _read_audits(reading: _Load, path: Path, defaults: Defaults, audits: dict[str, Audit]) -> None:
-    for audit in parse_audits(reading.text(path), reading.name(path), defaults):
-        _add_audit(audits, audit)
+def _read_audits(
+    reading: Folder, config: Config, kept: Remembered, defaults: Defaults, audits: dict[str, Audit]
+) -> None:
+    def parse(text: str, path: str, defaults: Defaults) -> Said:
+        return (), parse_audits(text, path, defaults)
+
+    def read(name: str) -> None:
+        for audit in _said(reading, kept, defaults, name, parse)[1]:
+            _add_audit(audits, audit)
+
+    reading.each(reading.files("audits", config.ignore_patterns, ".sql"), read)
 
 
 def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
@@ -349,7 +335,7 @@ def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
 
 
 def _under_settings(
-    reading: _Load, config: Config, document: Document, own: str, models: Mapping[str, Model]
+    reading: Folder, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
     """The models with the settings of the Spark that computes them, if these change results."""
     found: dict[str, GatewaySettings] = {}
@@ -381,9 +367,18 @@ def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
         raise ProjectError("The file cannot be read as UTF-8 text.", place=Place(str(path))) from None
 
 
-def _check_audits(model: Model, audits: Mapping[str, Audit]) -> None:
-    for call in model.audits:
-        check_call(call, audits, line_of(model, call.name, header=True))
+def _check_audits(reading: Folder, kept: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]) -> None:
+    calls = {call for model in models.values() for call in model.audits if call.name not in audits}
+    tried = kept.tried(calls)
+
+    def check(model: Model) -> None:
+        for call in model.audits:
+            check_call(call, audits, partial(line_of, model, call.name, header=True), tried)
+
+    before = len(reading.errors)
+    reading.each(models.values(), check)
+    if len(reading.errors) == before:
+        kept.keep_tried(calls - tried)
 
 
 def _check_signals(model: Model, code: ProjectCode) -> None:

@@ -1,7 +1,5 @@
 """The messages of the child, as data that is validated before it is used."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -26,7 +24,7 @@ Path = Annotated[str, AfterValidator(_inside)]
 class ChildMessage(BaseModel):
     """A part of a reply of the child."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Wrong(ChildMessage):

@@ -14,6 +14,7 @@ from planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
 
 STATE_URL = "MERGEPLAN_STATE_URL"
 OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"
+CACHE = "MERGEPLAN_CACHE"
 GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
 OpenEngine = Callable[[Connection, Path, str], Engine]
 
@@ -30,6 +31,7 @@ class SessionSettings:
     openlineage_key: str = field(default="", repr=False)
     gateways_from: Path | None = None  # a config.yaml whose gateways hold in place of the project's
     isolation: Isolation = NO_ISOLATION
+    cache: Path | None = None  # where what was worked out before is kept; None: nowhere
     open_engine: OpenEngine = field(default=open_engine, repr=False)
 
     @property
@@ -50,7 +52,23 @@ def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = No
         environ.get(OPENLINEAGE_KEY, ""),
         Path(ruling) if ruling else None,
         isolation_of(environ),
+        cache_of(environ, Path(home) if home else None),
     )
+
+
+def cache_of(environ: Mapping[str, str], home: Path | None) -> Path | None:
+    """The folder of caches: MERGEPLAN_CACHE (`off`: none), else `cache` in MERGEPLAN_HOME, else the user's own.
+
+    Never in the project's folder: what is committed there would be believed.
+    """
+    given = environ.get(CACHE, "")
+    if given:
+        return None if given == "off" else Path(given).absolute()
+    if home is not None:
+        return home / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("mergeplan", appauthor=False)
 
 
 def url_of(state: StateConfig, root: Path) -> str:

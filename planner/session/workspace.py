@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from planner.apply.events import PromotionRecovered
+from planner.cache.store import Cache
 from planner.engine.gateways import Gateways
 from planner.engine.protocol import Connection, Engine
 from planner.errors import LeaseHeld, QueryError, RequestError
@@ -78,7 +79,8 @@ class Workspace:
         """The project in the folder."""
         given = self.settings
         isolation = given.isolation.hiding(self.settings.folder)
-        return load_project(self.settings.root, self.now, given.gateway, given.gateways_from, isolation)
+        cache = Cache(given.cache)
+        return load_project(given.root, self.now, given.gateway, given.gateways_from, isolation, cache)
 
     @property
     def store(self) -> StateStore:

@@ -1,7 +1,5 @@
 """The state as one JSON document: written for a backup or a move, read back in one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,7 +21,7 @@ CARRIED = tuple(table for table in t.metadata.sorted_tables if table is not t.le
 class StateDocument(BaseModel):
     """The document: rows by table, without the project's name; `schema` is the database's revision."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     mergeplan_state: Literal[1]
     revision: str = Field(alias="schema")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -21,28 +22,38 @@ def built_in(name: str) -> BuiltIn | None:
     return BUILT_IN.get(ALIASES.get(short, short))
 
 
-def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Place) -> None:
-    """ProjectError at `place` when the audit does not exist, or lacks an argument, or is given one it does not take."""
+def check_call(
+    call: AuditCall, audits: Mapping[str, Audit], place: Callable[[], Place], tried: Container[AuditCall] = ()
+) -> None:
+    """ProjectError at the place when the audit does not exist, or lacks an argument, or is given one it does not take.
+
+    The place is looked for only then. Calls of built-in audits that were `tried` before make a query.
+    """
+    if wrong := _wrong(call, audits, tried):
+        raise ProjectError(wrong[0], place=place(), hint=wrong[1])
+
+
+def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditCall]) -> tuple[str, str] | None:
+    """What is wrong with a call, and a hint; None when it is right."""
     own, known = audits.get(call.name), built_in(call.name)
     if own is not None:
         if own.standalone:
-            hint = "Remove it from `audits`: it runs on its own."
-            raise ProjectError(f"The audit `{call.name}` is a standalone audit.", place=place, hint=hint)
+            return f"The audit `{call.name}` is a standalone audit.", "Remove it from `audits`: it runs on its own."
         taken, needed = parameters(own), parameters(own) - {name for name, _ in own.defaults}
         taken |= {name for name, _ in own.defaults}
     elif known is not None:
         taken, needed = {*known.required, *known.optional}, {*known.required}
     else:
-        hint = did_you_mean(call.name, [*audits, *BUILT_IN], most=12)
-        raise ProjectError(f"There is no audit `{call.name}`.", place=place, hint=hint)
+        return f"There is no audit `{call.name}`.", did_you_mean(call.name, [*audits, *BUILT_IN], most=12)
     given = {name for name, _ in call.arguments}
     for name in sorted(given - taken):
         hint = did_you_mean(name, taken) or "It takes none."
-        raise ProjectError(f"The audit `{call.name}` takes no argument `{name}`.", place=place, hint=hint)
+        return f"The audit `{call.name}` takes no argument `{name}`.", hint
     for name in sorted(needed - given):
-        raise ProjectError(f"The audit `{call.name}` needs the argument `{name}`.", place=place)
-    if known is not None and own is None:
-        _try(call, known, place)
+        return f"The audit `{call.name}` needs the argument `{name}`.", ""
+    if known is not None and own is None and call not in tried and (message := _refusal(call)):
+        return f"The audit `{call.name}`: {message}", ""
+    return None
 
 
 def parameters(audit: Audit) -> set[str]:
@@ -59,9 +70,11 @@ def built_in_query(call: AuditCall) -> str:
     return known.query({name: spark_tree(text) for name, text in call.arguments})
 
 
-def _try(call: AuditCall, known: BuiltIn, place: Place) -> None:
+@lru_cache(maxsize=4096)
+def _refusal(call: AuditCall) -> str:
+    """Why no query can be made of a built-in audit's call; '' when one can. Many models call one audit alike."""
     try:
         built_in_query(call)
     except (ValueError, MergeplanError) as error:
-        message = error.message if isinstance(error, MergeplanError) else str(error)
-        raise ProjectError(f"The audit `{call.name}`: {message}", place=place) from None
+        return error.message if isinstance(error, MergeplanError) else str(error)
+    return ""

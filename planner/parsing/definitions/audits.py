@@ -20,7 +20,6 @@ from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import Property, audit_calls, block, boolean, name, pairs, settings, word
 from planner.parsing.macros.expand import check_places, expand, expand_block
 from planner.parsing.macros.splicing import is_placed, reads_as
-from planner.parsing.sql.dates import instant
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
@@ -123,7 +122,7 @@ def _standalone(
         standalone=True,
         depends_on=tuple(sorted(tables | set(table_names(given["depends_on"]) if "depends_on" in given else ()))),
         cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
-        start=dated(given["start"], instant, defaults.now) if "start" in given else None,
+        start=dated(given["start"], defaults) if "start" in given else None,
         owner=word(given["owner"]) if "owner" in given else defaults.owner,
         description=given["description"].text if "description" in given else "",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
 from sqlglot import exp
@@ -10,6 +9,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
+from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import Property, names
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.spark_text import spark_text
@@ -40,9 +40,9 @@ def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
         raise source.error(tokens[0], f"The query cannot be translated to Spark SQL: {error}") from None
 
 
-def dated(given: Property, read: Callable[[str, datetime], datetime], now: datetime) -> datetime:
+def dated(given: Property, defaults: Defaults, *, end: bool = False) -> datetime:
     try:
-        return read(given.text, now)
+        return defaults.dated(given.text, end=end)
     except ValueError as error:
         raise given.error(f"`{given.key}`: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from planner.model.kind import Kind
@@ -11,8 +11,21 @@ from planner.model.model import AuditCall
 from planner.parsing.definitions.body import Around, Macros, StatementTokens
 from planner.parsing.definitions.properties import Property
 from planner.parsing.macros.expand import MacroScope
-from planner.parsing.sql.macro_scope import Lookup, no_columns
-from planner.parsing.sql.user_macros import NoMacros, UserMacros, Variable
+from planner.parsing.sql.dates import end_instant, instant, moves
+from planner.parsing.sql.macro_scope import ColumnTypes, Lookup, no_columns
+from planner.parsing.sql.user_macros import MacroCall, NoMacros, UserMacros, Variable
+
+
+@dataclass
+class Noted:
+    """What the reading of one file asked for that stands neither in the file nor in the defaults.
+
+    `dates` are those that move with the clock: (text, whether it is an end, what it came to).
+    """
+
+    columns: dict[str, ColumnTypes | None] = field(default_factory=dict)
+    dates: list[tuple[str, bool, str]] = field(default_factory=list)
+    called: bool = False  # a macro of the project's own
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,41 @@ class Defaults:
     gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
     apart: Mapping[str, str] = field(default_factory=dict)  # gateways that models must not name, and why
     given: Mapping[str, Variable] = field(default_factory=dict)  # variables that override those of every gateway
+    noted: Noted = field(default_factory=Noted, compare=False)
 
     @property
     def scope(self) -> MacroScope:
         return MacroScope(self.variables, self.gateway, macros=self.macros, columns=self.columns)
+
+    def dated(self, text: str, *, end: bool = False) -> datetime:
+        """The moment that a text names, as seen from now; ValueError if it names none."""
+        found = end_instant(text, self.now) if end else instant(text, self.now)
+        if moves(text):
+            self.noted.dates.append((text, end, found.isoformat()))
+        return found
+
+    def noting(self) -> Defaults:
+        """These defaults, with what the reading of a file asks for noted apart."""
+        noted = Noted()
+
+        def columns(table: str) -> ColumnTypes | None:
+            noted.columns[table] = self.columns(table)
+            return noted.columns[table]
+
+        return replace(self, noted=noted, columns=columns, macros=_NotedMacros(self.macros, noted))
+
+
+@dataclass(frozen=True)
+class _NotedMacros:
+    """The project's macros, and a note once one is called."""
+
+    macros: UserMacros
+    noted: Noted
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.macros.names
+
+    def call(self, call: MacroCall) -> tuple[str, ...]:
+        self.noted.called = True
+        return self.macros.call(call)

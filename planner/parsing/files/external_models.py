@@ -13,7 +13,7 @@ from planner.model.model import AuditCall, Column, Model
 from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import spark_type
-from planner.parsing.sql.dates import instant, moves, text_of
+from planner.parsing.sql.dates import moves, text_of
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import checked_dialect, did_you_mean
 from planner.parsing.sql.yaml_documents import Document, Path
@@ -63,7 +63,7 @@ def _check_keys(document: Document, index: int, given: Any, gateways: Collection
 def _model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:
     given = document.value[index]
     dialect = checked_dialect(str(given.get("dialect") or defaults.dialect), document.place((index, "dialect")))
-    start = _start(document, index, given.get("start"), defaults.now)
+    start = _start(document, index, given.get("start"), defaults)
     moving = start is not None and moves(text_of(given["start"]))
     return Model(
         name=name,
@@ -111,12 +111,12 @@ def _sql(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _start(document: Document, index: int, given: object, now: datetime) -> datetime | None:
+def _start(document: Document, index: int, given: object, defaults: Defaults) -> datetime | None:
     """The first moment that the table has rows for: downstream models without a `start` begin there."""
     if given is None:
         return None
     try:
-        return instant(text_of(given), now)
+        return defaults.dated(text_of(given))
     except ValueError as error:
         raise document.error((index, "start"), f"`start`: {error}") from None
 

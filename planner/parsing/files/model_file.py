@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -47,7 +46,7 @@ from planner.parsing.definitions.schedules import unit, unit_error, zone
 from planner.parsing.definitions.signals import signal_calls
 from planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from planner.parsing.macros.splicing import is_placed, reads_as
-from planner.parsing.sql.dates import end_instant, instant, moves
+from planner.parsing.sql.dates import moves
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import model_name, name_outputs, name_tables
 from planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
@@ -307,9 +306,9 @@ def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _with_start(model: Model, given: Property, now: datetime) -> Model:
+def _with_start(model: Model, given: Property, defaults: Defaults) -> Model:
     text = given.text if moves(given.text) else ""
-    return replace(model, start=dated(given, instant, now), start_moves=bool(text), start_text=text)
+    return replace(model, start=dated(given, defaults), start_moves=bool(text), start_text=text)
 
 
 def _only(*accepted: str) -> _Reader:
@@ -351,8 +350,8 @@ _READERS: dict[str, _Reader] = {
     "columns": lambda model, given, _: replace(model, columns=columns(given)),
     "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),
     "cron_tz": lambda model, given, _: replace(model, cron=replace(model.cron, tz=zone(given))),
-    "start": lambda model, given, defaults: _with_start(model, given, defaults.now),
-    "end": lambda model, given, defaults: replace(model, end=dated(given, end_instant, defaults.now)),
+    "start": _with_start,
+    "end": lambda model, given, defaults: replace(model, end=dated(given, defaults, end=True)),
     "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
     "grain": lambda model, given, _: replace(model, grain=names(given)),
     "grains": lambda model, given, _: replace(model, grain=grains(given)),

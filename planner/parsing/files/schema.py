@@ -12,11 +12,9 @@ Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignorin
     refused with a sentence     all others: they would change tables, names or results
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
@@ -26,7 +24,7 @@ from planner.parsing.sql.dates import text_of
 class Section(BaseModel):
     """A mapping of config.yaml: frozen, and no key that is not named here."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
 
 class ConnectionConfig(Section):
@@ -169,7 +167,7 @@ class OpenLineageConfig(Section):
     timeout_seconds: float = Field(default=5.0, gt=0, le=60, description="How long to wait for the server.")
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> OpenLineageConfig:
+    def _one_of_them(self) -> Self:
         if (self.url is None) == (self.file is None):
             raise ValueError("set either `url` or `file`")
         if self.url is not None and not re.fullmatch(r"https?://[^/\s@]+(/[^\s@]*)?", self.url):

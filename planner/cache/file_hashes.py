@@ -1,0 +1,62 @@
+"""The hashes of a folder's files: a file that looks as it did when it was last read is not read again.
+
+Looks means: the same size, inode, and times of its last edit and of its last change of any kind, which no program sets
+back. A file that was edited within moments of being read is read again: a second edit may have fallen in the same tick.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+
+from planner.cache.store import Cache
+from planner.fingerprint import digest
+
+TICK = 2 * 10**9  # nanoseconds: the coarsest clock of a file system
+_FORM = "file hashes 1"
+
+
+class FileHashes:
+    """The hashes of the files below one root; `save` keeps them for the next process."""
+
+    def __init__(self, cache: Cache, root: Path) -> None:
+        self._cache, self._root = cache, root
+        self._key = digest(_FORM, str(root))
+        text = cache.get([self._key]).get(self._key, "{}")
+        self._before: dict[str, list[int | str]] = json.loads(text)
+        self._now: dict[str, list[int | str]] = {}
+
+    def of(self, name: str) -> str:
+        """The SHA-256 of the file of that path from the root; OSError when it cannot be read."""
+        path = self._root / name
+        looks = _looks(path.stat())
+        known = self._before.get(name)
+        if known is not None and known[:-1] == looks:
+            self._now[name] = known
+            return str(known[-1])
+        return self.read(name)[1]
+
+    def read(self, name: str) -> tuple[bytes, str]:
+        """The file's content and its hash; OSError when it cannot be read."""
+        path = self._root / name
+        with path.open("rb") as file:
+            looks, began = _looks(os.fstat(file.fileno())), time.time_ns()
+            data = file.read()
+            same = looks == _looks(os.fstat(file.fileno()))
+        hashed = hashlib.sha256(data).hexdigest()
+        if same and began - max(looks[2], looks[3]) > TICK:
+            self._now[name] = [*looks, hashed]
+        return data, hashed
+
+    def save(self) -> None:
+        """Keep what was read for the next process."""
+        if self._now != self._before:
+            self._cache.put({self._key: json.dumps(self._now, separators=(",", ":"))})
+            self._before = self._now
+
+
+def _looks(stat: os.stat_result) -> list[int]:
+    return [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]

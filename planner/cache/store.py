@@ -1,0 +1,109 @@
+"""Texts by key in one SQLite file, shared by processes: what is damaged, locked or full is as if it were not there.
+
+The keys are digests of all that the texts follow from, so an entry never becomes wrong; it is only no longer asked for.
+Every entry has a checksum, because nothing in the file is synced to the disk: a text that is not what was written is
+not returned. The format is data, which nobody can make run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, suppress
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+LARGEST = 512 * 1024 * 1024  # bytes of the file, before the entries that were not read for longest go
+KEPT = 0.6  # of these bytes, when they go
+WAIT = 2.0  # seconds for another process to finish its write
+AT_ONCE = 900  # keys in one question; SQLite takes no more than 999 everywhere
+_TABLE = """CREATE TABLE IF NOT EXISTS entries
+    (key TEXT PRIMARY KEY, text BLOB NOT NULL, checksum BLOB NOT NULL, used INTEGER NOT NULL)"""
+
+
+class Cache:
+    """The entries below a folder, or none at all; no call raises for what is wrong with the file."""
+
+    def __init__(self, folder: Path | None, largest: int = LARGEST) -> None:
+        self._file = folder / "entries.db" if folder else None
+        self._largest = largest
+
+    def get(self, keys: Collection[str]) -> dict[str, str]:
+        """Key -> text, for the keys that are known."""
+        return self._with(lambda connection: _read(connection, keys)) or {} if keys else {}
+
+    def put(self, entries: Mapping[str, str]) -> None:
+        """Keep these texts, in one transaction; those that were not read for longest go when there is no room."""
+        if entries:
+            self._with(lambda connection: _write(connection, entries, self._largest))
+
+    def _with(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """What is done with the file; None when there is none or it cannot be used. What is damaged is removed."""
+        if self._file is None:
+            return None
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._file, timeout=WAIT)) as connection:
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.execute(_TABLE)
+                return work(connection)
+        except sqlite3.OperationalError:
+            return None  # locked for long, a full disk, a folder that cannot be written
+        except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError):
+            with suppress(OSError):
+                self._file.unlink()
+        except OSError:
+            pass
+        return None
+
+
+def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    stale: list[str] = []
+    today = date.today().toordinal()
+    for some in _batches(keys):
+        marks = ",".join("?" * len(some))
+        rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", some)
+        for key, text, checksum, used in rows:
+            if type(text) is bytes and checksum == _checksum(key, text):
+                found[key] = text.decode()
+                if used != today:
+                    stale.append(key)
+    with suppress(sqlite3.OperationalError):  # somebody else writes: what was read is read
+        connection.executemany("UPDATE entries SET used = ? WHERE key = ?", [(today, key) for key in stale])
+        connection.commit()
+    return found
+
+
+def _write(connection: sqlite3.Connection, entries: Mapping[str, str], largest: int) -> None:
+    today = date.today().toordinal()
+    rows = ((key, data := text.encode(), _checksum(key, data), today) for key, text in entries.items())
+    connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)
+    connection.commit()
+    pages, size = (connection.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size"))
+    if pages * size > largest:
+        _make_room(connection, int(largest * KEPT))
+
+
+def _make_room(connection: sqlite3.Connection, kept: int) -> None:
+    """Remove the entries that were not read for longest, until those that stay fit."""
+    connection.execute(
+        """DELETE FROM entries WHERE key IN (
+            SELECT key FROM (SELECT key, SUM(LENGTH(text)) OVER (ORDER BY used DESC, key) AS size FROM entries)
+            WHERE size > ?)""",
+        (kept,),
+    )
+    connection.commit()
+    connection.execute("VACUUM")
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    return hashlib.blake2b(data, key=key.encode()[:64], digest_size=16).digest()
+
+
+def _batches(keys: Collection[str]) -> Iterator[list[str]]:
+    listed = list(keys)
+    return (listed[at : at + AT_ONCE] for at in range(0, len(listed), AT_ONCE))

@@ -1,0 +1,25 @@
+"""What reads a project's files: another version of it may read them otherwise, and asks for entries of its own."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from planner.fingerprint import digest
+
+PLANNER = Path(__file__).parent.parent
+READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/*.py", "python/*.py", "semantics/*.py",
+           "snapshot/*.py")  # fmt: skip
+
+
+@cache
+def reader_version() -> str:
+    """A digest of our own code that reads files, and of the versions of sqlglot and Python.
+
+    The code and not the package's version: an installation that is edited keeps its version.
+    """
+    files = sorted({path for pattern in READERS for path in PLANNER.glob(pattern)})
+    own = (part for path in files for part in (path.relative_to(PLANNER).as_posix(), path.read_text("utf-8")))
+    return digest(*own, version("sqlglot"), sys.version)

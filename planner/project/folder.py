@@ -1,0 +1,96 @@
+"""One reading of a project's folder: the texts and hashes of its files, and the errors of all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from planner.cache.file_hashes import FileHashes
+from planner.cache.store import Cache
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.fingerprint import digest
+
+T = TypeVar("T")
+
+
+class Folder:
+    """The files below a root, each by its path from there; `hashes` are those of all that was looked at."""
+
+    def __init__(self, root: Path, cache: Cache) -> None:
+        self.root = root
+        self.errors: list[ProjectError] = []
+        self.hashes: dict[str, str] = {}
+        self._known = FileHashes(cache, root)
+
+    def hash(self, name: str) -> str:
+        """The hash of a file's content; ProjectError when it cannot be read."""
+        try:
+            self.hashes[name] = self._known.of(name)
+        except OSError as error:
+            raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
+        return self.hashes[name]
+
+    def text(self, name: str) -> str:
+        """The file's text; ProjectError when it is not UTF-8. Its hash is that of this very text."""
+        try:
+            data, self.hashes[name] = self._known.read(name)
+        except OSError as error:
+            raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
+        try:
+            return data.decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            place = Place(name, data.count(b"\n", 0, error.start) + 1)
+            raise ProjectError("The file is not UTF-8 text.", place=place) from None
+
+    def files(self, folder: str, ignored: Sequence[str], *suffixes: str) -> Iterator[str]:
+        """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out."""
+        for name in sorted(_below(self.root / folder, folder), key=lambda name: name.split("/")):
+            path = PurePosixPath(name)
+            left_out = any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignored)
+            if path.suffix in suffixes and not left_out:
+                yield name
+
+    def name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+    def each(self, things: Iterable[T], read: Callable[[T], None]) -> None:
+        """Read every thing; a wrong one does not hide the others' errors."""
+        for thing in things:
+            try:
+                read(thing)
+            except ProjectErrors as errors:
+                self.errors += errors.errors
+            except ProjectError as error:
+                self.errors.append(error)
+
+    def finish(self) -> None:
+        """Keep the hashes; ProjectErrors when there were any, in the order of files and lines."""
+        self._known.save()
+        if self.errors:
+            # a wrong default is found in every file
+            self.errors = list({str(error): error for error in self.errors}.values())
+            self.errors.sort(key=lambda error: (error.place.path, error.place.line) if error.place else ("", 0))
+            raise ProjectErrors(tuple(self.errors))
+
+    @property
+    def digest(self) -> str:
+        """A hash over all that was looked at."""
+        return digest(*(part for name, hashed in sorted(self.hashes.items()) for part in (name, hashed)))
+
+
+def _below(folder: Path, name: str) -> Iterator[str]:
+    """The files below a folder, as paths that begin with its name; nothing hidden, and no link to a folder followed."""
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.name.startswith((".", "__pycache__")):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(folder / entry.name, f"{name}/{entry.name}")
+        elif entry.is_file():
+            yield f"{name}/{entry.name}"

@@ -1,0 +1,119 @@
+"""What a project's files say, remembered from the last time they were read: a file that did not change is not parsed.
+
+An entry is found by the file's path and content, what the project gives every file, and the version of the reader.
+What the reading asked for beside that (columns of other tables, dates that move, names of macros, Jinja's macros)
+stands in the entry with its answers, and is asked again: another answer, and the file is read anew. A file that calls
+a macro of the project's own is always read anew, because nobody knows what that looks at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from planner.cache.store import Cache
+from planner.cache.version import reader_version
+from planner.fingerprint import digest
+from planner.model.model import Audit, AuditCall, Model
+from planner.parsing.definitions.project_defaults import Defaults, Noted
+from planner.serial import Json, from_json, to_json
+
+Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
+_FORM = "1"
+
+
+@dataclass
+class Remembered:
+    """The entries of one load of a project; `foresee` asks for many at once, `keep` writes what was new."""
+
+    cache: Cache
+    context: str  # a digest of what every file is read with
+    shared: str  # the text of what config.yaml gives every model
+    facts: Mapping[str, str]  # "macros", "jinja": digests of what a file may use of the project's
+    _found: dict[str, str] = field(default_factory=dict)
+    _new: dict[str, str] = field(default_factory=dict)
+
+    def foresee(self, files: Iterable[tuple[str, str]]) -> None:
+        """Look for the entries of files, (path, hash), in one question."""
+        self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
+
+    def said(self, path: str, hashed: str, defaults: Defaults) -> Said | None:
+        """What the file of this hash says, as long as everything that it rests on is as it was; else None.
+
+        Raises what asking for columns raises: NotRead while the model of a table is still to be read.
+        """
+        text = self._found.get(self._key(path, hashed))
+        if text is None:
+            return None
+        entry: dict[str, Json] = json.loads(text)
+        if not self._holds(entry["asked"], defaults):
+            return None
+        models = tuple(from_json(Model, each) for each in entry["models"])
+        return models, tuple(from_json(Audit, each) for each in entry["audits"])
+
+    def read(self, path: str, hashed: str, text: str, defaults: Defaults, read: Callable[[Defaults], Said]) -> Said:
+        """What the file of this hash and text says, read anew and remembered."""
+        noting = defaults.noting()
+        models, audits = said = read(noting)
+        asked = self._asked(text, noting.noted)
+        if asked is not None:
+            entry = {"models": to_json(models), "audits": to_json(audits), "asked": asked}
+            self._new[self._key(path, hashed)] = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+        return said
+
+    def tried(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
+        """Those calls of built-in audits of which a query was made before."""
+        keys = {call: digest("audit call", reader_version(), repr(call)) for call in calls}
+        found = self.cache.get(list(keys.values()))
+        return frozenset(call for call, key in keys.items() if key in found)
+
+    def keep_tried(self, calls: Iterable[AuditCall]) -> None:
+        """Remember that a query can be made of these calls."""
+        self._new |= {digest("audit call", reader_version(), repr(call)): "tried" for call in calls}
+
+    def keep(self) -> None:
+        """Write what was read anew."""
+        self.cache.put(self._new)
+        self._new = {}
+
+    def _key(self, path: str, hashed: str) -> str:
+        return digest(self.context, path, hashed)
+
+    def _asked(self, text: str, noted: Noted) -> Json | None:
+        """What an entry rests on, with the answers; None for what cannot be asked again."""
+        if noted.called:
+            return None
+        asked: dict[str, Any] = {}
+        if noted.columns:
+            asked["columns"] = {name: _pairs(columns) for name, columns in noted.columns.items()}
+        if noted.dates:
+            asked["dates"] = noted.dates
+        # Only who writes one of these can mean a macro: a new one then says something that it did not say before.
+        uses = {"macros": "@", "jinja": "{"}
+        return asked | {fact: self.facts[fact] for fact, mark in uses.items() if mark in text or mark in self.shared}
+
+    def _holds(self, asked: Mapping[str, Any], defaults: Defaults) -> bool:
+        dates, columns = asked.get("dates", ()), asked.get("columns", {})
+        return (
+            all(asked.get(fact, now) == now for fact, now in self.facts.items())
+            and all(defaults.dated(text, end=end) == datetime.fromisoformat(found) for text, end, found in dates)
+            and all(_pairs(defaults.columns(name)) == found for name, found in columns.items())
+        )
+
+
+def remembered(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
+    """The entries for files that are read with these defaults; `shared` is what config.yaml gives every model, as text,
+    with its environment variables filled in."""
+    given = (defaults.variables, defaults.gateway, defaults.gateways, defaults.given, sorted(defaults.apart.items()))
+    context = digest(_FORM, reader_version(), repr(given), str(defaults.start), shared)
+    jinja = (part for pair in defaults.jinja for part in pair)
+    return Remembered(
+        cache, context, shared, {"macros": digest(*sorted(defaults.macros.names)), "jinja": digest(*jinja)}
+    )
+
+
+def _pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:
+    return None if columns is None else [[name, kind] for name, kind in columns.items()]

@@ -1,0 +1,68 @@
+"""A file is read again when it may have changed, and not when it cannot have."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.cache import file_hashes
+from planner.cache.file_hashes import FileHashes
+from planner.cache.store import Cache
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every edit counts as long ago."""
+    monkeypatch.setattr(file_hashes, "TICK", -(10**18))
+
+
+def hashed(root: Path, cache: Path) -> str:
+    hashes = FileHashes(Cache(cache), root)
+    found = hashes.of("a.sql")
+    hashes.save()
+    return found
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_file_that_looks_the_same_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.sql").write_text("SELECT 1")
+    assert hashed(tmp_path, tmp_path / "cache") == sha("SELECT 1")
+    monkeypatch.setattr(FileHashes, "read", lambda *_: pytest.fail("it was read"))
+
+    assert hashed(tmp_path, tmp_path / "cache") == sha("SELECT 1")
+
+
+@pytest.mark.usefixtures("settled")
+def test_an_edit_of_the_same_length_whose_time_is_set_back_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "a.sql"
+    file.write_text("SELECT 1")
+    before = file.stat()
+    hashed(tmp_path, tmp_path / "cache")
+    time.sleep(0.02)  # a clock tick of the file system
+    file.write_text("SELECT 2")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert hashed(tmp_path, tmp_path / "cache") == sha("SELECT 2")
+
+
+def test_a_file_that_was_only_just_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.sql").write_text("SELECT 1")
+    hashed(tmp_path, tmp_path / "cache")
+    read: list[str] = []
+
+    def noted(_: FileHashes, name: str) -> tuple[bytes, str]:
+        read.append(name)
+        return b"", "anew"
+
+    monkeypatch.setattr(FileHashes, "read", noted)
+
+    assert hashed(tmp_path, tmp_path / "cache") == "anew"
+    assert read == ["a.sql"]

@@ -1,0 +1,131 @@
+"""A project that was read before is read the same, without parsing: whatever an entry rests on is looked at again."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from planner.cache.store import Cache
+from planner.parsing.files.model_file import Defaults, parse_models
+from planner.project import loader
+from planner.project.loader import Project, load_project
+from planner.project.remembered import Said
+from tests.planner.project.test_loader import CONFIG, project_of
+
+NOW = datetime(2026, 1, 6, 7, 8, tzinfo=UTC)
+PROJECTS = sorted(
+    each for each in (Path(__file__).parents[2] / "projects").iterdir() if (each / "config.yaml").exists()
+)
+FILES = {
+    "config.yaml": CONFIG + "model_defaults:\n  dialect: spark\nvariables:\n  least: 3\n",
+    "models/a.sql": "MODEL (name s.a, kind FULL, audits (small, not_null(columns := (id))));\nSELECT 1 AS id, 2 AS n",
+    "models/b.sql": "MODEL (name s.b, kind FULL);\nSELECT @STAR(s.a), @least AS minimum FROM s.a",
+    "models/c.sql": "MODEL (name s.c, kind FULL, end yesterday);\nSELECT id FROM raw.t",
+    "models/d.sql": "MODEL (name s.d, kind FULL);\nJINJA_QUERY_BEGIN;\nSELECT {{ one() }} AS x\nJINJA_END;",
+    "models/e.sql": "MODEL (name s.e, kind FULL);\nSELECT @AND(id > 1, NULL) AS y FROM raw.t",
+    "models/f.sql": "MODEL (name s.f, kind SEED (path '../seeds/f.csv'));",
+    "seeds/f.csv": "id,name\n1,x\n",
+    "macros/one.sql": "{% macro one() %}1{% endmacro %}",
+    "audits/small.sql": "AUDIT (name small);\nSELECT * FROM @this_model WHERE n > 10",
+    "external_models.yaml": "- name: raw.t\n  columns:\n    id: int\n",
+}
+MACRO = "from mergeplan import macro\n\n@macro()\ndef {name}(evaluator, *args):\n    return '{text}'\n"
+
+
+def edited(name: str, old: str, new: str) -> dict[str, str]:
+    assert old in FILES[name]
+    return {name: FILES[name].replace(old, new)}
+
+
+EDITS = {
+    "a variable": edited("config.yaml", "least: 3", "least: 4"),
+    "a default": edited("config.yaml", "dialect: spark", "dialect: spark\n  owner: ann"),
+    "a column of a table that a macro asks for": edited("models/a.sql", "2 AS n", "2 AS n, 3 AS more"),
+    "a macro in Jinja": edited("macros/one.sql", "1{%", "2{%"),
+    "a macro of the name of a built-in one": {"macros/own.py": MACRO.format(name="AND", text="7")},
+    "a seed": edited("seeds/f.csv", "1,x", "1,y"),
+    "an audit": edited("audits/small.sql", "n > 10", "n > 11"),
+    "the audit that a model names, gone": edited("models/a.sql", "small, ", ""),
+    "an external table": edited("external_models.yaml", "int", "bigint"),
+    "a file moved": {"models/g.sql": "MODEL (name s.g, kind FULL);\nSELECT 1 AS one"},
+}
+
+
+def loaded(root: Path, cache: Path | None, now: datetime = NOW) -> Project:
+    return load_project(root, now, cache=Cache(cache))
+
+
+def content(project: Project) -> tuple[object, ...]:
+    return project.models, project.audits, project.tests, project.files
+
+
+@pytest.mark.parametrize("source", PROJECTS, ids=lambda path: path.name)
+def test_every_project_is_read_the_same_from_the_cache(source: Path, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(source, root)
+    cold = content(loaded(root, None))
+
+    assert [content(loaded(root, tmp_path / "cache")) for _ in range(2)] == [cold, cold]
+
+
+def test_a_file_that_did_not_change_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project_of(tmp_path / "project", FILES)
+    first = loaded(root, tmp_path / "cache")
+    parsed: list[str] = []
+
+    def noted(text: str, path: str, defaults: Defaults) -> Said:
+        parsed.append(path)
+        return parse_models(text, path, defaults)
+
+    monkeypatch.setattr(loader, "parse_models", noted)
+
+    assert content(loaded(root, tmp_path / "cache")) == content(first)
+    assert parsed == []
+    project_of(root, {**FILES, **edited("models/c.sql", "SELECT id", "SELECT id + 1 AS id")})
+    assert loaded(root, tmp_path / "cache").models["s.c"].sql == "SELECT id + 1 AS id FROM raw.t"
+    assert parsed == ["models/c.sql"]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_changes_what_a_file_says_is_seen_although_the_file_is_the_same(edit: str, tmp_path: Path) -> None:
+    root = project_of(tmp_path / "project", FILES)
+    before = loaded(root, tmp_path / "cache")
+    project_of(root, {**FILES, **EDITS[edit]})
+
+    warm = loaded(root, tmp_path / "cache")
+
+    assert content(warm) == content(loaded(root, None))
+    assert content(warm) != content(before)
+
+
+def test_a_date_that_moves_is_another_one_the_next_day(tmp_path: Path) -> None:
+    root = project_of(tmp_path / "project", FILES)
+    today = loaded(root, tmp_path / "cache").models["s.c"].end
+
+    tomorrow = loaded(root, tmp_path / "cache", NOW + timedelta(days=1)).models["s.c"].end
+
+    assert today and tomorrow and tomorrow - today == timedelta(days=1)
+
+
+def test_a_macro_of_the_projects_own_is_asked_every_time(tmp_path: Path) -> None:
+    files = {"models/m.sql": "MODEL (name s.m, kind FULL);\nSELECT @answer() AS x"}
+    root = project_of(tmp_path / "project", {**files, "macros/m.py": MACRO.format(name="answer", text="1")})
+    assert loaded(root, tmp_path / "cache").models["s.m"].sql == "SELECT 1 AS x"
+    project_of(root, {"macros/m.py": MACRO.format(name="answer", text="2")})
+
+    assert loaded(root, tmp_path / "cache").models["s.m"].sql == "SELECT 2 AS x"
+
+
+def test_a_wrong_file_is_told_every_time(tmp_path: Path) -> None:
+    root = project_of(tmp_path / "project", {**FILES, **edited("models/c.sql", "SELECT id", "SELECT FROM")})
+
+    told = []
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"models/c\.sql:2") as error:
+            loaded(root, tmp_path / "cache")
+        told.append(str(error.value))
+
+    assert told[0] == told[1]
