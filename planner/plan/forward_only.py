@@ -85,8 +85,8 @@ def why_not(old: Model, new: Model) -> str:
     return ""
 
 
-def mixed(old: Snapshot, fresh: Snapshot, version: str) -> Snapshot:
-    """The snapshot at a version whose table goes on with the old one's rows.
+def mixed(old: Snapshot, fresh: Snapshot, version: str, *, recomputes: bool) -> Snapshot:
+    """The snapshot at a version whose table goes on with the old one's rows, or `recomputes` the latest of them.
 
     Readers see in it what they saw in the old one as far as the new query means the same, and otherwise a thing of its
     own, which no query and no other table is like.
@@ -96,12 +96,15 @@ def mixed(old: Snapshot, fresh: Snapshot, version: str) -> Snapshot:
     # `before` is what the old table holds, and `query` what its query meant, which is not the same after an earlier
     # forward-only change: a column is the old one only if the query still means what it meant.
 
-    def held(old_digest: str | None, is_same: bool, fresh_digest: str) -> str:
+    def held(old_digest: str | None, meant: str | None, means: str, fresh_digest: str) -> str:
+        # Rows that are computed again are what they were only if they came of this very query, and not of an earlier
+        # one or of a clock.
+        is_same = meant == means and (not recomputes or old_digest == meant)
         return old_digest if old_digest and is_same else digest("forward-only", version, fresh_digest)[:24]
 
-    rows = held(before.rows, query.rows == fresh.raw.rows, new.rows)
+    rows = held(before.rows, query.rows, fresh.raw.rows, new.rows)
     columns = {
-        name: held(before.columns.get(name), query.columns.get(name) == fresh.raw.columns[name], each)
+        name: held(before.columns.get(name), query.columns.get(name), fresh.raw.columns[name], each)
         for name, each in new.columns.items()
     }
     return _holding(replace(fresh, version=version, forced=True), Seen(rows, columns))

@@ -43,7 +43,7 @@ def _mixed_table(candidate: Candidate) -> Snapshot:
         # It is built where it is reviewed, and what prod is to get has the same version, unless it was cut short there.
         over |= {"since": since.isoformat()} | named_by(inputs, fresh.model, candidate.parents)
         version = version_of(fresh.model, fresh.meaning, over)
-    return at_version(mixed(old, fresh, version), version, inputs.naming)
+    return at_version(mixed(old, fresh, version, recomputes=since is not None), version, inputs.naming)
 
 
 def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[str, tuple[Blocker, ...]]:

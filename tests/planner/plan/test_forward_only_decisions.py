@@ -299,3 +299,30 @@ def test_a_table_with_an_effective_date_made_of_some_days_is_never_taken_for_the
     assert changes(short)["s.total"].preview
     assert short.new.snapshots["s.total"].table != whole.new.snapshots["s.total"].table
     assert short.new.snapshots["s.daily"].table == whole.new.snapshots["s.daily"].table
+
+
+@pytest.mark.parametrize(
+    ("before", "rule"),
+    [
+        (daily("id, day, price"), "reads-nothing-changed"),
+        (daily("id, day, current_timestamp() AS price"), "reads-forward-only"),
+    ],
+    ids=["a pure table", "a clock"],
+)
+def test_rows_that_are_computed_again_are_the_old_ones_only_if_they_were_the_querys(before: Model, rule: str) -> None:
+    more = replace(before, sql=before.sql.replace("SELECT id,", "SELECT id * 7 AS extra, id,"))
+    later = ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
+
+    assert changes(plan_of((before, TOTAL), (more, TOTAL), later))["s.total"].rule == rule
+
+
+def test_kept_rows_that_are_computed_again_concern_whoever_reads_them() -> None:
+    prod, loaded = promoted(project(RAW, daily(), TOTAL))
+    kept = planned(project(RAW, DOUBLED, TOTAL), prod, prod, loaded, forward=FORWARD)
+    prod, loaded = replace(kept.new, revision=2), replace(loaded, timelines={**loaded.timelines, **kept.relies})
+    more = replace(DOUBLED, sql=DOUBLED.sql.replace("SELECT id,", "SELECT id * 7 AS extra, id,"))
+
+    later = ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
+    found = changes(planned(project(RAW, more, TOTAL), prod, prod, loaded, forward=later))
+
+    assert found["s.total"].rule == "reads-forward-only", "the days since then hold prices times two from now on"
