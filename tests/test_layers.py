@@ -15,8 +15,8 @@ STAGES = """
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.files planner.parsing.render
     planner.plan
-    planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks planner.state
-    planner.apply planner.contract planner.session mergeplan planner.cli
+    planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
+    planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.settings bot.results bot.records bot.commands bot.metrics
     bot.report bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod bot.service bot mergeplan.__main__

@@ -7,65 +7,64 @@ without the format. Their results differ in Spark, so such a call is kept as a n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+DEEPEST = 1000  # brackets and CASEs in each other
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+_CONDITIONS = (TokenType.ON, TokenType.USING)
 _NESTED = ("ARRAY", "MAP", "STRUCT")
 _HEX = re.compile(r"[0-9a-fA-F]*")
 # What sqlglot raises, deliberately or by a bug: one query must not stop a project from planning.
 FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
-Builder = Callable[..., exp.Expr]
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
 
 
-class KeepingGenerator(SparkGenerator):
-    """Keeps each WITH in its place: sqlglot moves them to the top, where two of one name would clash."""
-
-    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
-
-
-def _kept(name: str, build: Builder, args: list[exp.Expr], **dialect: Any) -> exp.Expr:
-    """The node that sqlglot builds for a call, if it generates the same text; otherwise the call itself."""
-    call = exp.Anonymous(this=name, expressions=[each.copy() for each in args])
-    try:
-        built = build(args, **dialect)
-        return built if _text(built) == _text(call) else call
-    except TypeError:
-        if dialect:
-            return call
-        raise  # the parser calls it again with the dialect
-    except FAILURES:  # a path or a format that sqlglot cannot write
-        return call
+def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
+    """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
+    generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
+    return generate_in_place(generator, tree)
 
 
-def _text(tree: exp.Expr) -> str:
-    return str(KeepingGenerator(dialect="spark", comments=False, unsupported_level=ErrorLevel.IGNORE).generate(tree))
-
-
-class KeepingParser(SparkParser):
-    """Parses Spark SQL, and keeps such calls."""
-
-    FUNCTIONS: ClassVar[dict[str, Builder]] = {
-        **SparkParser.FUNCTIONS,
-        **{name: partial(_kept, name, SparkParser.FUNCTIONS[name]) for name in REWRITTEN},
-    }
+def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
+    """What the generator makes of a copy of the tree. sqlglot moves every WITH of a whole statement to its top, where
+    two of one name would clash; it leaves alone what is part of something. (A class of our own that says otherwise
+    could not inherit from sqlglot's where that is compiled.)"""
+    return str(generator.generate(exp.Paren(this=tree.copy()).this, copy=False))
 
 
 def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
-    """The statements of these tokens as trees; raises sqlglot's errors."""
+    """The statements of these tokens as trees; raises sqlglot's errors, and RecursionError for what is nested deeper
+    than anybody writes: where sqlglot is compiled, that would end the process."""
+    _check_depth(tokens)
     if dialect != "spark":
         return Dialect.get_or_raise(dialect).parser().parse(list(tokens), text)
-    return KeepingParser(dialect=Dialect.get_or_raise("spark")).parse(_readable(tokens), text)
+    parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
+    readable, calls = _as_written(_readable(tokens))
+    found = parser.parse(readable, text)
+    return [tree and _with_known_calls(parser, tree) for tree in found] if calls else found
+
+
+def _check_depth(tokens: Sequence[Token]) -> None:
+    """RecursionError for more brackets, CASEs, ARRAY<...s or JOINs without a condition in each other than DEEPEST."""
+    depth = types = joins = 0
+    for before, token in pairwise((None, *tokens)):
+        assert token is not None
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in _NESTED
+        joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
+        if max(depth, types, joins) > DEEPEST:
+            raise RecursionError
 
 
 def tree_of(sql: str) -> exp.Expr:
@@ -73,6 +72,53 @@ def tree_of(sql: str) -> exp.Expr:
     found = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
     assert found[0] is not None
     return found[0]
+
+
+def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
+    """The tokens, with the calls of REWRITTEN functions marked so that the parser keeps their names and arguments; and
+    how many these are. sqlglot's own mark is a comment behind the arguments."""
+    out, opened, marked = list(tokens), list[bool](), 0
+    for index, token in enumerate(out):
+        if token.token_type is TokenType.L_PAREN:
+            opened.append(index > 0 and out[index - 1].text.upper() in REWRITTEN)
+        elif token.token_type is TokenType.R_PAREN and opened and opened.pop():
+            place = (token.line, token.col, token.start, token.end)
+            out[index] = Token(token.token_type, token.text, *place, [exp.SQLGLOT_ANONYMOUS, *token.comments])
+            marked += 1
+    return out, marked
+
+
+def _with_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
+    """The tree in which a marked call is the node that sqlglot knows, if that is generated as the same text."""
+    calls = []
+    for node in tree.walk():
+        if node.comments and exp.SQLGLOT_ANONYMOUS in node.comments:  # the parser passes comments on
+            node.comments = [text for text in node.comments if text != exp.SQLGLOT_ANONYMOUS] or None
+        if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and node.this.upper() in REWRITTEN:
+            calls.append(node)
+    for call in reversed(calls):  # from the inside out
+        call.set("this", call.name.upper())
+        built = _known(call)
+        if built is not None:
+            built = parser.validate_expression(built, call.expressions)
+            built.comments = call.comments
+            built.update_positions(call)
+            tree = built if call is tree else tree
+            call.replace(built)
+    return tree
+
+
+def _known(call: exp.Anonymous) -> exp.Expr | None:
+    """What sqlglot builds for a call; None when that is generated otherwise than it is written."""
+    build, arguments = SparkParser.FUNCTIONS[call.name], [each.copy() for each in call.expressions]
+    try:
+        try:
+            built = build(arguments)
+        except TypeError:
+            built = build(arguments, dialect=Dialect.get_or_raise("spark"))
+        return built if spark_text_of(built) == spark_text_of(call) else None
+    except FAILURES:  # a path or a format that sqlglot cannot write
+        return None
 
 
 def _readable(tokens: Sequence[Token]) -> list[Token]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -24,6 +23,7 @@ from planner.parsing.definitions.block_format import COMMENT, comment_texts, hea
 from planner.parsing.definitions.body import StatementTokens
 from planner.parsing.sql.misreading import differ
 from planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
+from planner.semantics.spark_sql import generate_in_place
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
@@ -153,37 +153,34 @@ def _generated(tree: exp.Expr, dialect: str, style: Style) -> str:
         "max_text_width": style.max_text_width,
     }
     try:
-        return str(_generator(dialect, rewrite=not style.no_rewrite_casts)(pretty=True, **options).generate(tree))
+        return generate_in_place(_generator(dialect, options, rewrite=not style.no_rewrite_casts), tree)
     except (SqlglotError, RecursionError):
         raise _Left("its query cannot be written back") from None
 
 
-@lru_cache
-def _generator(dialect: str, *, rewrite: bool) -> Any:
-    """The dialect's own, which keeps each WITH in its place and may write `x::INT` for `CAST(x AS INT)`."""
+def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Generator:
+    """The dialect's own, which leaves QUALIFY and the like as they are and may write `x::INT` for `CAST(x AS INT)`."""
     known = Dialect.get_or_raise(dialect)
-    base: type[Generator] = type(known.generator())
+    generator = known.generator(pretty=True, **options)
     loose = not known.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
 
-    class ModelGenerator(base):  # type: ignore[misc, valid-type]
-        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+    def anonymous(_: Generator, expression: exp.Anonymous) -> str:
+        """An unknown function keeps its name as written."""
+        return generator.func(generator.sql(expression, "this"), *expression.expressions, normalize=False)
 
-        def anonymous_sql(self, expression: exp.Anonymous) -> str:
-            """An unknown function keeps its name as written."""
-            return str(self.func(self.sql(expression, "this"), *expression.expressions, normalize=False))
+    def cast(_: Generator, expression: exp.Cast) -> str:
+        inner = expression.this
+        if loose and type(expression) is exp.Cast:
+            text = f" {generator.sql(inner)}" if inner.is_string else f"({generator.sql(inner)})"
+            return f"{generator.sql(expression, 'to')}{text}"
+        if not rewrite or not _short(expression):
+            return generator.cast_sql(expression)
+        return f"{generator.sql(expression, 'this')}::{generator.sql(expression, 'to')}"
 
-        def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
-            inner = expression.this
-            if loose and type(expression) is exp.Cast:
-                text = f" {self.sql(inner)}" if inner.is_string else f"({self.sql(inner)})"
-                return f"{self.sql(expression, 'to')}{text}"
-            if not rewrite or safe_prefix or not _short(expression):
-                return str(super().cast_sql(expression, safe_prefix=safe_prefix))
-            return f"{self.sql(expression, 'this')}::{self.sql(expression, 'to')}"
-
-    # Spark's generator rewrites QUALIFY and the like, which would change the file.
-    ModelGenerator.TRANSFORMS = {kind: to for kind, to in base.TRANSFORMS.items() if kind not in (exp.Cast, exp.Select)}
-    return ModelGenerator
+    # By the table of this one generator, and not in a class of our own: that could not inherit from a compiled one.
+    own = {exp.Anonymous: anonymous, exp.Cast: cast, exp.Select: type(generator).select_sql}
+    generator._dispatch = {**generator._dispatch, **own}
+    return generator
 
 
 def _short(cast: exp.Cast) -> bool:

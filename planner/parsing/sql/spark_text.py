@@ -11,14 +11,14 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.semantics.spark_sql import KeepingGenerator
+from planner.semantics.spark_sql import spark_text_of
 
 SPARK = ("spark", "databricks")
 
 
 def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL."""
-    return str(KeepingGenerator(dialect="spark", comments=False, unsupported_level=unsupported).generate(tree))
+    return spark_text_of(tree, unsupported)
 
 
 def kept_calls(tree: exp.Expr, dialect: str) -> exp.Expr:

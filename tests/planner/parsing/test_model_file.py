@@ -232,3 +232,18 @@ def test_each_with_stays_where_it_stands() -> None:
     query = "WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH a AS (SELECT 2 AS x) SELECT x FROM a)"
 
     assert query_of(query) == query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT " + "(" * 40_000 + "1" + ")" * 40_000,
+        "SELECT * FROM " + "(SELECT * FROM " * 40_000 + "t" + ")" * 40_000,
+        "SELECT CAST(1 AS " + "ARRAY<" * 40_000 + "INT" + ">" * 40_000 + ")",
+        "SELECT 1 FROM t" + " JOIN t" * 40_000,
+    ],
+    ids=["brackets", "subqueries", "types", "joins"],
+)
+def test_a_query_nested_deeper_than_anybody_writes_is_a_sentence_and_ends_no_process(query: str) -> None:
+    with pytest.raises(ProjectError, match=r"models/a\.sql:2.*nested too deeply"):
+        model_of("kind FULL", query)
