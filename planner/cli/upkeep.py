@@ -58,13 +58,14 @@ def clean(root: Path, gateway: str | None) -> int:
     mergeplan clean
     """
     with opened(root, gateway) as work:
-        home = work.settings.folder
-    files = [path for folder in (home / "cache", home / "logs") for path in folder.rglob("*") if path.is_file()]
+        home, caches = work.settings.folder, work.settings.cache
+    folders = [home / "cache", home / "logs", *([caches] if caches else [])]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files += [path for path in (home / "spark" / "spark.log",) if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     for path in files:
         path.unlink(missing_ok=True)
-    for folder in (home / "cache", home / "logs"):
+    for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     click.echo(f"{counted(len(files), 'file')} removed, {size} bytes.")
     return 0
