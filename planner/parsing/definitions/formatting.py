@@ -177,8 +177,12 @@ def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Ge
             return generator.cast_sql(expression)
         return f"{generator.sql(expression, 'this')}::{generator.sql(expression, 'to')}"
 
+    def try_cast(_: Generator, expression: exp.TryCast) -> str:  # what some dialects parse every CAST to
+        return known_try(generator, expression) if expression.args.get("safe") else cast(_, expression)
+
+    known_try = generator._dispatch[exp.TryCast]
     # By the table of this one generator, and not in a class of our own: that could not inherit from a compiled one.
-    own = {exp.Anonymous: anonymous, exp.Cast: cast, exp.Select: type(generator).select_sql}
+    own = {exp.Anonymous: anonymous, exp.Cast: cast, exp.TryCast: try_cast, exp.Select: type(generator).select_sql}
     generator._dispatch = {**generator._dispatch, **own}
     return generator
 
