@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from planner.errors import RequestError
 from planner.naming import Naming
 from planner.serial import from_json
 from planner.snapshot.environment import Environment
+from planner.state import maps
 from planner.state import tables as t
 from planner.state.snapshots import Snapshots
 from planner.state.transaction import Database, Transaction
@@ -75,9 +77,10 @@ class Environments:
         """The revisions of one environment, or of all, newest first."""
         history = t.environment_history
         with self._database.reading() as tx:
-            query = tx.select(history).order_by(history.c.environment, history.c.revision.desc())
+            query = tx.select(history).order_by(history.c.environment, history.c.revision)
             rows = tx.execute(query if name is None else query.where(history.c.environment == name)).all()
-            return tuple(_revision(row) for row in rows)
+            by_name = ([*each] for _, each in groupby(rows, lambda row: row.environment))
+            return tuple(found for each in by_name for found in reversed([*_revisions(each)]))
 
     def at_revision(self, name: str, revision: int) -> Environment:
         """The environment as it was at a revision (0: before it was); RequestError when there is none."""
@@ -98,16 +101,15 @@ class Environments:
         """The environment as it was at a revision, in the caller's transaction."""
         if revision == 0:
             return Environment(name)
-        history = t.environment_history
-        mine = tx.select(history).where(history.c.environment == name, history.c.revision == revision)
-        row = tx.execute(mine).one_or_none()
-        if row is None:
+        rows = _rows_for(tx, name, revision)
+        if not rows or rows[-1].revision != revision:
             hint = f"See `mergeplan environments {name}` for those it has."
             raise RequestError(f"`{name}` has no revision {revision}.", hint=hint)
-        found = self._snapshots.read(tx, row.snapshots.values())
-        snapshots = {model: found[id] for model, id in row.snapshots.items()}
+        row, (*_, shown) = rows[-1], maps.read((each.snapshots, each.views) for each in rows)
+        found = self._snapshots.read(tx, shown.snapshots.values())
+        snapshots = {model: found[id] for model, id in shown.snapshots.items()}
         naming = from_json(Naming, row.naming or {})
-        return Environment(name, snapshots, frozenset(row.views), revision, row.plan_id, row.at, naming)
+        return Environment(name, snapshots, shown.views, revision, row.plan_id, row.at, naming)
 
     def _read(self, tx: Transaction, name: str) -> Environment:
         row = tx.execute(tx.select(t.environments).where(t.environments.c.name == name)).one_or_none()
@@ -122,13 +124,36 @@ def generation(tx: Transaction) -> int:
     return int(tx.execute(rows).scalar_one())
 
 
-def _revision(row: sa.Row[Any]) -> Revision:
+def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | None:
+    """The map of a revision, as ids; None when there is none."""
+    rows = _rows_for(tx, name, revision)
+    if not rows or rows[-1].revision != revision:
+        return None
+    *_, found = maps.read((row.snapshots, row.views) for row in rows)
+    return found
+
+
+def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
+    """The rows from the last whole map on up to a revision."""
+    history = t.environment_history
+    mine = tx.select(history).where(history.c.environment == name, history.c.revision <= revision)
+    rows = tx.execute(mine.where(history.c.revision > revision - maps.WHOLE).order_by(history.c.revision)).all()
+    whole = (index for index, row in reversed([*enumerate(rows)]) if maps.is_whole(row.snapshots))
+    return list(rows[next(whole, 0) :])
+
+
+def _revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
+    found = maps.read((row.snapshots, row.views) for row in rows)
+    return (_revision(row, shown) for row, shown in zip(rows, found, strict=True))
+
+
+def _revision(row: sa.Row[Any], shown: maps.EnvironmentMap) -> Revision:
     return Revision(
         row.environment,
         row.revision,
         HistoryAction(row.action),
-        row.snapshots,
-        frozenset(row.views),
+        shown.snapshots,
+        shown.views,
         row.plan_id,
         row.who,
         row.at,

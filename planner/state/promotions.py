@@ -14,8 +14,9 @@ from planner.errors import PlanMoved
 from planner.serial import to_json
 from planner.snapshot.environment import Environment, ViewChanges, view_changes
 from planner.state import tables as t
-from planner.state.environments import Cause, Environments, HistoryAction
+from planner.state.environments import Cause, Environments, HistoryAction, map_at
 from planner.state.leases import Lease, check_lease
+from planner.state.maps import EnvironmentMap, written
 from planner.state.physical_tables import check_present
 from planner.state.snapshots import keep_snapshots
 from planner.state.transaction import Database, Transaction
@@ -130,8 +131,10 @@ def _add_revision(tx: Transaction, new: Environment, cause: Cause, now: datetime
     history = t.environment_history
     mine = sa.select(sa.func.max(history.c.revision)).where(tx.own(history), history.c.environment == new.name)
     revision: int = (tx.execute(mine).scalar() or 0) + 1
+    shown = EnvironmentMap(keep_snapshots(tx, new.snapshots), new.views)
+    snapshots, views = written(shown, map_at(tx, new.name, revision - 1), revision)
     row: dict[str, Any] = {"environment": new.name, "revision": revision, "action": cause.action.value}
-    row |= {"snapshots": keep_snapshots(tx, new.snapshots), "views": sorted(new.views), "plan_id": cause.plan_id}
+    row |= {"snapshots": snapshots, "views": views, "plan_id": cause.plan_id}
     row |= {"who": cause.who, "at": now, "note": cause.note, "naming": to_json(new.naming) or None}
     tx.insert(history, row)
     tx.put(t.environments, [{"name": new.name, "revision": revision, "expires_at": new.expires_at}])

@@ -12,6 +12,7 @@ from planner.naming import DEFAULT
 from planner.serial import Json
 from planner.state import tables as t
 from planner.state.database import revisions
+from planner.state.maps import ids_in
 from planner.state.transaction import Database, Transaction
 
 FORMAT = 1
@@ -114,7 +115,7 @@ def _of_environments(
         if each and "environment" in each[0]:
             kept[name] = [row for row in each if row["environment"] in names]
     kept["environments"] = [row for row in rows["environments"] if row["name"] in names]
-    ids = {id for row in kept["environment_history"] for id in row["snapshots"].values()}
+    ids = {id for row in kept["environment_history"] for id in ids_in(row["snapshots"])}
     kept["snapshots"] = [row for row in rows["snapshots"] if row["id"] in ids]
     promotions = {row["id"] for row in kept["promotions"]}
     kept["promotion_steps"] = [row for row in rows["promotion_steps"] if row["promotion_id"] in promotions]

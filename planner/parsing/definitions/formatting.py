@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -77,7 +77,7 @@ def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
 
 def pretty(tree: exp.Expr, dialect: str) -> str:
     """A tree laid out in its own dialect, without comments."""
-    return str(_generator(dialect, rewrite=False)(pretty=True, comments=False).generate(tree))
+    return generate_in_place(_generator(dialect, {"comments": False}, rewrite=False), tree)
 
 
 def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
@@ -182,6 +182,7 @@ def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Ge
 
     known_try = generator._dispatch[exp.TryCast]
     # By the table of this one generator, and not in a class of our own: that could not inherit from a compiled one.
+    own: dict[type[exp.Expr], Callable[..., str]]
     own = {exp.Anonymous: anonymous, exp.Cast: cast, exp.TryCast: try_cast, exp.Select: type(generator).select_sql}
     generator._dispatch = {**generator._dispatch, **own}
     return generator

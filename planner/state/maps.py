@@ -1,0 +1,58 @@
+"""The map of a revision, kept as what differs from the revision before: history grows by what changes.
+
+Every WHOLE revisions, and where there is none before, a map is kept as it is: reading one looks at no more rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from planner.serial import Json
+
+WHOLE = 200
+
+
+@dataclass(frozen=True)
+class EnvironmentMap:
+    """Model -> snapshot id, and the models that have a view."""
+
+    snapshots: Mapping[str, str]
+    views: frozenset[str]
+
+
+def written(new: EnvironmentMap, before: EnvironmentMap | None, revision: int) -> tuple[Json, Json]:
+    """The map as the columns `snapshots` and `views` keep it, given that of the revision before.
+
+    A difference has the key `since`, which names no model: their names have a dot.
+    """
+    if before is None or revision % WHOLE == 1:
+        return dict(new.snapshots), sorted(new.views)
+    changed = {name: id for name, id in new.snapshots.items() if before.snapshots.get(name) != id}
+    gone = sorted(before.snapshots.keys() - new.snapshots.keys())
+    seen = {"since": revision - 1, "added": sorted(new.views - before.views), "gone": sorted(before.views - new.views)}
+    return {"since": revision - 1, "changed": changed, "gone": gone}, seen
+
+
+def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
+    """The maps of revisions that follow each other, oldest first; the first is a whole one."""
+    snapshots: dict[str, str] = {}
+    views: frozenset[str] = frozenset()
+    for each, shown in rows:
+        if is_whole(each):
+            snapshots, views = dict(each), frozenset(shown)
+        else:
+            snapshots = {name: id for name, id in snapshots.items() if name not in each["gone"]} | each["changed"]
+            views = (views - {*shown["gone"]}) | {*shown["added"]}
+        yield EnvironmentMap(snapshots, views)
+
+
+def is_whole(snapshots: Json) -> bool:
+    """True for a map that is kept as it is."""
+    return "since" not in snapshots
+
+
+def ids_in(snapshots: Json) -> Iterable[str]:
+    """The snapshots that a kept map names."""
+    found: Iterable[str] = (snapshots if is_whole(snapshots) else snapshots["changed"]).values()
+    return found
