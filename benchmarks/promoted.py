@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from planner.session.options import PlanOptions
@@ -13,7 +15,7 @@ from planner.state.environments import Cause
 
 def promote(root: Path) -> None:
     """Record every table of the project in this folder as built, and promote them to prod."""
-    work = Workspace(settings_of({}, root))
+    work = Workspace(settings_of(os.environ, root))
     try:
         plan = planned_for(work, checked_request(work, PlanOptions()), work.project.models)
         store = work.store
@@ -27,3 +29,7 @@ def promote(root: Path) -> None:
             store.promotions.finish(lease, entry)
     finally:
         work.close()
+
+
+if __name__ == "__main__":
+    promote(Path(sys.argv[1]))

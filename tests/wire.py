@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from planner.contract.wire import LINE
+from planner.contract.wire import line_type
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "schema" / "plan.json"
 
@@ -24,5 +24,5 @@ def checked(text: str) -> dict[str, Any]:
     """A line as JSON; jsonschema_rs.ValidationError or pydantic's for one that is not as published."""
     line: dict[str, Any] = json.loads(text)
     published().validate(line)
-    LINE.validate_json(text, strict=True, extra="forbid")
+    line_type().validate_json(text, strict=True, extra="forbid")
     return line

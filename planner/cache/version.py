@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
+
+from sqlglot._version import __version__ as parser_version
 
 from planner.fingerprint import digest
 
@@ -22,4 +23,4 @@ def reader_version() -> str:
     """
     files = sorted({path for pattern in READERS for path in PLANNER.glob(pattern)})
     own = (part for path in files for part in (path.relative_to(PLANNER).as_posix(), path.read_text("utf-8")))
-    return digest(*own, version("sqlglot"), sys.version)
+    return digest(*own, parser_version, sys.version)

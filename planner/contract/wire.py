@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -60,13 +61,18 @@ Line = (
     | ResultLine
 )
 LINES = get_args(Line)
-LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
+
+
+@cache
+def line_type() -> TypeAdapter[Line]:
+    """Made when a line is first read: it takes a tenth of a second, and who only writes does not need it."""
+    return TypeAdapter(Annotated[Line, Field(discriminator="event")])
 
 
 def read_line(text: str | bytes) -> Line | None:
     """A line, or None for what is none or has an event that is not known here; RequestError for another version."""
     try:
-        return LINE.validate_json(text)
+        return line_type().validate_json(text)
     except ValidationError as error:
         for each in error.errors(include_url=False, include_input=False):
             if each["type"] == OTHER_VERSION:
@@ -86,4 +92,4 @@ def written(line: Line) -> str:
 def lines_schema() -> dict[str, Any]:
     """The JSON Schema of a line as it is written (docs/schema/plan.json)."""
     title = {"$schema": DIALECT, "title": "A line of mergeplan's JSON output"}
-    return title | LINE.json_schema(mode="serialization")
+    return title | line_type().json_schema(mode="serialization")

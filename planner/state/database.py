@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 from planner.errors import RequestError
 
@@ -210,12 +213,19 @@ def clock(connection: sa.Connection) -> datetime:
     return datetime.now(UTC)
 
 
+def _insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql  # not for those whose state is a file
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
 def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
     """Insert rows; where the primary key is taken the row is updated, or left as it is when `update` is false."""
     if not rows:
         return
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(table)
+    statement = _insert(connection, table)
     keys = [column.name for column in table.primary_key]
     changed = {name: statement.excluded[name] for name in rows[0] if name not in keys} if update else {}
     if changed:

@@ -47,13 +47,9 @@ def test_many_promotions_of_one_model_keep_the_others_once(store: StateStore) ->
 
     sizes = [len(json.dumps(each)) for each in kept(store)]
 
-    assert sizes[0] > 50 * max(sizes[1:])
-    assert [store.environments.at_revision("prod", n).snapshots["s.a"].version for n in (1, 7, 20)] == [
-        "v0",
-        "v6",
-        "v19",
-    ]
-    assert store.environments.at_revision("prod", 20).snapshots == old.snapshots
+    assert sizes[0] > 20 * max(sizes[1:])
+    assert [store.environments.at_revision("prod", n).snapshots["s.a"].version for n in (1, 4, 6)] == ["v0", "v3", "v5"]
+    assert store.environments.at_revision("prod", 6).snapshots == old.snapshots
 
 
 @pytest.mark.usefixtures("state_url")

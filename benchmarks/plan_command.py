@@ -1,0 +1,90 @@
+"""`mergeplan plan` as a person starts it: projects of three sizes, cold and warm, unchanged and edited.
+
+Prints CPU seconds (medians), the largest memory, and ratios: a plan should cost what the change costs.
+
+    python -m benchmarks.plan_command [100 1000 5000]
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+from benchmarks.projects import write_project
+
+SIZES = (100, 1000, 5000)
+ROUNDS = 3
+COMMAND = (sys.executable, "-m", "mergeplan", "plan", "--no-prompts")
+EDIT = "SELECT\n"
+
+
+def planned(root: Path) -> tuple[float, float]:
+    """CPU seconds and megabytes of one plan, by the counts that the system keeps of ended children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen(COMMAND, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout and process.stderr
+        out, err = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{root}: {out}{err}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, usage.ru_maxrss / 1024
+
+
+def median(root: Path, rounds: int = ROUNDS) -> tuple[float, float]:
+    taken = [planned(root) for _ in range(rounds)]
+    return statistics.median(seconds for seconds, _ in taken), max(size for _, size in taken)
+
+
+def measured(folder: Path, size: int) -> dict[str, tuple[float, float]]:
+    """What -> CPU seconds and megabytes."""
+    root, cache = folder / f"p{size}", folder / "cache"
+    root.mkdir()
+    files = write_project(root, size)
+    subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)  # so that we stay small
+
+    def edited(path: Path) -> tuple[tuple[float, float], tuple[float, float]]:
+        text = path.read_text()
+        path.write_text(text.replace(EDIT, "SELECT\n  1 AS more,\n", 1))
+        first, again = median(root, 1), median(root)
+        path.write_text(text)
+        return first, again
+
+    shutil.rmtree(cache, ignore_errors=True)
+    found = {"no edit, cold": median(root, 1), "no edit": median(root)}
+    read = Counter(name for path in files.values() for name in files if f"FROM {name} " in path.read_text())
+    hub = max(read, key=lambda name: read[name]) if size <= 1000 else f"staging.m{size // 100 * 10}"
+    found["leaf edited"], found["leaf edited, again"] = edited(files[f"marts.m{size - 1}"])
+    found["hub edited"], found["hub edited, again"] = edited(files[hub])
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    sizes = tuple(int(each) for each in sys.argv[1:]) or SIZES
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["MERGEPLAN_CACHE"] = str(Path(name) / "cache")
+        found = {size: measured(Path(name), size) for size in sizes}
+    print(f"{'CPU seconds':<22}" + "".join(f"{size:>10,}" for size in sizes) + "   models")
+    for what in found[sizes[0]]:
+        print(f"{what:<22}" + "".join(f"{found[size][what][0]:>10.2f}" for size in sizes))
+    print(f"{'megabytes, no edit':<22}" + "".join(f"{found[size]['no edit'][1]:>10.0f}" for size in sizes))
+    for one, other in pairwise(sizes):
+        growth = found[other]["no edit"][0] / found[one]["no edit"][0]
+        print(f"{other:,} / {one:,} models, no edit: {growth:.1f} times")
+    for size in sizes:
+        print(f"{size:,} models: warm / cold {found[size]['no edit'][0] / found[size]['no edit, cold'][0]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
