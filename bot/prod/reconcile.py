@@ -41,7 +41,7 @@ from bot.prod.decide import (
     prod_steps,
 )
 from bot.prod.planner_calls import Ended, Hear, ProdPlanner
-from bot.pulls.publish import publish
+from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.report.checks import CheckView, prod_check
 from bot.report.words import moved_sentence, view_words
@@ -272,8 +272,10 @@ class _ProdReconciliation:
         expected = ("--expect-digest", planned) if planned and words else ()
         forward = ("--forward-only",) if record.forward_only else ()
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
-        self._show(self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id()))
-        ended = self.planner.apply(commit, number, (*words, *expected, *forward), self._progress(number))
+        record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
+        with Shower(self.inbox, self.gateway, record) as shower:
+            arguments = (*words, *expected, *forward)
+            ended = self.planner.apply(commit, number, arguments, self._progress(number, shower))
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
@@ -343,7 +345,7 @@ class _ProdReconciliation:
 
     # --- showing ---
 
-    def _progress(self, number: int) -> Hear:
+    def _progress(self, number: int, shower: Shower) -> Hear:
         """Shows on the pull request, now and then, which batch is computed."""
         shown_at = time.monotonic()
 
@@ -352,18 +354,18 @@ class _ProdReconciliation:
             if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.context.settings.progress_seconds:
                 shown_at = time.monotonic()
                 text = f"Computing what moved: `{line.model}`, batch {line.index} of {line.of}."
-                self._show(self._pull(number, progress=text), softly=True)
+                self._pull(number, progress=text)
+                shower.wake()
 
         return hear
 
-    def _show(self, record: PullRecord, *, softly: bool = False) -> PullRecord:
+    def _show(self, record: PullRecord) -> PullRecord:
         try:
             return publish(self.inbox, self.gateway, record)
         except (GitHubFailed, GitHubPaused) as error:
             # The record has it; the pull request's own job shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
-            if not softly:
-                self.inbox.queue.wake(self.job.repository, record.number, in_seconds=5.0)
+            self.inbox.queue.wake(self.job.repository, record.number, in_seconds=5.0)
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:
