@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from bot.child.planner_process import Finished, Task, project_home, run_planner
+from bot.child.standby import Standby
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
@@ -67,6 +68,7 @@ class BotContext:
     closing: threading.Event = field(default_factory=threading.Event)
     look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
+    standby: Standby | None = None  # a planner child kept ready
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -143,7 +145,11 @@ class BotContext:
         self.before_plan(repository)
         task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
-        finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
+        finished = run_planner(
+            self.settings, task, on_start=started, on_event=on_event, should_stop=stop, standby=self.standby
+        )
+        if self.standby and not self.closing.is_set():
+            self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         if finished.stopped == "shutdown":
