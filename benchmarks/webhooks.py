@@ -40,7 +40,7 @@ from bot.service.logs import start_logging
 from bot.settings import load_settings
 
 SECRET = "a-webhook-secret"  # noqa: S105 - of this benchmark
-RATE, SECONDS, CONNECTIONS, REPOSITORIES, PULLS = 500, 15, 64, 20, 15
+RATE, SECONDS, CONNECTIONS, REPOSITORIES, PULLS = 500, 10, 64, 20, 15
 SIZES = {"pull_request": 24_000, "issue_comment": 13_000, "push": 9_000, "check_run": 14_000}  # bytes, as GitHub's are
 SHARES = {"pull_request": 4, "issue_comment": 3, "push": 2, "check_run": 3}
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -103,9 +103,9 @@ class BotContext:
         )
 
     @contextmanager
-    def project(self, checkout: Checkout, commit: str, run_id: str) -> Iterator[Path]:
+    def project(self, checkout: Checkout, commit: str) -> Iterator[Path]:
         """The project's folder as it is at a commit."""
-        with checkout.files(commit, run_id) as tree:
+        with checkout.files(commit) as tree:
             yield tree / self.settings.project_path
 
     @contextmanager

@@ -37,7 +37,7 @@ class ProdPlanner:
     def look(self, commit: str) -> EnvironmentRow | None:
         """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
-        with self.context.project(self.checkout, commit, run_id) as folder:
+        with self.context.project(self.checkout, commit) as folder:
             listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
         outcome = listed.outcome
         whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
@@ -59,7 +59,7 @@ class ProdPlanner:
             refused = self.context.no_project("This commit")
             return Ended(refused, refused.outcome, None)
         run_id = new_run_id()
-        with self.context.project(self.checkout, commit, run_id) as folder:
+        with self.context.project(self.checkout, commit) as folder:
             finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id), on_event=hear)
             row = _made(finished.outcome)
             if finished.outcome.ok and row is None:

@@ -232,7 +232,7 @@ class _Reconciliation:
     def _run(self, record: PullRecord, commit: str, shower: Shower) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop
         with (
-            self.context.project(self.checkout, commit, record.run_id) as folder,
+            self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
             own_code = brings_code(self.checkout.changed(record.base_sha, commit))
@@ -348,7 +348,7 @@ class _Reconciliation:
             prod = self.inbox.prods.get(self.job.repository)
             self.checkout.fetch(prod.branch or self.config.prod_branch)
             commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
-            with self.context.project(self.checkout, commit, run_id) as folder:
+            with self.context.project(self.checkout, commit) as folder:
                 arguments = ("invalidate", record.environment)
                 finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id))
             gone = any(each.kind == "RequestError" for each in finished.outcome.problems)  # it was never built
