@@ -150,6 +150,45 @@ def told(scene: Scene, since: float) -> None:
         before = at
 
 
+ASKING = """
+import sys, time
+began, told = time.time(), []
+from pyspark.sql.connect.client import SparkConnectClient as Client
+def timed(name):
+    plain = getattr(Client, name)
+    def asked(self, *given, **more):
+        at = time.time()
+        try:
+            return plain(self, *given, **more)
+        finally:
+            told.append((at - began, time.time() - at, name.strip("_"), " ".join(str(given[:1])[:4000].split())[-90:]))
+    setattr(Client, name, asked)
+for name in ("execute_command", "to_table", "to_pandas", "_analyze", "config"):
+    timed(name)
+from planner.cli.main import run, VERBS
+code = run(VERBS)
+for at, took, name, what in sorted(told):
+    sys.stderr.write(f"  {at:6.2f} s  took {took:5.2f}  {name:16} {what}\\n")
+total = sum(each[1] for each in told)
+sys.stderr.write(f"  {len(told)} questions, {total:.2f} s of {time.time() - began:.2f} s\\n")
+raise SystemExit(code)
+"""
+
+
+def questions(scene: Scene, folder: Path) -> None:
+    """What one more plan asks of the same warm Spark, question by question."""
+    for name, text in project(scene.size).items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("SELECT ", "SELECT 'asked' AS asked, ") if f"m{scene.size - 2}." in name else text)
+    home = folder.parent / "home" / SHOP
+    environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": SHOP}
+    argv = [sys.executable, "-c", ASKING, "plan", "asked", "--auto-apply", "--output", "json"]
+    ran = subprocess.run(argv, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    print("What such a plan asks of Spark:")
+    print(ran.stderr.rstrip())
+
+
 def main(size: int) -> None:
     """A few pull requests, one after the other."""
     with tempfile.TemporaryDirectory() as scratch, scene(Path(scratch), size) as made:
@@ -157,7 +196,9 @@ def main(size: int) -> None:
         for turn in range(ROUNDS):
             opened = play(made, turn)
             print(f"round {turn}: " + ", ".join(f"{what} {each[-1]:.1f} s" for what, each in made.times.items()))
+        print("The last round, by the bot's log:")
         told(made, opened)
+        questions(made, Path(scratch) / "asked")
     print(f"{size} models, medians without the first round:")
     for what, each in made.times.items():
         print(f"  {what:30} {statistics.median(each[1:]):5.1f} s")

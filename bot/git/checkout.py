@@ -242,7 +242,7 @@ class Checkout:
 
     def _checked(self, refs: Iterable[str]) -> None:
         for ref in refs:
-            if self._run("check-ref-format", ref)[0] != 0:
+            if ref not in self._heads and self._run("check-ref-format", ref)[0] != 0:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _listed(self, refs: Sequence[str]) -> dict[str, str]:

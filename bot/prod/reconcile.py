@@ -71,22 +71,29 @@ def reconcile_prod(context: BotContext, job: Job) -> None:
 
 
 def _prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
-    """The prod branch, named by the default branch's rules; None when there is no project, and so no prod to build."""
+    """The prod branch, fetched, named by the default branch's rules; None when there is no project to build prod of."""
     checkout, default = context.checkout(gateway), gateway.default_branch_now()
     checkout.fetch(default)
     try:
         config = context.config(checkout, checkout.head(default), default)
     except ProjectError:
-        return context.inbox.prods.get(gateway.name).branch or default
+        return _fetched(checkout, context.inbox.prods.get(gateway.name).branch or default, default)
     prod = context.inbox.prods.get(gateway.name)
     if config is None and prod.state is Prod.READY:
-        return prod.branch or default  # the project is gone: what is merged now is refused, with a comment
+        # The project is gone: what is merged now is refused, with a comment.
+        return _fetched(checkout, prod.branch or default, default)
     if config is None:
         if prod.state is Prod.UNKNOWN:
             context.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
             _wake_pulls(context, gateway.name)
         return None
-    return config.prod_branch
+    return _fetched(checkout, config.prod_branch, default)
+
+
+def _fetched(checkout: Checkout, branch: str, default: str) -> str:
+    if branch != default:
+        checkout.fetch(branch)
+    return branch
 
 
 def _wake_pulls(context: BotContext, repository: str) -> None:
@@ -114,7 +121,6 @@ class _ProdReconciliation:
 
     def run(self) -> None:
         """Looks, decides and acts until nothing is left to do."""
-        self.checkout.fetch(self.branch)
         self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
         if self.pass_.again:
             self._change(again=False)

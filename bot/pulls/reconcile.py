@@ -59,6 +59,7 @@ class _Reconciliation:
         self.checkout = context.checkout(gateway)
         self.config = BotConfig(prod_branch=gateway.default_branch)
         self.config_error: ProjectError | None = None
+        self.fetched = ""  # the branch that was fetched for this pass, with the head
         self.seen = job.seen
         self.given: tuple[tuple[str, str], ...] = ()  # the overrides that the running plan was given
         self.looked_at = time.monotonic()
@@ -134,7 +135,10 @@ class _Reconciliation:
         prod = self.inbox.prods.get(self.job.repository)
         branch = prod.branch or self.gateway.default_branch
         try:
-            self.checkout.fetch(branch)
+            # With the head, which will be planned; a fork's only when somebody has let it in.
+            soon = self.pull.is_open and not self.pull.is_fork_of(self.job.repository)
+            self.checkout.fetch(branch, self.pull.number if soon else 0)
+            self.fetched = branch
         except CheckoutFailed:
             renamed = self.gateway.default_branch_now()
             if renamed == branch:
@@ -169,7 +173,9 @@ class _Reconciliation:
 
     def _made(self, record: PullRecord, shower: Shower) -> tuple[PullRecord, Finished]:
         """The plan of this head on prod's commit, and the record that it is of."""
-        self.checkout.fetch(self.config.prod_branch, self.pull.number)
+        if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
+            self.checkout.fetch(self.config.prod_branch, self.pull.number)
+        self.fetched = ""  # the next plan of this pass fetches anew
         if not self.checkout.has(self.pull.head):
             raise Superseded("the head is gone: a newer one was pushed")
         prod = self.inbox.prods.get(self.job.repository)
