@@ -27,6 +27,7 @@ log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 CONFIG_FILES = ("config.yaml", "config.yml")
 DEFECT_TRIES = 3
+WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
 
 
 class Superseded(Exception):
@@ -145,8 +146,9 @@ class BotContext:
         self.before_plan(repository)
         task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
+        standby = self.standby if arguments[0] in WAITED_FOR else None
         finished = run_planner(
-            self.settings, task, on_start=started, on_event=on_event, should_stop=stop, standby=self.standby
+            self.settings, task, on_start=started, on_event=on_event, should_stop=stop, standby=standby
         )
         if self.standby and not self.closing.is_set():
             self.standby.prepare()

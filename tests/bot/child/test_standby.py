@@ -15,8 +15,10 @@ from pydantic import SecretStr
 from bot.child.planner_process import Finished, Task, open_standby, run_planner
 from bot.child.processes import birth
 from bot.child.standby import Standby
+from bot.context import PlannerCall
+from bot.inbox.queue import Job
 from bot.settings import Settings
-from tests.bot.conftest import SHOP, until
+from tests.bot.conftest import SHOP, Bench, until
 
 PREPARES = """
 import sys, time
@@ -94,6 +96,16 @@ def test_a_child_that_died_while_it_waited_is_not_missed(settings: Settings, sta
 
     assert pids != [dead]
     assert ended.outcome.environments == ()
+
+
+def test_what_nobody_waits_for_leaves_the_ready_child_to_a_plan(bench: Bench, standby: Standby) -> None:
+    """A new pull request is not to wait because an old one's environment is being dropped."""
+    bench.context.standby, ready = standby, waiting(standby)
+    job = Job("k", SHOP, 0, 0, 0, 0)
+    ended = bench.context.plan(PlannerCall(job, bench.folder, ("environments",), "run-1"))
+
+    assert ended.outcome.ok
+    assert waiting(standby) == ready
 
 
 def test_a_child_that_waits_ends_with_its_service_also_by_kill_9(tmp_path: Path) -> None:
