@@ -42,6 +42,12 @@ def measured(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - began, cpu() - used
 
 
+def read(folder: Path, work: Callable[[Objects, str], None], oid: str) -> None:
+    """Does the work with a git of its own, whose CPU counts when it has ended."""
+    with reading(folder) as objects:
+        work(objects, oid)
+
+
 def one_by_one(place: Path, objects: Objects, oid: str) -> None:
     """The plain way: one object after the other is asked for, and written into a new folder."""
     for path, entry in objects.differing(None, oid):
@@ -64,10 +70,9 @@ def main(size: int) -> None:
             github.commit(SHOP, "main", {"models/layer0/m7.sql": f"SELECT {turn}\n"}, "Change", author="ann")
             again = measured(lambda: checkout.fetch("main"))
             oid = checkout.tree(checkout.head("main"))
-            with reading(objects_of) as objects:
-                plain = measured(partial(one_by_one, Path(scratch) / f"plain{turn}", objects, oid))
-                new = measured(partial(WorkTree(Path(scratch) / f"new{turn}").bring, objects, oid))
-                reused = measured(partial(kept.bring, objects, oid))
+            plain = measured(partial(read, objects_of, partial(one_by_one, Path(scratch) / f"plain{turn}"), oid))
+            new = measured(partial(read, objects_of, WorkTree(Path(scratch) / f"new{turn}").bring, oid))
+            reused = measured(partial(read, objects_of, kept.bring, oid))
             if turn:  # the first one had nothing to begin with
                 ratios.append((plain[1] / new[1], plain[1] / reused[1]))
             ways = {"one by one": plain, "all files": new, "by difference": reused, "fetch of a commit": again}
