@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 
 
-.PHONY: help demo test lint types unit prove bench bench-impact bench-diff format lock clean
+.PHONY: help demo test lint types unit prove bench bench-impact bench-diff bench-webhooks bench-bot bench-checkout format lock clean
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -17,6 +17,9 @@ help:
 	@echo "make bench   how long plans take, as ratios"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
 	@echo "make bench-diff   how long comparing two tables takes, against a join of all rows"
+	@echo "make bench-webhooks   how many webhooks the service stores for good: latency, rate, CPU each"
+	@echo "make bench-bot   how long a pull request waits for its plan, its environment and prod, and where the time sits"
+	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -46,6 +49,15 @@ bench-impact: $(READY)
 
 bench-diff: $(READY)
 	@$(BIN)/python -m benchmarks.table_diff
+
+bench-webhooks: $(READY)
+	@$(BIN)/python -m benchmarks.webhooks
+
+bench-bot: $(READY)
+	@$(BIN)/python -m benchmarks.bot_pace
+
+bench-checkout: $(READY)
+	@$(BIN)/python -m benchmarks.checkout
 
 format: $(READY)
 	@$(BIN)/ruff check --fix

@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from bot.child.planner_process import Finished, Task, project_home, run_planner
+from bot.child.standby import Standby
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
@@ -26,6 +27,7 @@ log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 CONFIG_FILES = ("config.yaml", "config.yml")
 DEFECT_TRIES = 3
+WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
 
 
 class Superseded(Exception):
@@ -67,6 +69,7 @@ class BotContext:
     closing: threading.Event = field(default_factory=threading.Event)
     look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
+    standby: Standby | None = None  # a planner child kept ready
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -101,9 +104,9 @@ class BotContext:
         )
 
     @contextmanager
-    def project(self, checkout: Checkout, commit: str, run_id: str) -> Iterator[Path]:
+    def project(self, checkout: Checkout, commit: str) -> Iterator[Path]:
         """The project's folder as it is at a commit."""
-        with checkout.files(commit, run_id) as tree:
+        with checkout.files(commit) as tree:
             yield tree / self.settings.project_path
 
     @contextmanager
@@ -143,7 +146,12 @@ class BotContext:
         self.before_plan(repository)
         task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
-        finished = run_planner(self.settings, task, on_start=started, on_event=on_event, should_stop=stop)
+        standby = self.standby if arguments[0] in WAITED_FOR else None
+        finished = run_planner(
+            self.settings, task, on_start=started, on_event=on_event, should_stop=stop, standby=standby
+        )
+        if self.standby and not self.closing.is_set():
+            self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         if finished.stopped == "shutdown":

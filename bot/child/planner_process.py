@@ -18,6 +18,7 @@ from uuid import uuid4
 import structlog
 
 from bot.child.processes import birth, signal_group
+from bot.child.standby import Standby
 from bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
 from bot.settings import Settings
 from planner.contract.lines import ErrorLine
@@ -103,11 +104,21 @@ def child_environment(settings: Settings, repository: str, environ: Mapping[str,
     `-` says that the state database's address, or OpenLineage's key, comes on standard input: an environment can be
     read by whatever runs as the same user, Spark included.
     """
-    home = project_home(settings, repository)
+    own = {"MERGEPLAN_HOME": str(project_home(settings, repository)), "MERGEPLAN_PROJECT": repository}
+    return {**bare_environment(settings, environ), **own, **dict.fromkeys(stdin_secrets(settings), "-")}
+
+
+def bare_environment(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    """What every planner child sees, whatever its repository."""
     kept = {name: environ[name] for name in (*ALLOWED, *settings.planner_environment) if name in environ}
-    own = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": repository, "HOME": kept.get("HOME", NO_HOME)}
-    own |= dict.fromkeys(stdin_secrets(settings), "-")
-    return {**kept, **own, **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
+    return {**kept, "HOME": kept.get("HOME", NO_HOME), **ISOLATED_PYTHON, "PYTHONUNBUFFERED": "1"}
+
+
+def open_standby(settings: Settings) -> Standby | None:
+    """A child kept ready; None for a planner command of the operator's own, which may be anything."""
+    if settings.planner_command:
+        return None
+    return Standby(settings.home.resolve(), bare_environment(settings, os.environ))
 
 
 def run_planner(
@@ -117,9 +128,10 @@ def run_planner(
     on_start: Callable[[int, str], None],
     on_event: Callable[[Line], None],
     should_stop: Callable[[], str],
+    standby: Standby | None = None,
 ) -> Finished:
     """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
-    child = _start(settings, task)
+    child = start_child(settings, task, task.run_id, standby=standby)
     on_start(child.pid, birth(child.pid))
     printed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read_into, args=(child, printed), name=f"{task.run_id}-reader", daemon=True)
@@ -148,25 +160,28 @@ def run_planner(
     return Finished(kept_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
 
 
-def start_child(settings: Settings, task: Task, log_name: str, *, quiet: bool = False) -> subprocess.Popen[bytes]:
+def start_child(
+    settings: Settings, task: Task, log_name: str, *, quiet: bool = False, standby: Standby | None = None
+) -> subprocess.Popen[bytes]:
     """Starts a planner in a session of its own; its standard error goes to a log file, its output too if `quiet`."""
-    home = project_home(settings, task.repository)
-    logs = home / "logs"
+    logs = project_home(settings, task.repository) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    with (logs / f"{log_name}.log").open("ab") as errors:
-        child = subprocess.Popen(
-            [*planner_argv(settings), *task.arguments],
-            cwd=task.folder,
-            env={
-                **child_environment(settings, task.repository, os.environ),
-                **_gateways(task),
-                **_isolation(settings, task),
-            },
-            stdin=subprocess.PIPE,
-            stdout=errors if quiet else subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-        )
+    file = logs / f"{log_name}.log"
+    environment = (
+        child_environment(settings, task.repository, os.environ) | _gateways(task) | _isolation(settings, task)
+    )
+    child = standby.hand_over(task.arguments, task.folder, environment, file) if standby else None
+    if child is None:
+        with file.open("ab") as errors:
+            child = subprocess.Popen(
+                [*planner_argv(settings), *task.arguments],
+                cwd=task.folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=errors if quiet else subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
     assert child.stdin is not None
     with suppress(BrokenPipeError), child.stdin as pipe:
         pipe.writelines(f"{secret}\n".encode() for secret in stdin_secrets(settings).values())
@@ -195,10 +210,6 @@ def _isolation(settings: Settings, task: Task) -> dict[str, str]:
 
 def _gateways(task: Task) -> dict[str, str]:
     return {"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {}
-
-
-def _start(settings: Settings, task: Task) -> subprocess.Popen[bytes]:
-    return start_child(settings, task, task.run_id)
 
 
 def _read_into(child: subprocess.Popen[bytes], printed: queue.SimpleQueue[str | None]) -> None:

@@ -15,13 +15,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import structlog
 from filelock import FileLock, Timeout
 
 from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared, removed, run
-from bot.git.objects import FOLDER, PROGRAM, SUBMODULE, Entry, GitCommit, Objects, Tampered, reading
+from bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
+from bot.git.work_tree import Slot, claimed
 from bot.github.events import REPOSITORY, SHA
 
 log = structlog.get_logger(__name__)
@@ -53,6 +55,7 @@ class Checkout:
         self._url = url
         self._token = token
         self._heads: dict[str, str] = {}  # as the server lists them, by reference
+        self._slots: list[Slot] = []  # folders for work trees that are not in use
         self._commits: dict[str, GitCommit] = {}  # each was read under its own hash, and so stays what it is
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "mirror.lock", timeout=GIT_SECONDS)
@@ -135,21 +138,34 @@ class Checkout:
         return Merge(commit, tree)
 
     @contextmanager
-    def files(self, commit: str, name: str) -> Iterator[Path]:
-        """The files of a commit in a folder of their own, which is gone afterwards."""
+    def files(self, commit: str) -> Iterator[Path]:
+        """The files of a commit in a folder that nobody else has meanwhile.
+
+        Folders are used again: see `WorkTree` about what is believed of them.
+        """
+        slot = self._slot()
+        try:
+            self._put(slot, commit)
+            yield slot.tree.place
+        finally:
+            self._slots.append(slot)
+
+    def _put(self, slot: Slot, commit: str) -> None:
+        try:
+            with self._reading() as objects:
+                slot.tree.bring(objects, self._commit(objects, commit).tree)
+        except (OSError, ValueError) as error:
+            raise CheckoutFailed(f"A file of the commit cannot be written ({type(error).__name__}).") from None
+
+    def _slot(self) -> Slot:
+        """A folder of this process that is not in use: the one that was used last, or a new one."""
         trees = self.folder / "trees"
         if trees.is_symlink():
             trees.unlink()
-        place = trees / re.sub(r"[^A-Za-z0-9_-]", "_", name)
-        removed(place)
-        place.mkdir(parents=True)
-        try:
-            with self._reading() as objects:
-                for path, entry in objects.walk(self._commit(objects, commit).tree):
-                    _write(place, path, entry, objects)
-            yield place
-        finally:
-            removed(place)
+        trees.mkdir(exist_ok=True)
+        with suppress(IndexError):
+            return self._slots.pop()
+        return next(slot for number in count() if (slot := claimed(trees / f"work-{number}")))
 
     # --- commits ---
 
@@ -226,7 +242,7 @@ class Checkout:
 
     def _checked(self, refs: Iterable[str]) -> None:
         for ref in refs:
-            if self._run("check-ref-format", ref)[0] != 0:
+            if ref not in self._heads and self._run("check-ref-format", ref)[0] != 0:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _listed(self, refs: Sequence[str]) -> dict[str, str]:
@@ -291,24 +307,6 @@ class Checkout:
         token = self._token() if network else ""
         with prepared(objects or self._objects, tips, self._url, token) as call:
             return run(call, *arguments)
-
-
-def _write(place: Path, path: str, entry: Entry, objects: Objects) -> None:
-    """One file of a tree, byte for byte."""
-    if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
-        raise CheckoutFailed("The commit holds a path that no file may have.")
-    file = place / path
-    try:
-        if entry.mode == SUBMODULE:
-            file.mkdir(parents=True, exist_ok=True)
-            return
-        file.parent.mkdir(parents=True, exist_ok=True)
-        mode = 0o755 if entry.mode == PROGRAM else 0o644
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(file, flags, mode), "wb") as opened:
-            opened.write(objects.get(entry.oid, "blob"))
-    except (OSError, ValueError) as error:
-        raise CheckoutFailed(f"A file of the commit cannot be written ({type(error).__name__}).") from None
 
 
 def changes_no_model(paths: Sequence[str], root: str) -> bool:

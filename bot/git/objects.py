@@ -10,7 +10,7 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared
 
 FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
 PATHS_MOST = 500_000
+ASKED_MOST = 256  # objects at once: their names have to fit into a pipe
 
 
 class Tampered(CheckoutFailed):
@@ -56,13 +57,28 @@ class Objects:
 
     def find(self, oid: str, kind: str) -> bytes | None:
         """An object's content; None when there is none; Tampered when it is another object."""
-        request, answer = self._child.stdin, self._child.stdout
-        assert request is not None and answer is not None
+        self._ask([oid])
+        return self._answer(oid, kind)
+
+    def get_all(self, oids: Sequence[str], kind: str) -> Iterator[bytes]:
+        """Objects that must be there, in this order; no more than ASKED_MOST, all of which are taken."""
+        if len(oids) > ASKED_MOST:
+            raise ValueError("more objects than fit into a pipe")
+        self._ask(oids)
+        for oid in oids:
+            yield self._there(oid, self._answer(oid, kind))
+
+    def _ask(self, oids: Sequence[str]) -> None:
+        assert self._child.stdin is not None
         try:
-            request.write(f"{oid}\n".encode())
-            request.flush()
+            self._child.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
+            self._child.stdin.flush()
         except BrokenPipeError:
-            raise Tampered(f"The mirror's object {oid[:12]} cannot be read.") from None
+            raise Tampered("The mirror's objects cannot be read.") from None
+
+    def _answer(self, oid: str, kind: str) -> bytes | None:
+        answer = self._child.stdout
+        assert answer is not None
         header = answer.readline().decode("ascii", "replace").split()
         if header == [oid, "missing"]:
             return None
@@ -76,7 +92,9 @@ class Objects:
 
     def get(self, oid: str, kind: str) -> bytes:
         """An object that must be there."""
-        content = self.find(oid, kind)
+        return self._there(oid, self.find(oid, kind))
+
+    def _there(self, oid: str, content: bytes | None) -> bytes:
         if content is None:
             raise Tampered(f"The mirror's object {oid[:12]} is missing.")
         return content
@@ -88,13 +106,14 @@ class Objects:
     def tree(self, oid: str) -> dict[str, Entry]:
         return read_tree(self.get(oid, "tree"), len(oid) // 2)
 
-    def walk(self, oid: str) -> Iterator[tuple[str, Entry]]:
-        """Every path below a tree, folders left out; CheckoutFailed when there are too many."""
-        yield from self.differing(None, oid)
-
     def differing(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry]]:
         """The paths that differ between two trees, as each side has them; what is alike is not read."""
-        left, count = [("", old, new)], 0
+        for path, *sides in self.changes(old, new):
+            yield from ((path, each) for each in sides if each)
+
+    def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+        """The paths below two trees whose file differs, with both of them; CheckoutFailed when there are too many."""
+        left, count = [("", old, new)] if old != new else [], 0
         while left:
             under, one, other = left.pop()
             before, after = (self.tree(oid) if oid else {} for oid in (one, other))
@@ -105,7 +124,9 @@ class Objects:
                 folders = [each.oid if each and each.is_folder else None for each in sides]
                 if any(folders):
                     left.append((f"{under}{name}/", folders[0], folders[1]))
-                yield from ((f"{under}{name}", each) for each in sides if each and not each.is_folder)
+                files = [each if each and not each.is_folder else None for each in sides]
+                if any(files):
+                    yield f"{under}{name}", files[0], files[1]
                 count += 1
                 if count > PATHS_MOST:
                     raise CheckoutFailed(f"The commit holds more than {PATHS_MOST:,} paths.")

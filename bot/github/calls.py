@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from github.Repository import Repository
@@ -52,6 +53,23 @@ class Calls:
                 raise
         return patiently(self.connection.pause, call, tries)
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Held while it is chosen what is written next, and while that is written; see `Turns`."""
+        return self.connection.turns.turn()
+
+    def write(self, call: Callable[[], T], tries: int = WRITE_TRIES, *, first: bool = False) -> T:
+        """Does a call that writes, in the installation's turn; more than one try is for what may be repeated."""
+
+        def written() -> T:
+            turns = self.connection.turns
+            with turns.turn(first=first):
+                try:
+                    return call()
+                finally:
+                    turns.wrote()
+
+        return self.read(written, tries)
+
     def poll(self, path: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
         """What stands at an address below the repository's; free while it has not changed."""
 
@@ -69,7 +87,7 @@ class Calls:
             if found is not None:
                 return found
             try:
-                return self.read(post, tries=1)
+                return self.write(post, tries=1)
             except GitHubFailed as error:
                 if not is_passing(error.status) or attempt == WRITE_TRIES - 1:
                     raise

@@ -6,7 +6,7 @@ from typing import Any
 
 from github.CheckRun import CheckRun
 
-from bot.github.calls import WRITE_TRIES, Calls
+from bot.github.calls import Calls
 from bot.github.patience import GitHubFailed
 from bot.report.checks import CheckView
 
@@ -32,7 +32,7 @@ class CheckRuns:
             state["conclusion"] = view.conclusion
         if known:
             try:
-                run = self._calls.read(lambda: self._edited(known, state, output), tries=WRITE_TRIES)
+                run = self._calls.write(lambda: self._edited(known, state, output))
                 return self._more(run, rest, output)
             except GitHubFailed as error:
                 if error.status not in (403, 404, 422):
@@ -57,7 +57,7 @@ class CheckRuns:
         """GitHub takes 50 annotations a call: the others follow."""
         for start in range(0, len(rest), ANNOTATIONS_A_CALL):
             part = {**output, "annotations": rest[start : start + ANNOTATIONS_A_CALL]}
-            self._calls.read(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]
+            self._calls.write(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]
         return run.id, run.html_url or ""
 
     def _output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +14,7 @@ import structlog
 from github import Consts
 from github.IssueComment import IssueComment
 
-from bot.github.calls import WRITE_TRIES, Calls
+from bot.github.calls import Calls
 from bot.github.check_runs import CheckRuns
 from bot.github.events import Said
 from bot.github.owners import Owners, OwnerUnavailable
@@ -46,7 +47,7 @@ class GitHub:
             "timeout": settings.api_timeout_seconds,
             "retry": None,  # retried here, where it is known what may be repeated
             "seconds_between_requests": 0,
-            "seconds_between_writes": settings.write_spacing_seconds,
+            "seconds_between_writes": 0,  # `Turns` sees to that, for all threads together
             "per_page": 100,
             "lazy": True,  # an object known by its number costs no call until something of it is read
         }
@@ -184,6 +185,10 @@ class RepositoryGateway:
 
     # --- writing ---
 
+    def turn(self) -> AbstractContextManager[None]:
+        """While it is held nobody else writes in this installation, and what is written in it waits no longer."""
+        return self._calls.turn()
+
     def write_comment(self, number: int, body: str, marker: str) -> Posted:
         """Posts a comment that begins with that hidden marker; edits it when one of ours does so already."""
         body = self._calls.clean(body)
@@ -209,13 +214,12 @@ class RepositoryGateway:
             comment.edit(clean)
             return _posted(comment)
 
-        return self._calls.read(edit, tries=WRITE_TRIES)
+        return self._calls.write(edit)
 
     def react(self, number: int, comment_id: int, content: str) -> None:
-        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated."""
-        self._calls.read(
-            lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content),
-            tries=WRITE_TRIES,
+        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated. Somebody waits for it: it goes first."""
+        self._calls.write(
+            lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
         )
 
 

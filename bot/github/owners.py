@@ -20,6 +20,7 @@ from github.Requester import Requester
 
 from bot.github.patience import GitHubFailed, Pause, patiently
 from bot.github.polling import Polls
+from bot.github.turns import Turns
 from bot.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -57,6 +58,7 @@ class OwnerConnection:
     client: Github
     auth: Auth.Auth
     pause: Pause = field(default_factory=Pause)
+    turns: Turns = field(default_factory=lambda: Turns(0.0))
 
     def token(self) -> str:
         """A token for now; asked for anew when it is about to end."""
@@ -92,6 +94,7 @@ class Owners:
         self._polls = polls
         self._lock = threading.RLock()
         self._connections: dict[int, OwnerConnection] = {}
+        self._turns: dict[str, Turns] = {}  # an owner's writes rest, also over a new installation or token
         self._at: dict[str, int] = {}  # repository: its installation
         self._states: dict[str, OwnerState] = {}
         self._looked: dict[str, float] = {}  # owner in trouble: when it was looked at last
@@ -175,7 +178,8 @@ class Owners:
                 else:
                     auth = Auth.Token(self._settings.github_token.get_secret_value())
                 client = Github(auth=auth, **self._options)
-                self._connections[installation] = OwnerConnection(owner, installation, client, auth)
+                turns = self._turns.setdefault(owner, Turns(self._settings.write_spacing_seconds))
+                self._connections[installation] = OwnerConnection(owner, installation, client, auth, turns=turns)
             return self._connections[installation]
 
     def connections(self) -> tuple[OwnerConnection, ...]:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from uuid import uuid4
 
 import sqlalchemy as sa
+import structlog
 
 from bot.github.events import COMES, Event
 from bot.inbox.commands import take_command
 from bot.inbox.database import InboxDatabase, now
 from bot.inbox.prods import put_prod, read_prod
 from bot.inbox.pulls import put_pull, read_pull
-from bot.inbox.queue import Queue, queue_key
+from bot.inbox.queue import Due, Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
-from bot.records import News, PullState
+from bot.records import News, ProdRecord, PullState
+from planner.errors import RequestError
+
+log = structlog.get_logger(__name__)
+DEADLOCKS = ("40P01", "40001")
+# Made once: a delivery a statement takes longer to make than to run.
+_KNOWN = sa.select(DELIVERIES.c.guid).where(DELIVERIES.c.guid.in_(sa.bindparam("guids", expanding=True)))
+_INSERT = DELIVERIES.insert()
 
 
 class Deliveries:
@@ -26,16 +36,31 @@ class Deliveries:
 
     def receive(self, event: Event) -> bool:
         """Takes a delivery in for good; False when its GUID is known already, and then nothing is done."""
+        (taken,) = self.receive_all([event])
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
+
+    def receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
+        """Takes deliveries in with one commit; for each what `receive` says, or the error that kept it out.
+
+        When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out.
+        """
         try:
-            with self._database.writing() as connection:
-                known = sa.select(DELIVERIES.c.id).where(DELIVERIES.c.guid == event.guid)
-                if connection.execute(known).first():
-                    return False
-                self._take_in(connection, event)
-        except sa.exc.IntegrityError:
-            return False  # the same delivery, at the same moment
-        self._queue.notify()
-        return True
+            fresh: tuple[bool | Exception, ...] = self._commit(events)
+        except sa.exc.IntegrityError as error:  # another process took one of them in at the same moment
+            fresh = self._one_by_one(events, error) if len(events) > 1 else (False,)
+        except Exception as error:
+            if len(events) == 1 or (isinstance(error, RequestError) and not _is_deadlock(error)):
+                return tuple(error for _ in events)
+            fresh = self._one_by_one(events, error)
+        if any(taken is True for taken in fresh):
+            self._queue.notify()
+        return fresh
+
+    def _one_by_one(self, events: Sequence[Event], why: Exception) -> tuple[bool | Exception, ...]:
+        log.warning("deliveries_apart", deliveries=len(events), why=type(why).__name__)
+        return tuple(taken for event in events for taken in self.receive_all([event]))
 
     def notice(self, repository: str, number: int, kind: str) -> None:
         """Takes in news that no webhook brought."""
@@ -47,6 +72,11 @@ class Deliveries:
         with self._database.reading() as connection:
             return tuple(News(row.id, row.kind, row.head) for row in connection.execute(query))
 
+    def guids(self) -> frozenset[str]:
+        """The GUIDs of all deliveries that are kept."""
+        with self._database.reading() as connection:
+            return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
+
     def forget_old(self, days: float) -> None:
         """Drops deliveries and ended runs older than that: GitHub sends none again after three days."""
         with self._database.writing() as connection:
@@ -54,22 +84,40 @@ class Deliveries:
             connection.execute(DELIVERIES.delete().where(DELIVERIES.c.received_at < before))
             connection.execute(RUNS.delete().where(RUNS.c.ended_at < before))
 
-    def _take_in(self, connection: sa.Connection, event: Event) -> None:
-        if event.owner:
-            self._take_in_installation(connection, event)
-            return
-        numbers = _numbers(connection, event)
-        _insert(connection, event, queue_key(event.repository, numbers[0]) if numbers else "")
-        for number in numbers:
-            self._queue.make_due(connection, event.repository, number, pushed=event.kind == "pull_request.synchronize")
-        if event.again and numbers:
-            _ask_again(connection, event.repository, numbers[0])
-        if event.said:
-            take_command(connection, event.repository, event.number, event.said)
+    def _commit(self, events: Sequence[Event]) -> tuple[bool, ...]:
+        with self._database.writing() as connection:
+            known = set(connection.execute(_KNOWN, {"guids": [event.guid for event in events]}).scalars())
+            fresh: dict[str, Event] = {}
+            taken = []
+            for event in events:
+                taken.append(event.guid not in known and event.guid not in fresh)
+                fresh |= {event.guid: event} if taken[-1] else {}
+            if fresh:
+                self._take_in(connection, tuple(fresh.values()))
+        return tuple(taken)
+
+    def _take_in(self, connection: sa.Connection, events: Sequence[Event]) -> None:
+        prods = cache(partial(read_prod, connection))
+        numbers = [() if event.owner else _numbers(connection, event, prods) for event in events]
+        at, rows, due = now(connection), [], []
+        for event, number in zip(events, numbers, strict=True):
+            key = queue_key(event.repository, number[0]) if number else ""
+            row = {"guid": event.guid, "kind": event.kind, "lane": key, "head": event.head}
+            rows.append({**row, "received_at": at})
+            pushed = event.kind == "pull_request.synchronize"
+            due += [Due(event.repository, each, pushed=pushed) for each in number]
+        connection.execute(_INSERT, rows)
+        self._queue.make_all_due(connection, due, at)
+        for event, number in zip(events, numbers, strict=True):
+            if event.owner:
+                self._take_in_installation(connection, event)
+            if event.again and number:
+                _ask_again(connection, event.repository, number[0])
+            if event.said:
+                take_command(connection, event.repository, event.number, event.said)
 
     def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
         """What an installation brings, or brings back, is looked at: its prods, and pull requests that are not over."""
-        _insert(connection, event, "")
         if event.kind.rpartition(".")[2] not in COMES:
             return
         known = sa.select(PRODS.c.repository).where(PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True))
@@ -84,21 +132,16 @@ class Deliveries:
                 self._queue.make_due(connection, name, pull.number)
 
 
-def _insert(connection: sa.Connection, event: Event, key: str) -> None:
-    row = {"guid": event.guid, "kind": event.kind, "lane": key, "head": event.head}
-    connection.execute(DELIVERIES.insert().values({**row, "received_at": now(connection)}))
-
-
-def _numbers(connection: sa.Connection, event: Event) -> list[int]:
+def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
     """What an event makes due: its pull request, or (0) the prod whose branch was pushed."""
     if event.number:
-        return [event.number]
+        return (event.number,)
     if event.again:
         of_head = (PULLS.c.repository == event.repository, PULLS.c.head == event.head)
         row = connection.execute(sa.select(PULLS.c.number).where(*of_head)).first()
-        return [row.number] if row else [0]
-    prod = read_prod(connection, event.repository)
-    return [] if event.branch and prod.branch and prod.branch != event.branch else [0]
+        return (row.number,) if row else (0,)
+    branch = prod_of(event.repository).branch if event.branch else ""
+    return () if branch and branch != event.branch else (0,)
 
 
 def _ask_again(connection: sa.Connection, repository: str, number: int) -> None:
@@ -106,3 +149,8 @@ def _ask_again(connection: sa.Connection, repository: str, number: int) -> None:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
         put_pull(connection, replace(record, again=True))
+
+
+def _is_deadlock(error: RequestError) -> bool:
+    """True when PostgreSQL ended one of two transactions that waited for each other: it is done again."""
+    return getattr(getattr(error.__cause__, "orig", None), "sqlstate", "") in DEADLOCKS

@@ -13,6 +13,17 @@ from bot.inbox.tables import DELIVERIES, LANES, PRODS
 from planner.state.database import put
 
 LEASE_SECONDS = 30.0
+_OF_KEYS = (
+    sa.select(LANES)
+    .where(LANES.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .order_by(LANES.c.key)
+    .with_for_update()
+)
+_MAKE_DUE = (
+    LANES.update()
+    .where(LANES.c.key == sa.bindparam("of_key"))
+    .values(wanted=sa.bindparam("wanted"), due_at=sa.bindparam("due_at"))
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,16 @@ class Depth:
     due: int
     oldest_seconds: float
     claimed: int
+
+
+@dataclass(frozen=True)
+class Due:
+    """Work on a key is asked for; a push settles first."""
+
+    repository: str
+    number: int
+    pushed: bool = False
+    in_seconds: float = 0.0
 
 
 def queue_key(repository: str, number: int) -> str:
@@ -69,17 +90,36 @@ class Queue:
         self, connection: sa.Connection, repository: str, number: int, *, pushed: bool = False, in_seconds: float = 0.0
     ) -> None:
         """Makes a key due, in the caller's transaction; a push settles first."""
-        at, key = now(connection), queue_key(repository, number)
-        fresh = {"key": key, "repository": repository, "number": number, "wanted": 0, "attempts": 0, "error": ""}
-        put(connection, LANES, [fresh], update=False)
-        row = connection.execute(sa.select(LANES).where(LANES.c.key == key).with_for_update()).one()
-        due = at + in_seconds
-        if row.settle_until is not None and row.due_at is not None:
-            # A burst of pushes: each moves the next plan off a little, but not for ever.
-            due = min(at + self._settle, row.settle_until) if pushed else max(row.due_at, due)
-        elif row.due_at is not None:
-            due = min(row.due_at, due)
-        connection.execute(LANES.update().where(LANES.c.key == key).values(wanted=row.wanted + 1, due_at=due))
+        due = Due(repository, number, pushed=pushed, in_seconds=in_seconds)
+        self.make_all_due(connection, [due], now(connection))
+
+    def make_all_due(self, connection: sa.Connection, dues: Sequence[Due], at: float) -> None:
+        """Makes keys due, one after the other, in the caller's transaction; two such never wait for each other."""
+        if not dues:
+            return
+        named = {queue_key(due.repository, due.number): due for due in dues}
+        zero = {"wanted": 0, "attempts": 0, "error": ""}
+        fresh = [
+            {"key": key, "repository": d.repository, "number": d.number, **zero} for key, d in sorted(named.items())
+        ]
+        put(connection, LANES, fresh, update=False)
+        found = connection.execute(_OF_KEYS, {"keys": sorted(named)})
+        rows = {row.key: (row.wanted, row.due_at, row.settle_until) for row in found}
+        for due in dues:
+            key = queue_key(due.repository, due.number)
+            wanted, due_at, settle_until = rows[key]
+            rows[key] = wanted + 1, self._due_at(due, at, due_at, settle_until), settle_until
+        changed = [{"of_key": key, "wanted": wanted, "due_at": due_at} for key, (wanted, due_at, _) in rows.items()]
+        connection.execute(_MAKE_DUE, changed)
+
+    def _due_at(self, due: Due, at: float, due_at: float | None, settle_until: float | None) -> float:
+        wanted = at + due.in_seconds
+        if due_at is None:
+            return wanted
+        if settle_until is None:
+            return min(due_at, wanted)
+        # A burst of pushes: each moves the next plan off a little, but not for ever.
+        return min(at + self._settle, settle_until) if due.pushed else max(due_at, wanted)
 
     def claim(self, worker: str, only: str = "", but: Sequence[str] = ()) -> Job | None:
         """The key that has been due longest and that no living worker holds, now held by this one.

@@ -37,7 +37,7 @@ class ProdPlanner:
     def look(self, commit: str) -> EnvironmentRow | None:
         """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
-        with self.context.project(self.checkout, commit, run_id) as folder:
+        with self.context.project(self.checkout, commit) as folder:
             listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
         outcome = listed.outcome
         whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
@@ -58,11 +58,20 @@ class ProdPlanner:
         if not self.context.has_project(self.checkout, commit):
             refused = self.context.no_project("This commit")
             return Ended(refused, refused.outcome, None)
-        run_id, row = new_run_id(), None
-        with self.context.project(self.checkout, commit, run_id) as folder:
+        run_id = new_run_id()
+        with self.context.project(self.checkout, commit) as folder:
             finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id), on_event=hear)
-            if finished.outcome.ok:
+            row = _made(finished.outcome)
+            if finished.outcome.ok and row is None:
                 listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
                 rows = listed.outcome.environments or ()
                 row = next((each for each in rows if each.name == PROD), None)
         return Ended(finished, finished.outcome, row)
+
+
+def _made(outcome: PlannerOutcome) -> EnvironmentRow | None:
+    """Prod as a plan made it, by the plan's own words; None where nothing was promoted, or not by this run."""
+    plan, promotion = outcome.plan, outcome.promotion
+    if not outcome.ok or plan is None or promotion is None or promotion.spark_jobs is None or promotion.revision < 1:
+        return None
+    return EnvironmentRow(name=PROD, revision=promotion.revision, plan_id=plan.id)

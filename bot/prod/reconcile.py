@@ -41,7 +41,7 @@ from bot.prod.decide import (
     prod_steps,
 )
 from bot.prod.planner_calls import Ended, Hear, ProdPlanner
-from bot.pulls.publish import publish
+from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.report.checks import CheckView, prod_check
 from bot.report.words import moved_sentence, view_words
@@ -71,22 +71,29 @@ def reconcile_prod(context: BotContext, job: Job) -> None:
 
 
 def _prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
-    """The prod branch, named by the default branch's rules; None when there is no project, and so no prod to build."""
+    """The prod branch, fetched, named by the default branch's rules; None when there is no project to build prod of."""
     checkout, default = context.checkout(gateway), gateway.default_branch_now()
     checkout.fetch(default)
     try:
         config = context.config(checkout, checkout.head(default), default)
     except ProjectError:
-        return context.inbox.prods.get(gateway.name).branch or default
+        return _fetched(checkout, context.inbox.prods.get(gateway.name).branch or default, default)
     prod = context.inbox.prods.get(gateway.name)
     if config is None and prod.state is Prod.READY:
-        return prod.branch or default  # the project is gone: what is merged now is refused, with a comment
+        # The project is gone: what is merged now is refused, with a comment.
+        return _fetched(checkout, prod.branch or default, default)
     if config is None:
         if prod.state is Prod.UNKNOWN:
             context.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
             _wake_pulls(context, gateway.name)
         return None
-    return config.prod_branch
+    return _fetched(checkout, config.prod_branch, default)
+
+
+def _fetched(checkout: Checkout, branch: str, default: str) -> str:
+    if branch != default:
+        checkout.fetch(branch)
+    return branch
 
 
 def _wake_pulls(context: BotContext, repository: str) -> None:
@@ -114,7 +121,6 @@ class _ProdReconciliation:
 
     def run(self) -> None:
         """Looks, decides and acts until nothing is left to do."""
-        self.checkout.fetch(self.branch)
         self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
         if self.pass_.again:
             self._change(again=False)
@@ -272,8 +278,10 @@ class _ProdReconciliation:
         expected = ("--expect-digest", planned) if planned and words else ()
         forward = ("--forward-only",) if record.forward_only else ()
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
-        self._show(self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id()))
-        ended = self.planner.apply(commit, number, (*words, *expected, *forward), self._progress(number))
+        record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
+        with Shower(self.inbox, self.gateway, record) as shower:
+            arguments = (*words, *expected, *forward)
+            ended = self.planner.apply(commit, number, arguments, self._progress(number, shower))
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
@@ -343,7 +351,7 @@ class _ProdReconciliation:
 
     # --- showing ---
 
-    def _progress(self, number: int) -> Hear:
+    def _progress(self, number: int, shower: Shower) -> Hear:
         """Shows on the pull request, now and then, which batch is computed."""
         shown_at = time.monotonic()
 
@@ -352,18 +360,18 @@ class _ProdReconciliation:
             if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.context.settings.progress_seconds:
                 shown_at = time.monotonic()
                 text = f"Computing what moved: `{line.model}`, batch {line.index} of {line.of}."
-                self._show(self._pull(number, progress=text), softly=True)
+                self._pull(number, progress=text)
+                shower.wake()
 
         return hear
 
-    def _show(self, record: PullRecord, *, softly: bool = False) -> PullRecord:
+    def _show(self, record: PullRecord) -> PullRecord:
         try:
             return publish(self.inbox, self.gateway, record)
         except (GitHubFailed, GitHubPaused) as error:
             # The record has it; the pull request's own job shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
-            if not softly:
-                self.inbox.queue.wake(self.job.repository, record.number, in_seconds=5.0)
+            self.inbox.queue.wake(self.job.repository, record.number, in_seconds=5.0)
             return record
 
     def _check(self, commit: str, view: CheckView) -> None:

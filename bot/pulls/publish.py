@@ -3,61 +3,135 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
 
 import structlog
 
-from bot.github.gateway import GitHubFailed, RepositoryGateway
+from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.inbox import Inbox
-from bot.records import AFTER_MERGE, CheckRef, PullRecord, PullState
+from bot.records import AFTER_MERGE, ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import PLAN_MARKER, Shown, plan_comment
+from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
+ORDER = (ENVIRONMENT, PROMOTION, PLAN, TESTS)  # what a reader waits for most
 
 
-def publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
+@dataclass(frozen=True)
+class _Write:
+    """One thing that GitHub shows otherwise than it should: a check on a commit, or (None) the comment."""
+
+    sha: str = ""
+    check: CheckView | None = None
+
+
+def publish(
+    inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, *, go_on: Callable[[], bool] = lambda: True
+) -> PullRecord:
     """Writes what differs from what GitHub last got; a second call in the same state writes nothing.
 
-    A pull request's own job and prod's may both come here: one after the other, and each reads the newest record.
+    A pull request's own job, the thread beside it and prod's may all come here. Before each write the newest record is
+    read, in the turn of that write: what was overtaken while it waited is never written, and the comment comes first.
     """
-    with inbox.pulls.alone(record.repository, record.number):
-        return _publish(inbox, gateway, inbox.pulls.get(record.repository, record.number))
+    return _bring_in_line(inbox, gateway, record, lambda newest: _due(inbox, newest) if go_on() else None)
 
 
-def _publish(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
-    record = retire_checks(inbox, gateway, record)
-    for view in checks(_shown(inbox, record)) if record.head else ():
-        record = _put_check(inbox, gateway, record, record.head, view)
-    if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
-        record = _put_check(inbox, gateway, record, record.merge_sha, promotion_check(record))
-    return _put_comment(inbox, gateway, record)
+class Shower:
+    """Shows a pull request beside the run that changes it: neither waits for the other.
 
+    While it is entered, each `wake` brings GitHub in line with the newest record. What it could not show is shown at
+    the run's end, where a failure counts.
+    """
 
-def retire_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
-    """Ends the checks of heads that are no longer the newest; nothing stays in progress."""
-    for ref in record.checks:
-        if not ref.done and ref.sha not in (record.head, record.merge_sha):
-            record = _put_check(inbox, gateway, record, ref.sha, superseded(ref.name, record.head))
-    return record
+    def __init__(self, inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> None:
+        self._inbox = inbox
+        self._gateway = gateway
+        self._record = record
+        self._news = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"show-{record.number}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._news.set()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._news.set()
+        self._thread.join()
+
+    def wake(self) -> None:
+        """The record has changed."""
+        self._news.set()
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            self._news.wait()
+            self._news.clear()
+            try:
+                publish(self._inbox, self._gateway, self._record, go_on=lambda: not self._ended.is_set())
+            except (GitHubFailed, GitHubPaused, MergeplanError) as error:
+                log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
     """Ends the running checks of this head because another run takes its place."""
-    with inbox.pulls.alone(record.repository, record.number):
-        for ref in record.checks:
-            if not ref.done and ref.sha == record.head:
-                record = _put_check(inbox, gateway, record, ref.sha, superseded(ref.name, newer))
-    return record
+    sha = record.head
+
+    def running(newest: PullRecord) -> _Write | None:
+        refs = (ref for ref in newest.checks if not ref.done and ref.sha == sha)
+        return next((_Write(ref.sha, superseded(ref.name, newer)) for ref in refs), None)
+
+    return _bring_in_line(inbox, gateway, record, running)
+
+
+def _bring_in_line(
+    inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, due: Callable[[PullRecord], _Write | None]
+) -> PullRecord:
+    while True:
+        newest = inbox.pulls.get(record.repository, record.number)
+        if due(newest) is None:
+            return newest
+        with gateway.turn(), inbox.pulls.alone(record.repository, record.number):
+            newest = inbox.pulls.get(record.repository, record.number)
+            write = due(newest)
+            if write is None:
+                return newest
+            if write.check:
+                _put_check(inbox, gateway, newest, write.sha, write.check)
+            else:
+                _put_comment(inbox, gateway, newest)
+
+
+def _due(inbox: Inbox, record: PullRecord) -> _Write | None:
+    """What is written next: the comment, the checks of this head, the merge's, and then those of older heads."""
+    if _comment_is_due(inbox, record):
+        return _Write()
+    views = checks(_shown(inbox, record)) if record.head else ()
+    wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
+    if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
+        wanted.append((record.merge_sha, promotion_check(record)))
+    for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
+        if not ref.done and ref.sha not in (record.head, record.merge_sha):
+            wanted.append((ref.sha, superseded(ref.name, record.head)))
+    for sha, view in wanted:
+        known = record.check(view.name, sha)
+        if not known or known.digest != view.digest:
+            return _Write(sha, view)
+    return None
 
 
 def _shown(inbox: Inbox, record: PullRecord) -> Shown:
     return Shown(record, inbox.prods.get(record.repository))
 
 
-def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> PullRecord:
+def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> None:
     known = record.check(view.name, sha)
-    if known and known.digest == view.digest:
-        return record
     key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
     try:
         check_id, url = gateway.checks.write(sha, view, key, known.id if known else gateway.checks.find(sha, key))
@@ -75,19 +149,33 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
         check_id, url = 0, ""
     ref = CheckRef(view.name, sha, check_id, view.digest, view.done, url)
     fresh = inbox.pulls.get(record.repository, record.number)
-    return inbox.pulls.change(record.repository, record.number, checks=fresh.with_check(ref).checks)
+    inbox.pulls.change(record.repository, record.number, checks=fresh.with_check(ref).checks)
 
 
-def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> PullRecord:
+def _comment_is_due(inbox: Inbox, record: PullRecord) -> bool:
     text = plan_comment(_shown(inbox, record))
-    if text is None:
-        return record
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return text is not None and (_digest(text) != record.comment_digest or _is_new(record))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _shows(record: PullRecord) -> bool:
+    """True when the comment shows a plan, or that a maintainer has to let it be made."""
     is_plan = record.state is PullState.PLANNED or (record.state is PullState.PLANNING and record.fresh)
-    shows = is_plan or record.state is PullState.HELD
-    is_new = shows and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
-    if digest == record.comment_digest and not is_new:
-        return record
+    return is_plan or record.state is PullState.HELD
+
+
+def _is_new(record: PullRecord) -> bool:
+    """True when what the comment shows is of another head or another prod than before."""
+    return _shows(record) and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
+
+
+def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> None:
+    text = plan_comment(_shown(inbox, record))
+    assert text is not None
+    digest, is_new = _digest(text), _is_new(record)
     changes: dict[str, object] = {"comment_digest": digest}
     if digest != record.comment_digest:
         posted = None
@@ -102,10 +190,10 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
         if is_new:
             changes["shown_since"] = posted.updated_at
     plan = record.outcome.plan if record.outcome else None
-    if shows:
+    if _shows(record):
         changes |= {
             "shown_head": record.head,
             "shown_revision": record.prod_revision,
             "shown_plan": plan.id if plan else "",
         }
-    return inbox.pulls.change(record.repository, record.number, **changes)
+    inbox.pulls.change(record.repository, record.number, **changes)

@@ -20,7 +20,7 @@ from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
-from bot.pulls.publish import end_checks, publish
+from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, PullState
 from bot.results import packed
@@ -59,6 +59,7 @@ class _Reconciliation:
         self.checkout = context.checkout(gateway)
         self.config = BotConfig(prod_branch=gateway.default_branch)
         self.config_error: ProjectError | None = None
+        self.fetched = ""  # the branch that was fetched for this pass, with the head
         self.seen = job.seen
         self.given: tuple[tuple[str, str], ...] = ()  # the overrides that the running plan was given
         self.looked_at = time.monotonic()
@@ -134,7 +135,10 @@ class _Reconciliation:
         prod = self.inbox.prods.get(self.job.repository)
         branch = prod.branch or self.gateway.default_branch
         try:
-            self.checkout.fetch(branch)
+            # With the head, which will be planned; a fork's only when somebody has let it in.
+            soon = self.pull.is_open and not self.pull.is_fork_of(self.job.repository)
+            self.checkout.fetch(branch, self.pull.number if soon else 0)
+            self.fetched = branch
         except CheckoutFailed:
             renamed = self.gateway.default_branch_now()
             if renamed == branch:
@@ -154,28 +158,36 @@ class _Reconciliation:
     def _make_plan(self, reason: str) -> None:
         record = self._begin(reason)
         try:
-            self.checkout.fetch(self.config.prod_branch, self.pull.number)
-            if not self.checkout.has(self.pull.head):
-                raise Superseded("the head is gone: a newer one was pushed")
-            prod = self.inbox.prods.get(self.job.repository)
-            base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
-            merge = self.checkout.merge(base, self.pull.head)
-            record = self._change(
-                base_sha=base, tree=merge.tree, prod_revision=prod.revision, edits_rules=self._edits_rules(base, merge)
-            )
-            finished = self._finished_early(record, base, merge)
-            if finished is None:
-                finished = self._run(record, merge.commit)
+            # GitHub takes a write a second: the plan is made meanwhile.
+            with Shower(self.inbox, self.gateway, record) as shower:
+                record, finished = self._made(record, shower)
         except Superseded:
             self._give_way("", "")
             raise
-        if finished.stopped:
-            self._stopped(finished.stopped)
+        # A push may have come when the run had just ended: it settles as after one that was stopped.
+        late = "" if finished.stopped else self._should_stop()
+        if finished.stopped or late.startswith("superseded"):
+            self._stopped(finished.stopped or late)
             return
         self._conclude(record, finished)
 
+    def _made(self, record: PullRecord, shower: Shower) -> tuple[PullRecord, Finished]:
+        """The plan of this head on prod's commit, and the record that it is of."""
+        if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
+            self.checkout.fetch(self.config.prod_branch, self.pull.number)
+        self.fetched = ""  # the next plan of this pass fetches anew
+        if not self.checkout.has(self.pull.head):
+            raise Superseded("the head is gone: a newer one was pushed")
+        prod = self.inbox.prods.get(self.job.repository)
+        base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+        merge = self.checkout.merge(base, self.pull.head)
+        record = self._change(
+            base_sha=base, tree=merge.tree, prod_revision=prod.revision, edits_rules=self._edits_rules(base, merge)
+        )
+        return record, self._finished_early(record, base, merge) or self._run(record, merge.commit, shower)
+
     def _begin(self, reason: str) -> PullRecord:
-        """From here on this head is being planned, and GitHub says so."""
+        """From here on this head is being planned."""
         record = self._record()
         if record.state in AFTER_MERGE:
             raise Later(0.5, "it was merged this moment")
@@ -196,7 +208,7 @@ class _Reconciliation:
             attempts=record.attempts if same else 0,
         )
         self.log = self.log.bind(run=record.run_id, head=self.pull.head[:12])
-        return publish(self.inbox, self.gateway, record)
+        return record
 
     def _finished_early(self, record: PullRecord, base: str, merge: Merge) -> Finished | None:
         """The end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
@@ -223,16 +235,16 @@ class _Reconciliation:
         changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
         return any(path.rpartition("/")[2] in CONFIG_FILES for path in changed)
 
-    def _run(self, record: PullRecord, commit: str) -> Finished:
+    def _run(self, record: PullRecord, commit: str, shower: Shower) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop
         with (
-            self.context.project(self.checkout, commit, record.run_id) as folder,
+            self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
             own_code = brings_code(self.checkout.changed(record.base_sha, commit))
             arguments = plan_arguments(record, self.config)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
-            return self.context.plan(call, on_event=_Progress(self).hear, should_stop=self._should_stop)
+            return self.context.plan(call, on_event=_Progress(self, shower).hear, should_stop=self._should_stop)
 
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
@@ -342,7 +354,7 @@ class _Reconciliation:
             prod = self.inbox.prods.get(self.job.repository)
             self.checkout.fetch(prod.branch or self.config.prod_branch)
             commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
-            with self.context.project(self.checkout, commit, run_id) as folder:
+            with self.context.project(self.checkout, commit) as folder:
                 arguments = ("invalidate", record.environment)
                 finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id))
             gone = any(each.kind == "RequestError" for each in finished.outcome.problems)  # it was never built
@@ -357,30 +369,25 @@ class _Reconciliation:
 class _Progress:
     """Reads a run's events: shows the plan as soon as it stands, then progress now and then."""
 
-    def __init__(self, run: _Reconciliation) -> None:
+    def __init__(self, run: _Reconciliation, shower: Shower) -> None:
         self.run = run
+        self.shower = shower
         record = run._record()
         run.given = tuple((word.model, word.category) for word in words_now(record))
         self.told_at = time.monotonic()
 
     def hear(self, line: Line) -> None:
+        seconds = self.run.context.settings.progress_seconds
         if isinstance(line, PlanLine):
-            record = self.run._change(said=packed([line], 0), fresh=True, planned_at=now_text())
-            self._tell(record)
-        elif (
-            isinstance(line, BatchLine) and time.monotonic() - self.told_at > self.run.context.settings.progress_seconds
-        ):
-            text = f"`{line.model}`: batch {line.index} of {line.of}."
-            self._tell(self.run._change(progress=text))
+            self.run.log.info("plan_heard")
+            self._tell(said=packed([line], 0), fresh=True, planned_at=now_text())
+        elif isinstance(line, BatchLine) and time.monotonic() - self.told_at > seconds:
+            self._tell(progress=f"`{line.model}`: batch {line.index} of {line.of}.")
 
-    def _tell(self, record: PullRecord) -> None:
+    def _tell(self, **changes: Any) -> None:
         self.told_at = time.monotonic()
-        if record.state is not PullState.PLANNING:
-            return
-        try:
-            publish(self.run.inbox, self.run.gateway, record)
-        except (GitHubFailed, GitHubPaused) as error:
-            self.run.log.warning("progress_not_shown", why=str(error))  # the end of the run will be
+        self.run._change(**changes)
+        self.shower.wake()
 
 
 def words_now(record: PullRecord) -> tuple[PendingWord, ...]:

@@ -32,6 +32,7 @@ class Limits:
     connections: int = 400
     bodies: int = 128 * 1024 * 1024  # all bodies together that are being read or handled
     small: int = 64 * 1024  # of each body, which is not counted: a small webhook always finds room
+    group: int = 200  # deliveries that are stored with one commit, at most
 
 
 class TimedProtocol(H11Protocol):
@@ -117,6 +118,7 @@ def server_config(app: Any, host: str, port: int, limits: Limits | None = None) 
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=10,
     )

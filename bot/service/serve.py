@@ -9,6 +9,7 @@ import structlog
 import uvicorn
 
 from bot.child.isolated import isolation_words
+from bot.child.planner_process import open_standby
 from bot.child.processes import this_process
 from bot.child.warm import Warmth
 from bot.context import BotContext
@@ -53,6 +54,9 @@ def run_service(settings: Settings) -> None:
         context.before_plan = warmth.ensure
         for repository in context.inbox.queue.repositories():
             warmth.ensure(repository)
+    context.standby = open_standby(settings)
+    if context.standby:
+        context.standby.prepare()
     config = server_config(create_app(context), settings.host, settings.port)
     _end_in_order(context)
     worker.start()
@@ -63,6 +67,8 @@ def run_service(settings: Settings) -> None:
         uvicorn.Server(config).run()
     finally:
         worker.stop()
+        if context.standby:
+            context.standby.close()
         if warmth:
             warmth.stop()
         context.inbox.close()

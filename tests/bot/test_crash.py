@@ -190,6 +190,7 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     scene.github.redeliver(opened.id)
 
     until(lambda: scene.record(number).state is PullState.PLANNED, what="the plan")
+    until(lambda: scene.statuses(number) == {"completed"}, what="the checks, after the comment")
     scene.github.wait_idle()
     assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
     with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:

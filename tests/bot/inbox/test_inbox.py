@@ -10,6 +10,7 @@ import pytest
 
 from bot.github.events import Event, Said
 from bot.inbox.inbox import Inbox
+from bot.inbox.tables import PRODS
 from bot.records import PullState
 from tests.bot.conftest import until
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
@@ -38,6 +39,63 @@ def test_a_delivery_is_taken_in_once_though_it_comes_at_once_from_many(inbox: In
         thread.join()
 
     assert sorted(taken) == [False] * 5 + [True]
+
+
+def test_deliveries_that_came_together_are_taken_in_together(inbox: Inbox) -> None:
+    """Each once, in their order, each key due."""
+    group = [event("1"), event("2", number=8), event("1"), Event("3", "push", SHOP, branch="main"), event("4")]
+    assert inbox.deliveries.receive_all(group) == (True, True, False, True, True)
+    assert inbox.deliveries.receive_all(group) == (False,) * 5
+
+    assert [news.kind for news in inbox.deliveries.news(f"{SHOP}#7", 0)] == ["pull_request.opened"] * 2
+    assert inbox.queue.depth().due == 3
+
+
+def test_one_that_cannot_be_stored_keeps_no_other_out(inbox: Inbox) -> None:
+    """As when what is known of a repository's prod is damaged."""
+    inbox.prods.change(SHOP, branch="main")
+    with inbox.database.writing() as connection:
+        connection.execute(PRODS.update().values(data="{"))
+    first, push, last = inbox.deliveries.receive_all([event("1"), Event("2", "push", SHOP, branch="x"), event("3")])
+
+    assert (first, last) == (True, True)
+    assert isinstance(push, ValueError)
+    assert inbox.deliveries.guids() == {"1", "3"}
+
+
+def test_a_group_makes_a_key_due_as_its_deliveries_would_one_by_one(inbox: Inbox) -> None:
+    """A push settles, and a burst of them for no longer than ten times that; other news waits with it."""
+    inbox.deliveries.receive(event("1"))
+    job = inbox.queue.claim("one")
+    assert job is not None
+    inbox.queue.release(job, settle=True)
+    pushes = [event(f"p{n}", "pull_request.synchronize", head="b" * 40) for n in range(5)]
+    inbox.deliveries.receive_all([*pushes, event("2", "pull_request.edited")])
+
+    assert inbox.queue.claim("one") is None
+    until(lambda: inbox.queue.claim("one"), 5, "the job")
+
+
+def test_groups_over_the_same_keys_do_not_stop_each_other(inbox: Inbox) -> None:
+    """Two processes on one database take in what names the same pull requests, in other orders."""
+    ended: list[bool | Exception] = []
+
+    def send(name: str, numbers: list[int]) -> None:
+        for turn in range(10):
+            group = [event(f"{name}-{turn}-{number}", number=number) for number in numbers]
+            ended.extend(inbox.deliveries.receive_all(group))
+            inbox.queue.renew("one", [f"{SHOP}#{number}" for number in numbers])
+
+    numbers = list(range(1, 30))
+    threads = [
+        threading.Thread(target=send, args=(name, each)) for name, each in (("a", numbers), ("b", numbers[::-1]))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert ended == [True] * 580
 
 
 def test_a_lane_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> None:

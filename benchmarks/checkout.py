@@ -1,0 +1,85 @@
+"""How long the files of a commit take on a large repository: all of them anew, and by difference. Prints ratios.
+
+make bench-checkout                     5,000 files
+python -m benchmarks.checkout 20000
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from bot.git.checkout import Checkout
+from bot.git.objects import Objects, reading
+from bot.git.work_tree import WorkTree
+from bot.sandbox.server import Sandbox
+
+SHOP, ROUNDS = "ann/shop", 5
+
+
+def project(size: int) -> dict[str, str]:
+    """Models of a kilobyte each, a hundred to a folder."""
+    text = "SELECT\n" + "".join(f"  source.column_{n} AS column_{n},\n" for n in range(30)) + "  1 AS one\n"
+    return {f"models/layer{n // 100}/m{n}.sql": f"-- {n}\n{text}FROM raw.t{n} AS source\n" for n in range(size)}
+
+
+def cpu() -> float:
+    """CPU seconds so far, of git too."""
+    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+def measured(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds and CPU seconds."""
+    began, used = time.perf_counter(), cpu()
+    work()
+    return time.perf_counter() - began, cpu() - used
+
+
+def read(folder: Path, work: Callable[[Objects, str], None], oid: str) -> None:
+    """Does the work with a git of its own, whose CPU counts when it has ended."""
+    with reading(folder) as objects:
+        work(objects, oid)
+
+
+def one_by_one(place: Path, objects: Objects, oid: str) -> None:
+    """The plain way: one object after the other is asked for, and written into a new folder."""
+    for path, entry in objects.differing(None, oid):
+        file = place / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(objects.get(entry.oid, "blob"))
+
+
+def main(size: int) -> None:
+    """The same commits by turns: into a new folder, and into the one before."""
+    with tempfile.TemporaryDirectory() as scratch, Sandbox(Path(scratch) / "github") as github:
+        github.add_user("ann")
+        github.create_repository(SHOP, project(size))
+        checkout = Checkout(Path(scratch) / "home", SHOP, github.clone_url(SHOP), lambda: "")
+        fetched = measured(lambda: checkout.fetch("main"))
+        print(f"{size} files: first fetch {fetched[0]:.2f} s, {fetched[1]:.2f} CPU s")
+        kept, ratios = WorkTree(Path(scratch) / "kept"), []
+        objects_of = Path(scratch) / "home" / "mirror.git" / "objects"
+        for turn in range(ROUNDS):
+            github.commit(SHOP, "main", {"models/layer0/m7.sql": f"SELECT {turn}\n"}, "Change", author="ann")
+            again = measured(lambda: checkout.fetch("main"))
+            oid = checkout.tree(checkout.head("main"))
+            plain = measured(partial(read, objects_of, partial(one_by_one, Path(scratch) / f"plain{turn}"), oid))
+            new = measured(partial(read, objects_of, WorkTree(Path(scratch) / f"new{turn}").bring, oid))
+            reused = measured(partial(read, objects_of, kept.bring, oid))
+            if turn:  # the first one had nothing to begin with
+                ratios.append((plain[1] / new[1], plain[1] / reused[1]))
+            ways = {"one by one": plain, "all files": new, "by difference": reused, "fetch of a commit": again}
+            print("  " + "   ".join(f"{way} {each[0]:.2f} s {each[1]:.2f} CPU s" for way, each in ways.items()))
+        every, difference = (statistics.median(each) for each in zip(*ratios, strict=True))
+        print(f"CPU of one by one against all files at once: x {every:.1f}, against the difference: x {difference:.1f}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000)

@@ -1,0 +1,83 @@
+"""A planner child kept ready: started before it is needed, so that its imports are done when it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+READY = (sys.executable, "-I", "-u", "-m", "bot.child.ready")
+END_SECONDS = 5.0
+
+
+class Standby:
+    """One child that waits; it is handed out once, and another is started when somebody says that there is time."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environment = dict(environment)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def prepare(self) -> None:
+        """From now on a child waits, or is on its way there."""
+        with self._lock:
+            if self._closed or (self._child is not None and self._child.poll() is None):
+                return
+            self._dispose()
+            self._child = subprocess.Popen(
+                READY,
+                cwd=self._folder,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def hand_over(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
+    ) -> subprocess.Popen[bytes] | None:
+        """The child that waited, at work now; None when there is none. Its standard input is open still."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is None or child.stdin is None:
+            return None
+        call = {
+            "arguments": list(arguments),
+            "folder": str(folder),
+            "environment": dict(environment),
+            "log": str(log),
+        }
+        try:
+            child.stdin.write(json.dumps(call).encode() + b"\n")
+            child.stdin.flush()
+        except OSError:  # it died while it waited
+            _end(child)
+            return None
+        return child
+
+    def close(self) -> None:
+        """Ends the child that waits; no other is started."""
+        with self._lock:
+            self._closed = True
+            self._dispose()
+
+    def _dispose(self) -> None:
+        if self._child is not None:
+            _end(self._child)
+            self._child = None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for pipe in (child.stdin, child.stdout):
+        if pipe:
+            with suppress(OSError):
+                pipe.close()
+    child.kill()
+    child.wait(END_SECONDS)

@@ -1,0 +1,173 @@
+"""The files of a commit in a folder that is used again: from one commit to the next only what differs is written.
+
+What the last run left there is not trusted. Each file was noted when it was written: its inode, size and times, the
+time of the last change of the inode among them, which no program can set. Before the folder is used again it is gone
+through, and whatever is not exactly as it was noted, or was never written here, is removed and written anew. The notes
+are in this process's memory alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+from filelock import FileLock, Timeout
+
+from bot.git.call import CheckoutFailed, removed
+from bot.git.objects import ASKED_MOST, PROGRAM, SUBMODULE, Entry, Objects
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What a file is, and how the file system had it when it was written."""
+
+    entry: Entry
+    seen: tuple[int, ...]
+
+
+@dataclass
+class WorkTree:
+    """One folder, the tree that it holds, and a note of each of its files."""
+
+    place: Path
+    tree: str | None = None
+    _notes: dict[str, _Note] = field(default_factory=dict)
+
+    def bring(self, objects: Objects, tree: str) -> None:
+        """Makes the folder hold exactly the files of a tree, byte for byte."""
+        known, self.tree = self.tree, None  # it holds nothing for certain until this is done
+        if known is None or not self._is_folder():
+            self._begin_anew()
+            known = None
+        wanted = self._repairs()
+        for path, before, after in objects.changes(known, tree):
+            if before:
+                self._remove(path)
+                wanted.pop(path, None)
+            if after:
+                wanted[path] = after
+        self._write(objects, wanted)
+        self.tree = tree
+
+    def _is_folder(self) -> bool:
+        return self.place.is_dir() and not self.place.is_symlink()
+
+    def _begin_anew(self) -> None:
+        removed(self.place)
+        self._notes.clear()
+        self.place.mkdir(parents=True)
+
+    def _repairs(self) -> dict[str, Entry]:
+        """The files that have to be written again; what nobody wrote here is gone afterwards."""
+        folders = {""}
+        for path, note in self._notes.items():
+            parts = path.split("/")
+            folders |= {"/".join(parts[:count]) for count in range(1, len(parts) + (note.entry.mode == SUBMODULE))}
+        sound = set(self._sound(folders))
+        wrong = {path: note.entry for path, note in self._notes.items() if path not in sound}
+        for path in wrong:
+            self._remove(path)
+        if wrong:
+            log.warning("work_tree_repaired", folder=self.place.name, files=len(wrong))
+        return wrong
+
+    def _sound(self, folders: set[str]) -> Iterator[str]:
+        """The files that are as they were noted; whatever else lies about is removed."""
+        left = [""]
+        while left:
+            under = left.pop()
+            with os.scandir(self.place / under) as found:
+                entries = list(found)
+            for each in entries:
+                path = f"{under}/{each.name}" if under else each.name
+                note = self._notes.get(path)
+                if each.is_dir(follow_symlinks=False) and path in folders:
+                    left.append(path)
+                    if note and note.entry.mode == SUBMODULE:
+                        yield path
+                elif note and note.seen == _seen(each.stat(follow_symlinks=False)):
+                    yield path
+                else:
+                    removed(Path(each.path))
+
+    def _remove(self, path: str) -> None:
+        """A file is gone, and each folder above it that is empty then."""
+        self._notes.pop(path, None)
+        file = self.place / path
+        removed(file)
+        for folder in file.parents:
+            if folder == self.place:
+                return
+            try:
+                folder.rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return
+
+    def _write(self, objects: Objects, wanted: Mapping[str, Entry]) -> None:
+        texts = {path: entry for path, entry in wanted.items() if entry.mode != SUBMODULE}
+        for path, entry in wanted.items():
+            _checked(path)
+            if entry.mode == SUBMODULE:
+                (self.place / path).mkdir(parents=True, exist_ok=True)
+                self._notes[path] = _Note(entry, ())
+        made = {""}
+        for group in _groups(texts.items()):
+            for (path, entry), content in zip(group, objects.get_all([e.oid for _, e in group], "blob"), strict=True):
+                folder = path.rpartition("/")[0]
+                if folder not in made:
+                    (self.place / folder).mkdir(parents=True, exist_ok=True)
+                    made.add(folder)
+                self._notes[path] = _Note(entry, _written(self.place / path, entry, content))
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A work tree that this process alone uses for as long as it lives."""
+
+    tree: WorkTree
+    lock: FileLock
+
+
+def claimed(place: Path) -> Slot | None:
+    """A folder for work trees, unless another process has it."""
+    lock = FileLock(place.with_name(f"{place.name}.lock"), timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    return Slot(WorkTree(place), lock)
+
+
+def _checked(path: str) -> None:
+    if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
+        raise CheckoutFailed("The commit holds a path that no file may have.")
+
+
+def _written(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
+    """Writes a file that is not there yet; what the file system says of it then."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(file, flags, 0o755 if entry.mode == PROGRAM else 0o644)
+    try:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        return _seen(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _seen(stat: os.stat_result) -> tuple[int, ...]:
+    return (stat.st_mode, stat.st_ino, stat.st_nlink, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+def _groups(items: Iterable[tuple[str, Entry]]) -> Iterator[list[tuple[str, Entry]]]:
+    every = list(items)
+    for start in range(0, len(every), ASKED_MOST):
+        yield every[start : start + ASKED_MOST]

@@ -1,0 +1,142 @@
+"""The door for webhooks: a delivery is verified, stored for good, answered; no more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from bot.context import BotContext
+from bot.github.events import (
+    MAX_BYTES,
+    TOO_LARGE,
+    Event,
+    Ignored,
+    InvalidDelivery,
+    read_delivery,
+    refused_unread,
+)
+from bot.metrics import DELIVERIES
+from bot.service.connections import Limits
+from bot.service.intake import Intake
+from planner.errors import MergeplanError
+
+log = structlog.get_logger(__name__)
+
+
+class WebhookDoor:
+    """The ASGI application of `/webhook`."""
+
+    def __init__(self, context: BotContext, limits: Limits) -> None:
+        self._context = context
+        self._small = limits.small
+        self._secret = context.settings.webhook_secret.get_secret_value()
+        self._room = BodyRoom(limits)
+        self._intake = Intake(context.inbox.deliveries.receive_all, limits.group)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["method"] == "POST":
+            answer = await self._answer(Request(scope, receive))
+        else:
+            answer = Response(status_code=405, headers={"Allow": "POST"})
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        # Of a header that is sent twice the first counts.
+        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(request.headers.raw)}
+        refused = refused_unread(headers)
+        if refused:
+            return _refused(refused)
+        with self._room.body() as body:
+            unread = await self._room.read(request, body)
+            if unread:
+                return _refused(unread)
+            # What is small is read at once: changing threads costs more. What is large would keep all others waiting.
+            if len(body) <= self._small:
+                read = read_delivery(headers, bytes(body), self._secret)
+            else:
+                read = await run_in_threadpool(read_delivery, headers, bytes(body), self._secret)
+        return await self._take_in(read) if isinstance(read, Event) else _refused(read)
+
+    async def _take_in(self, event: Event) -> Response:
+        """Stores a delivery for good; the answer says what became of it."""
+        try:
+            fresh = await self._intake.take(event)
+        except MergeplanError as error:
+            log.error("delivery_not_stored", delivery=event.guid, why=error.message)
+            DELIVERIES.labels("not_stored").inc()
+            return _text("not stored, send it again\n", 503)
+        if event.owner:
+            self._context.github.owners.forget(event.owner)
+            self._context.look.set()
+        log.info(
+            "delivery",
+            delivery=event.guid,
+            kind=event.kind,
+            repository=event.repository or event.owner,
+            pull_request=event.number,
+            fresh=fresh,
+        )
+        DELIVERIES.labels("accepted" if fresh else "duplicate").inc()
+        return _text("accepted\n" if fresh else "known already\n", 202)
+
+
+def _refused(read: Ignored | InvalidDelivery) -> Response:
+    if isinstance(read, Ignored):
+        DELIVERIES.labels("ignored").inc()
+        return _text(f"ignored: {read.why}\n", 202)
+    DELIVERIES.labels("refused").inc()
+    log.warning("delivery_refused", status=read.status, why=read.why)
+    return _text(f"{read.why}\n", read.status)
+
+
+def _text(text: str, status: int) -> Response:
+    return Response(text, status, media_type="text/plain")
+
+
+class BodyRoom:
+    """The memory for bodies whose senders are not known yet: what is not small shares one budget.
+
+    All methods run in the server's one loop.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._left = limits.bodies
+
+    @contextmanager
+    def body(self) -> Iterator[bytearray]:
+        """A body that is read and handled within; what it took is given back afterwards."""
+        body = bytearray()
+        try:
+            yield body
+        finally:
+            self._left += self._counted(body)
+
+    async def read(self, request: Request, body: bytearray) -> InvalidDelivery | None:
+        """Reads a request's bytes; why not, when they are too many, come too slowly, or stop coming."""
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for part in request.stream():
+                    before = self._counted(body)
+                    body += part
+                    self._left -= self._counted(body) - before
+                    if len(body) > MAX_BYTES:
+                        return TOO_LARGE
+                    if self._left < 0 and self._counted(body):
+                        return InvalidDelivery(503, "too many large bodies at the same time, send it again")
+        except ClientDisconnect:
+            return InvalidDelivery(400, "the sender left before its body had come")
+        except TimeoutError:
+            return InvalidDelivery(408, "the body came too slowly")
+        return None
+
+    def _counted(self, body: bytearray) -> int:
+        return max(0, len(body) - self._limits.small)

@@ -1,0 +1,88 @@
+"""Writes of one installation: never two at once, never sooner than GitHub likes, and who waits for a person first."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+
+from bot.github.turns import Turns
+from tests.bot.conftest import COLUMN, Bench, until
+
+REST = 0.05
+
+
+def test_writes_of_many_threads_come_one_by_one_with_a_rest_between_them() -> None:
+    """Each begins a rest after the one before has ended; none is lost."""
+    turns, spans = Turns(REST), list[tuple[float, float]]()
+
+    def write() -> None:
+        with turns.turn():
+            began = time.monotonic()
+            time.sleep(0.005)
+            turns.wrote()
+            spans.append((began, time.monotonic()))
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(spans) == 8
+    assert all(later[0] - sooner[1] > REST * 0.9 for sooner, later in pairwise(spans))
+
+
+def test_who_waits_for_a_persons_sake_goes_first_and_the_others_in_their_order() -> None:
+    turns, order, entered = Turns(REST), list[str](), threading.Event()
+
+    def write(name: str, first: bool) -> None:
+        with turns.turn(first=first):
+            order.append(name)
+            turns.wrote()
+
+    def queued(count: int) -> None:
+        until(lambda: len(turns._waiting) == count, 10)
+
+    with turns.turn():
+        threads = []
+        for count, (name, first) in enumerate((("a", False), ("b", False), ("eyes", True)), start=1):
+            threads.append(threading.Thread(target=write, args=(name, first)))
+            threads[-1].start()
+            queued(count)
+        entered.set()
+    for thread in threads:
+        thread.join()
+
+    assert order == ["eyes", "a", "b"]
+
+
+def test_a_turn_in_which_nothing_was_written_costs_no_rest() -> None:
+    """And within a turn the next write of the same thread waits for its rest, not for itself."""
+    turns = Turns(30.0)
+    for _ in range(3):
+        with turns.turn(), turns.turn():
+            pass
+
+    quick = Turns(REST)
+    with quick.turn():
+        with quick.turn():
+            quick.wrote()
+        at = time.monotonic()
+        with quick.turn():
+            assert time.monotonic() - at > REST * 0.9
+
+
+def test_what_was_overtaken_while_it_waited_is_never_written(bench: Bench) -> None:
+    """The plan is done before the checks' turns have come: most of them say once what is, and nothing else before."""
+    bench.context.github.owners.of("ann/shop").turns._rest = 1.0
+    number = bench.open(COLUMN)
+    bench.idle()
+    writes = [call for call in bench.github.calls if call.method in ("POST", "PATCH") and "/check-runs" in call.path]
+
+    assert bench.plan(number)
+    assert {run.status for run in bench.checks(bench.head(number)).values()} == {"completed"}
+    assert len(writes) - PROD_CHECKS < 8
+
+
+PROD_CHECKS = 2  # of the first build
