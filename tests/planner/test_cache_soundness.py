@@ -1,0 +1,73 @@
+"""Random projects and edits are read the same with a warm cache, a cold one, and one that is damaged on purpose.
+
+MERGEPLAN_CASES says how many (`make prove`: 2,000), MERGEPLAN_SEED with which seed they begin.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from planner.cache.store import Cache
+from planner.errors import ProjectError, ProjectErrors
+from planner.model.model import Model
+from planner.project.loader import load_project
+from tests.planner.generating import generated
+from tests.planner.project.test_loader import project_of
+
+pytestmark = pytest.mark.sampled
+
+NOW = datetime(2026, 1, 6, tzinfo=UTC)
+SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
+CASES = int(os.environ.get("MERGEPLAN_CASES", "30"))
+
+
+def written(root: Path, models: Mapping[str, Model]) -> Path:
+    """The project in files."""
+    shutil.rmtree(root, ignore_errors=True)
+    files = {
+        f"models/{name}.sql": f"MODEL (name {name}, kind {each.kind});\n{each.sql}"
+        for name, each in models.items()
+        if each.sql
+    }
+    listed = [
+        f"- name: {each.name}\n  columns:\n" + "".join(f"    {c.name}: {c.type or 'string'}\n" for c in each.columns)
+        for each in models.values()
+        if not each.sql
+    ]
+    return project_of(root, {**files, "external_models.yaml": "".join(listed)})
+
+
+def read(root: Path, cache: Path | None) -> object:
+    """The models of a folder, or what is wrong with it."""
+    try:
+        return load_project(root, NOW, cache=Cache(cache)).models
+    except (ProjectError, ProjectErrors) as error:
+        return str(error)
+
+
+def damaged(rng: random.Random, cache: Path) -> None:
+    """Some bytes of the cache are others."""
+    (file,) = cache.glob("*.db")
+    data = bytearray(file.read_bytes())
+    for _ in range(rng.choice((1, 30, 3000))):
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(CASES // 10, 3)))
+def test_a_project_is_read_the_same_whatever_is_remembered(seed: int, tmp_path: Path) -> None:
+    case, rng = generated(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
+    root, warm = tmp_path / "project", tmp_path / "cache"
+    for models in (case.before, case.after, case.before, case.after):
+        cold = read(written(root, models), None)
+
+        assert read(root, warm) == cold, f"seed {seed}: warm"
+        damaged(rng, warm)
+        assert read(root, warm) == cold, f"seed {seed}: damaged"
