@@ -170,14 +170,8 @@ def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[
     read = {name for name in old.model.depends_on if name in inputs.base}
     # the very same snapshots, and not equal ones: a parent that was decided anew must be looked at
     same = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
-    return same and not is_edited(old.model, model) and (has_own_start(model) or _starts_stay(inputs, model))
-
-
-def _starts_stay(inputs: Inputs, model: Model) -> bool:
-    """True when nothing above a model starts elsewhere now: it may take its own first day from any of them."""
-    above = ((name, inputs.graph.models[name]) for name in inputs.graph.upstream([model.name]))
-    return all(name in inputs.base and _start(each) == _start(inputs.base[name].model) for name, each in above)
-
-
-def _start(model: Model) -> str | datetime | None:
-    return model.start_text or model.start
+    return (
+        same
+        and not is_edited(old.model, model)
+        and (has_own_start(model) or model.name not in inputs.below_moved_starts)
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 
 from planner.errors import ProjectError
 from planner.fingerprint import Fingerprint
@@ -41,6 +43,17 @@ class Inputs:
     @property
     def base(self) -> Mapping[str, Snapshot]:
         return self.compared.snapshots
+
+    @cached_property
+    def below_moved_starts(self) -> frozenset[str]:
+        """The models that may take their own first day from one above them that starts elsewhere now."""
+        models, base = self.graph.models.items(), self.base
+        moved = (name for name, each in models if name not in base or _start(each) != _start(base[name].model))
+        return self.graph.downstream(moved)
+
+
+def _start(model: Model) -> str | datetime | None:
+    return model.start_text or model.start
 
 
 @dataclass(frozen=True)
