@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ SMALL = Connection(
 
 def pytest_configure(config: pytest.Config) -> None:
     """pyspark leaves it to the garbage collector to close the sockets over which rows come from its JVM."""
+    os.environ.setdefault("MERGEPLAN_SPARK_ARCHIVE", "off")  # no test leaves a process behind that makes one
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*127\.0\.0\.1:ResourceWarning")
 
 

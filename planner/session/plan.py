@@ -13,7 +13,7 @@ from planner.checks.unit_tests import run_unit_tests
 from planner.errors import MergeplanError
 from planner.plan.build import Plan
 from planner.session.applying import Record, carried_out, estimates
-from planner.session.events import Revised, Tested
+from planner.session.events import Revised, Tested, TestsStarted
 from planner.session.lint import check_rules
 from planner.session.options import PlanOptions
 from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
@@ -99,7 +99,9 @@ def _run_tests(work: Workspace) -> None:
     if not tests:
         return
     started = time.monotonic()
-    results = run_unit_tests(work.engine, work.project, tests)
+    engine = work.engine
+    work.on_event(TestsStarted(len(tests)))
+    results = run_unit_tests(engine, work.project, tests)
     work.on_event(Tested(results, time.monotonic() - started))
     failed = [result for result in results if not result.ok]
     if failed:

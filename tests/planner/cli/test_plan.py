@@ -196,7 +196,8 @@ def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> 
     assert ran.code == as_json.code == 1
     assert "1 of 1 test failed against spark." in ran.out
     assert "FAIL: test_total (tests/t.yaml:1)" in ran.out
-    assert ran.err == "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
+    failed = "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
+    assert ran.err == f"Running 1 unit test...\n{failed}"
     assert [line["ok"] for line in as_json.lines if line["event"] == "test"] == [False]
     assert mergeplan.state.environments.history() == ()
     assert not engine.catalog.objects("mergeplan__shop")
