@@ -71,7 +71,6 @@ class ClassArchive:
             for each in (self.path, self.base):
                 each.unlink(missing_ok=True)
 
-    @property
     def is_missing(self) -> bool:
         """True when it is not there, and nobody tried to make it in the last day."""
         return not self.path.exists() and time.time() - _changed(self._tried) > AGAIN
@@ -99,7 +98,7 @@ class ClassArchive:
             except BlockingIOError:
                 yield False
                 return
-            if not self.is_missing:
+            if not self.is_missing():
                 yield False
                 return
             self._tried.touch()

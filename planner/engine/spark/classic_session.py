@@ -161,7 +161,7 @@ class ClassicSession:
     def make_archive(self) -> None:
         """Where this Java has no class data archive yet, have one made in the background."""
         archive = self.jvm.archive
-        if archive is not None and archive.is_missing and not os.environ.get("CI"):  # there no later start needs it
+        if archive is not None and archive.is_missing() and not os.environ.get("CI"):  # there no later start needs it
             archive.make_later(java_environment())
 
 

@@ -80,14 +80,14 @@ def test_one_of_two_processes_makes_it_and_neither_when_it_is_there(archive: Cla
 
 def test_what_could_not_be_made_is_not_tried_again_on_the_same_day(archive: ClassArchive) -> None:
     archive.path.unlink()
-    assert archive.is_missing
+    assert archive.is_missing()
 
     with archive.making():
         pass
 
-    assert not archive.is_missing
+    assert not archive.is_missing()
     os.utime(archive.path.with_suffix(".tried"), (0, 0))
-    assert archive.is_missing
+    assert archive.is_missing()
 
 
 def test_the_archives_that_served_last_are_kept(archive: ClassArchive) -> None:
@@ -143,7 +143,7 @@ def test_an_archive_with_which_java_ends_is_removed_and_spark_starts(
     jvm.stop()
     assert jvm.archive == archive
     assert not archive.path.exists()
-    assert not archive.is_missing  # one that Java cannot use is not made again at once
+    assert not archive.is_missing()  # one that Java cannot use is not made again at once
 
 
 @pytest.mark.prove
