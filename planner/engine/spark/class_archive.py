@@ -84,8 +84,9 @@ class ClassArchive:
         given = {**environment, VARIABLE: str(self.path.parent), "JAVA_HOME": str(self.java.parent.parent)}
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            subprocess.Popen(
-                [sys.executable, "-P", "-s", "-m", MAKER], env=given, cwd=self.path.parent, start_new_session=True,
+            subprocess.run(  # a shell that ends at once: who starts it has no child to wait for
+                ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-s", "-m", MAKER],
+                env=given, cwd=self.path.parent, start_new_session=True, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
 

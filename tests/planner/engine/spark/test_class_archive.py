@@ -164,3 +164,20 @@ def test_spark_starts_with_the_archive_that_was_made(tmp_path: Path, monkeypatch
     mapped = Path(f"/proc/{jvm.process.pid}/maps").read_text()
     jvm.stop()
     assert str(found.path) in mapped
+
+
+def children() -> set[str]:
+    """The ids of this process's children."""
+    found = (file.read_text().split() for file in Path("/proc/self/task").glob("*/children"))
+    return {each for ids in found for each in ids}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc here")
+def test_who_starts_the_maker_has_no_child_left(tmp_path: Path) -> None:
+    archive = ClassArchive(tmp_path / "archives" / "a.jsa", find_java())
+    (tmp_path / "archives" / "lock").mkdir(parents=True)  # so that the maker ends before it starts a Java
+    before = children()
+
+    archive.make_later({"PATH": os.defpath})
+
+    assert children() == before
