@@ -16,7 +16,7 @@ help:
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make bench   how long plans take, as ratios"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
-	@echo "make bench-diff   how long comparing two tables takes, against a join of all rows"
+	@echo "make bench-diff   what comparing two tables takes, against a join of all rows, at five densities"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)

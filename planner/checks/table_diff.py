@@ -180,7 +180,7 @@ def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
     if question.options.where:
         return False  # many rows may have to be read until a few are found
     sides = (engine.fetch(question.rows(side, ["kh", "h"]), SAMPLE).rows for side in (0, 1))
-    first, second = (dict(rows) for rows in sides)
+    first, second = ({row[0]: row[1] for row in rows} for rows in sides)
     common = first.keys() & second.keys()
     differing = sum(first[key] != second[key] for key in common)
     return len(common) >= SAMPLE // 10 and differing > THROUGHOUT * len(common)
