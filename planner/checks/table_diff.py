@@ -198,10 +198,13 @@ def _counted(engine: Engine, question: DiffQuery) -> _Buckets:
 
 def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """One pass over both tables; Spark compares the buckets, and one row comes of it."""
-    rows = question.both(["b", "h", f"IF({question.null_key}, 1, 0) AS nk"])
-    signed = f"SUM(IF(side = 0, h & {LOW}, -(h & {LOW}))) AS s"  # 0 for equal sides, as the XOR is
-    counts = "COUNT_IF(side = 0) AS c0, COUNT_IF(side = 1) AS c1, SUM(IF(side = 0, nk, 0)) AS n0, SUM(nk) AS n"
-    grouped = f"SELECT b, {counts}, BIT_XOR(h) AS x, {signed} FROM ({rows}) GROUP BY b"
+    # Each side is grouped by itself: Spark compiles reading, hashing and grouping into one loop only below a UNION.
+    shown = ["b", "h", f"IF({question.null_key}, 1, 0) AS nk"]
+    summed = f"COUNT(*) AS c, BIT_XOR(h) AS x, SUM(h & {LOW}) AS s, SUM(nk) AS n"
+    sides = (f"SELECT {at} AS side, b, {summed} FROM ({question.rows(at, shown)}) GROUP BY b" for at in (0, 1))
+    counts = "SUM(IF(side = 0, c, 0)) AS c0, SUM(IF(side = 1, c, 0)) AS c1, SUM(IF(side = 0, n, 0)) AS n0, SUM(n) AS n"
+    hashes = "BIT_XOR(x) AS x, SUM(IF(side = 0, s, -s)) AS s"  # both are 0 for equal sides
+    grouped = f"SELECT b, {counts}, {hashes} FROM ({' UNION ALL '.join(sides)}) GROUP BY b"
     compared = f"SELECT *, c0 <> c1 OR x <> 0 OR s <> 0 AS d FROM ({grouped})"
     sums = ["c0", "c1", "n0", "n - n0", "IF(d, c0, 0)", "IF(d, c1, 0)"]
     # A square as DOUBLE: of whole numbers it might be too large.
