@@ -16,7 +16,7 @@ help:
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make bench   how long plans take, as ratios"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
-	@echo "make bench-diff   how long comparing two tables takes, against a join of all rows"
+	@echo "make bench-diff   what comparing two tables takes, against a join of all rows, at five densities"
 	@echo "make bench-webhooks   how many webhooks the service stores for good: latency, rate, CPU each"
 	@echo "make bench-bot   how long a pull request waits for its plan, its environment and prod, and where the time sits"
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
@@ -42,6 +42,7 @@ prove: $(READY)  # what takes minutes and a Spark of its own, and many more rand
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 bench: $(READY)
+	@$(BIN)/python -m benchmarks.plan_command
 	@$(BIN)/python benchmarks/plan_time.py
 
 bench-impact: $(READY)

@@ -52,6 +52,7 @@ class PlannerOutcome:
     promotion: PromotionRow | None = None
     tests: tuple[TestLine, ...] = ()
     passed: int = 0
+    unchanged: int = 0  # of these, that had passed before and did not run
     failed: int = 0
     audits: tuple[AuditRow, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -124,6 +125,7 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         promotion=result.promotion or result.promoted_before,
         tests=tests,
         passed=result.tests.passed if result.tests else 0,
+        unchanged=result.tests.unchanged if result.tests else 0,
         failed=(result.tests.failed if result.tests else 0) or sum(not test.ok for test in tests),
         audits=result.audits or tuple(each for each in lines if isinstance(each, AuditLine)),
         problems=tuple(dict.fromkeys(_problem(each) for each in lines if isinstance(each, ErrorLine))),

@@ -28,6 +28,9 @@ from planner.session.events import Due as Due
 from planner.session.events import Event as Event
 from planner.session.events import Linted as Linted
 from planner.session.events import Revised as Revised
+from planner.session.events import SparkStarted as SparkStarted
+from planner.session.events import SparkStarting as SparkStarting
 from planner.session.events import StateUnknown as StateUnknown
 from planner.session.events import Tested as Tested
+from planner.session.events import TestsStarted as TestsStarted
 from planner.session.events import Warned as Warned

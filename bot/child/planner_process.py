@@ -45,6 +45,7 @@ ALLOWED = (
     "VIRTUAL_ENV",
     "SSL_CERT_FILE",
     "LD_LIBRARY_PATH",
+    "MERGEPLAN_SPARK_ARCHIVE",
 )
 # Programs read settings, passwords and code from below HOME: in none that project code can write to.
 NO_HOME = "/nonexistent"

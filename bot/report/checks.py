@@ -120,7 +120,8 @@ def _tests(record: PullRecord) -> CheckView:
         return CheckView(TESTS, "Not run", f"{failure_title(outcome)}.", conclusion="skipped")
     if not outcome.passed:
         return CheckView(TESTS, "Nothing to do", "The project has no unit tests.")
-    return CheckView(TESTS, f"{counted(outcome.passed, 'test')} passed", "Every unit test of the project passed.")
+    same = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""
+    return CheckView(TESTS, f"{counted(outcome.passed, 'test')} passed{same}", "Every unit test of the project passed.")
 
 
 def _plan(shown: Shown) -> CheckView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,11 +10,27 @@ from sqlglot.errors import ParseError
 
 from planner.parsing.macros.expand import spark_tree
 
-BUCKETS = 4096
+BUCKETS = 16_384  # so many that a difference in a thousand rows of a table of millions leaves most of them equal
+WORD = 32  # buckets to a number of a bit map
+LISTED = 1000  # buckets that a filter names one by one
 DECIMALS = 3  # of floating point numbers that count
 EXACT = frozenset(
     "BOOLEAN TINYINT SMALLINT INT BIGINT DECIMAL DATE TIMESTAMP TIMESTAMPTZ TIMESTAMPLTZ TIMESTAMPNTZ BINARY".split()
 )
+
+
+HASHED = EXACT | {"TEXT", "VARCHAR", "CHAR", "FLOAT", "DOUBLE"}  # equal values have equal hashes
+
+
+def within(buckets: Sequence[int]) -> str:
+    """The condition that a row is in one of the buckets, short also for thousands of them: a map of bits."""
+    if len(buckets) <= LISTED:
+        return f"b IN ({', '.join(map(str, buckets))})"
+    words = [0] * (BUCKETS // WORD)
+    for bucket in buckets:
+        words[bucket // WORD] |= 1 << bucket % WORD
+    listed = ", ".join(f"{word}L" for word in words)
+    return f"GETBIT(ARRAY({listed})[INT(b DIV {WORD})], INT(b % {WORD})) = 1"
 
 
 @dataclass(frozen=True)
@@ -68,13 +84,23 @@ class DiffQuery:
     def null_key(self) -> str:
         return " OR ".join(f"k{n} IS NULL" for n in range(len(self.key)))
 
+    @property
+    def hashes_keys(self) -> bool:
+        """True if equal keys have equal hashes for certain: not where a collation or a nested value decides."""
+        return all(_type(each.type).this.name in HASHED and "COLLATE" not in each.type.upper() for each in self.key)
+
     def joined(self, inside: str, numbered: bool) -> str:
         """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several."""
         names = [*(f"k{n}" for n in range(len(self.key))), *(f"v{n}" for n in range(len(self.values)))]
         keys = ", ".join(names[: len(self.key)])
         number = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY h) AS rn" if numbered else "1 AS rn"
-        sides = (f"({self.rows(side, [*names, number])}{inside})" for side in (0, 1))
-        matched = " AND ".join([*(f"a.{name} <=> b.{name}" for name in names[: len(self.key)]), "a.rn = b.rn"])
+        sides = (f"({self.rows(side, [*names, 'kh', number])}{inside})" for side in (0, 1))
+        matched = " AND ".join(f"a.{name} <=> b.{name}" for name in names[: len(self.key)])
+        if self.hashes_keys:
+            # One number is joined by, which is far faster than keys that may be NULL. They are compared all the same:
+            # the OR, which is never true, keeps Spark from joining by them too.
+            matched = f"a.kh = b.kh AND (({matched}) OR a.kh > b.kh)"
+        matched += " AND a.rn = b.rn"
         return " FULL OUTER JOIN ".join(f"{each} AS {alias}" for each, alias in zip(sides, "ab", strict=True)) + (
             f" ON {matched}"
         )

@@ -1,8 +1,8 @@
 """How two tables differ: their columns, and their rows by key; as the SQL to run and the data of its results.
 
-Each side is read once: its rows are grouped into buckets by their key, and for each bucket Spark returns the number
+Each side is read once: its rows are grouped into buckets by their key, and for each bucket Spark compares the number
 of rows and two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to
-NULL.
+NULL. Where a few rows show that the tables differ throughout, all rows are joined at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted
+from planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted, within
 from planner.engine.protocol import Engine, Rows, Value
 from planner.engine.table import HIDDEN_COLUMN
 from planner.errors import RequestError
@@ -18,6 +18,9 @@ from planner.model.model import Column
 from planner.parsing.sql.tokens import did_you_mean
 
 CROWDED = 1.5  # factor by which a join may multiply rows before the rows of each key are counted
+MOST = 0.6  # of all rows in buckets that differ, up to which the others are filtered out before the join
+SAMPLE = 1000  # rows with which a table begins
+THROUGHOUT = 0.05  # of the rows that both tables begin with, from which on too many buckets differ
 NO_ROWS = Rows((), ())
 LOW = 4_294_967_295  # the lower half of a hash: whole hashes would overflow when they are summed
 
@@ -93,7 +96,7 @@ def compare_tables(
     question = _question(tables, common, options)
     if not question.key:
         raise RequestError(f"{names[0]} and {names[1]} have no column in common.")
-    found = _buckets(engine, question)
+    found = (_counted if _differs_throughout(engine, question) else _buckets)(engine, question)
     rows, samples, numbered = found.rows, Samples(), found.crowded
     if rows.buckets:
         if not numbered:
@@ -171,35 +174,58 @@ class _Buckets:
     crowded: bool
 
 
+def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
+    """True if the rows with which both tables begin differ so often that hardly a bucket could be equal: then the pass
+    that compares buckets would cost time and spare none."""
+    if question.options.where:
+        return False  # many rows may have to be read until a few are found
+    sides = (engine.fetch(question.rows(side, ["kh", "h"]), SAMPLE).rows for side in (0, 1))
+    first, second = ({row[0]: row[1] for row in rows} for rows in sides)
+    common = first.keys() & second.keys()
+    differing = sum(first[key] != second[key] for key in common)
+    return len(common) >= SAMPLE // 10 and differing > THROUGHOUT * len(common)
+
+
+def _counted(engine: Engine, question: DiffQuery) -> _Buckets:
+    """What is to be known before all rows are joined: only the keys are read."""
+    rows = question.both([f"IF({question.null_key}, 1, 0) AS nk"])
+    answer = engine.fetch(f"SELECT side, COUNT(*), SUM(nk) FROM ({rows}) GROUP BY side").rows
+    found = {_whole(side): (_whole(count), _whole(nulls)) for side, count, nulls in answer}
+    (first, first_nulls), (second, second_nulls) = (found.get(side, (0, 0)) for side in (0, 1))
+    counted = RowDiff((first, second), null_keys=(first_nulls, second_nulls), buckets=BUCKETS)
+    return _Buckets(counted, "", (first, second), crowded=False)
+
+
 def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
-    """One pass over both tables."""
-    rows = question.both(["b", "h", f"IF({question.null_key}, 1, 0) AS nk"])
-    sums = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(nk)"
-    sides: tuple[dict[int, tuple[int, ...]], ...] = ({}, {})
-    for row in engine.fetch(f"SELECT side, b, {sums} FROM ({rows}) GROUP BY side, b").rows:
-        side, bucket, *cells = (_whole(cell) for cell in row)
-        sides[side][bucket] = tuple(cells)
-    differing = [b for b in sorted(sides[0].keys() | sides[1].keys()) if sides[0].get(b) != sides[1].get(b)]
-    counts, nulls = ((_total(sides[0], at), _total(sides[1], at)) for at in (0, 3))
-    held = _total(sides[0], 0, differing), _total(sides[1], 0, differing)
-    few = len(differing) <= BUCKETS // 2
+    """One pass over both tables; Spark compares the buckets, and one row comes of it."""
+    # Each side is grouped by itself: Spark compiles reading, hashing and grouping into one loop only below a UNION.
+    shown = ["b", "h", f"IF({question.null_key}, 1, 0) AS nk"]
+    summed = f"COUNT(*) AS c, BIT_XOR(h) AS x, SUM(h & {LOW}) AS s, SUM(nk) AS n"
+    sides = (f"SELECT {at} AS side, b, {summed} FROM ({question.rows(at, shown)}) GROUP BY b" for at in (0, 1))
+    counts = "SUM(IF(side = 0, c, 0)) AS c0, SUM(IF(side = 1, c, 0)) AS c1, SUM(IF(side = 0, n, 0)) AS n0, SUM(n) AS n"
+    hashes = "BIT_XOR(x) AS x, SUM(IF(side = 0, s, -s)) AS s"  # both are 0 for equal sides
+    grouped = f"SELECT b, {counts}, {hashes} FROM ({' UNION ALL '.join(sides)}) GROUP BY b"
+    compared = f"SELECT *, c0 <> c1 OR x <> 0 OR s <> 0 AS d FROM ({grouped})"
+    sums = ["c0", "c1", "n0", "n - n0", "IF(d, c0, 0)", "IF(d, c1, 0)"]
+    # A square as DOUBLE: of whole numbers it might be too large.
+    told = [f"SUM({each})" for each in sums] + [f"SUM(DOUBLE(c{side}) * c{side})" for side in (0, 1)]
+    (answer,) = engine.fetch(f"SELECT {', '.join(told)}, COLLECT_LIST(IF(d, b, NULL)) FROM ({compared})").rows
+    first, second, *nulls, held_first, held_second = (_whole(cell) for cell in answer[:6])
+    squares, listed = (float(str(cell or 0)) for cell in answer[6:8]), answer[8]
+    differing = sorted(_whole(bucket) for bucket in listed) if isinstance(listed, Iterable) else []
+    few = held_first + held_second <= MOST * (first + second)
     return _Buckets(
-        RowDiff(counts=counts, common=counts[0] - held[0], null_keys=nulls, buckets=len(differing)),
-        f" WHERE b IN ({', '.join(map(str, differing))})" if few else "",
-        held if few else counts,
-        any(_dispersion([cells[0] for cells in side.values()]) > CROWDED for side in sides),
+        RowDiff((first, second), common=first - held_first, null_keys=(nulls[0], nulls[1]), buckets=len(differing)),
+        f" WHERE {within(differing)}" if few else "",
+        (held_first, held_second) if few else (first, second),
+        any(_dispersion(*each) > CROWDED for each in zip((first, second), squares, strict=True)),
     )
 
 
-def _total(cells: Mapping[int, tuple[int, ...]], at: int, buckets: Iterable[int] | None = None) -> int:
-    return sum(cells[b][at] for b in (cells if buckets is None else buckets) if b in cells)
-
-
-def _dispersion(counts: Sequence[int]) -> float:
+def _dispersion(rows: int, squares: float) -> float:
     """How unequal buckets are: about 1 where each key has one row, about n where each has n; so much a join grows."""
-    mean = sum(counts) / BUCKETS
-    squares = sum((count - mean) ** 2 for count in counts) + (BUCKETS - len(counts)) * mean**2
-    return squares / BUCKETS / mean if mean else 0.0
+    mean = rows / BUCKETS
+    return (squares / BUCKETS - mean**2) / mean if mean else 0.0
 
 
 def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:

@@ -49,13 +49,14 @@ class OutputResult:
 
 @dataclass(frozen=True)
 class TestResult:
-    """The result of a test; `error` if it could not run at all."""
+    """The result of a test; `error` if it could not run at all, `unchanged` if it passed before and did not run."""
 
     __test__ = False  # pytest must not collect it
 
     test: UnitTest
     outputs: tuple[OutputResult, ...] = ()
     error: MergeplanError | None = None
+    unchanged: bool = False
 
     @property
     def ok(self) -> bool:
@@ -207,7 +208,7 @@ def _output_queries(
 def _one(engine: Engine, name: str, sql: str, expected: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
     """The query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
-    own = _own_query(expected.query, dialect, test) if expected.query else ""
+    own = own_query(expected.query, dialect, test) if expected.query else ""
     own = _times_as_texts(own, engine.schema(own)) if own else ""
     return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected, own)
 
@@ -297,7 +298,7 @@ def _as_rows(expected: TestRows, columns: tuple[Column, ...]) -> Rows:
 def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
     """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
     if given is not None and given.query:
-        return _own_query(given.query, dialect, test)
+        return own_query(given.query, dialect, test)
     types = {column.name: column.type for column in known or ()} | dict(given.types if given else ())
     rows = given.rows if given else ()
     for column in dict.fromkeys(key for row in rows for key in row):
@@ -312,7 +313,7 @@ def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None
     return typed_rows(types, rows)
 
 
-def _own_query(sql: str, dialect: str, test: UnitTest) -> str:
+def own_query(sql: str, dialect: str, test: UnitTest) -> str:
     """A query that the test itself brings, in the model's dialect, as Spark SQL."""
     source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
     tokens = tokenize(source)

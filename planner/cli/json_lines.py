@@ -49,7 +49,9 @@ class JsonLines:
         for result in results:
             line(test_line(result))
         failed = sum(not result.ok for result in results)
-        self._tests = TestCounts(passed=len(results) - failed, failed=failed, seconds=round(seconds, 3))
+        unchanged = sum(result.unchanged for result in results)
+        passed, took = len(results) - failed, round(seconds, 3)
+        self._tests = TestCounts(passed=passed, failed=failed, unchanged=unchanged, seconds=took)
 
     def plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan, before anything is done about it."""

@@ -7,9 +7,22 @@ from typing import Any
 import click
 
 from planner.cli.json_lines import JsonLines
+from planner.cli.progress_text import show_progress
 from planner.cli.terminal import Terminal
 from planner.cli.unfinished_text import on_stderr
-from planner.session.events import Due, Emit, Event, Linted, Revised, StateUnknown, Tested, Warned
+from planner.session.events import (
+    Due,
+    Emit,
+    Event,
+    Linted,
+    Revised,
+    SparkStarted,
+    SparkStarting,
+    StateUnknown,
+    Tested,
+    TestsStarted,
+    Warned,
+)
 
 Output = Terminal | JsonLines
 
@@ -48,6 +61,9 @@ def showing(out: Output) -> Emit:
                 out.warn(message)
             case StateUnknown():
                 on_stderr(event)
+            case SparkStarting() | SparkStarted() | TestsStarted():
+                if isinstance(out, Terminal):  # a program is told what happened, and waits for nothing
+                    show_progress(event)
             case _:
                 out.event(event)
 

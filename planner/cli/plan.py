@@ -97,6 +97,7 @@ class Handling:
 @click.option("--run", "then_run", is_flag=True, help="Afterwards run the models that are due.")
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
+@click.option("--rerun-tests", is_flag=True, help="Also run the unit tests that have not changed since they passed.")
 @click.option("--skip-linter", is_flag=True, help="Do not run the linter first.")
 @click.option("--no-diff", is_flag=True, help="Do not show the diffs of edited models.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")

@@ -24,7 +24,13 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
         mark, style = ("ok", "green") if result.ok else ("FAIL", "red")
         console.print(Text.assemble((f"{mark:<4} ", style), f"{result.test.path}::{result.test.name}"))
     console.print("=" * RULE)
-    if not failed:
+    unchanged = sum(result.unchanged for result in results)
+    same = f" ({unchanged} unchanged since they passed)" if unchanged else ""
+    if not failed and unchanged == len(results) > 0:
+        console.print(f"{counted(len(results), 'test')} passed{same}.")
+    elif not failed and unchanged:
+        console.print(f"{counted(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
+    elif not failed:
         console.print(f"Successfully Ran {len(results)} tests against spark in {seconds:.1f} seconds.")
     else:
         console.print(f"{len(failed)} of {counted(len(results), 'test')} failed against spark.", style="bold red")

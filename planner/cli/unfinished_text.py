@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from planner.apply.events import PromotionPending, PromotionRecovered, Recovery
+from planner.cli.progress_text import show_progress
 from planner.session.events import Event, StateUnknown
 
 
@@ -33,3 +34,5 @@ def on_stderr(event: Event) -> None:
         click.echo(text, err=True)
     elif isinstance(event, StateUnknown):
         click.echo(f"Warning: whether a promotion is unfinished is not known: {event.reason}", err=True)
+    else:
+        show_progress(event)

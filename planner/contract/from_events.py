@@ -151,7 +151,14 @@ def lint_line(found: Violation) -> LintLine:
 def test_line(result: TestResult) -> TestLine:
     """A unit test that ended."""
     test = result.test
-    return TestLine(name=test.name, ok=result.ok, path=test.path, line=test.line, message=result.message)
+    return TestLine(
+        name=test.name,
+        ok=result.ok,
+        path=test.path,
+        line=test.line,
+        message=result.message,
+        unchanged=result.unchanged,
+    )
 
 
 def promotion_of(outcome: Outcome) -> PromotionRow | None:

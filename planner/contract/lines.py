@@ -42,6 +42,7 @@ class TestLine(Data):
     path: str = Field(default="", description="its file")
     line: int = Field(default=0, description="its line")
     message: str = Field(default="", description="how the rows differ")
+    unchanged: bool = Field(default=False, description="it did not run: nothing changed since it passed")
 
 
 class PlanLine(Data):

@@ -17,6 +17,7 @@ class TestCounts(Data):
 
     passed: int = Field(default=0, description="tests that passed")
     failed: int = Field(default=0, description="tests that failed")
+    unchanged: int = Field(default=0, description="tests that passed before and did not run; they count as passed")
     seconds: Maybe[float] = Field(default=None, description="how long all took, where a plan ran them")
 
 

@@ -13,6 +13,27 @@ from planner.plan.costs import Estimate
 
 
 @dataclass(frozen=True)
+class SparkStarting:
+    """A Spark of our own is started, which takes seconds."""
+
+
+@dataclass(frozen=True)
+class SparkStarted:
+    """It runs."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TestsStarted:
+    """Unit tests are about to run on Spark."""
+
+    __test__ = False  # pytest must not collect it
+
+    total: int
+
+
+@dataclass(frozen=True)
 class Linted:
     """Rules that models break and that stop nothing."""
 
@@ -57,7 +78,9 @@ class StateUnknown:
     reason: str
 
 
-Event = ApplyEvent | Linted | Tested | Due | Revised | Warned | StateUnknown
+Event = (
+    ApplyEvent | SparkStarting | SparkStarted | TestsStarted | Linted | Tested | Due | Revised | Warned | StateUnknown
+)
 Emit = Callable[[Event], None]
 
 

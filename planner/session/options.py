@@ -49,6 +49,7 @@ class PlanOptions:
     diff_rendered: bool = False  # compare the queries as they run, not as they are written
     ignore_cron: bool = False  # compute up to now, whenever the models are due
     skip_tests: bool = False  # do not run the unit tests first
+    rerun_tests: bool = False  # also those of which nothing has changed since they passed
     skip_linter: bool = False  # do not hold the models to the linter's rules first
 
 

@@ -9,11 +9,12 @@ from planner.apply.events import Promoted
 from planner.apply.executor import Outcome
 from planner.apply.layout import Layout
 from planner.apply.syntax_check import check_syntax
-from planner.checks.unit_tests import run_unit_tests
+from planner.checks.remembered_tests import TestDigests
+from planner.checks.unit_tests import TestResult, run_unit_tests
 from planner.errors import MergeplanError
 from planner.plan.build import Plan
 from planner.session.applying import Record, carried_out, estimates
-from planner.session.events import Revised, Tested
+from planner.session.events import Revised, Tested, TestsStarted
 from planner.session.lint import check_rules
 from planner.session.options import PlanOptions
 from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
@@ -40,7 +41,7 @@ def prepared(work: Workspace, asked: PlanOptions) -> Plan:
         return planned_for(work, asked, {})  # of what the environment shows: no file is looked at
     planned = planned_for(work, asked, work.project.models)
     if not asked.skip_tests:
-        _run_tests(work)
+        _run_tests(work, again=asked.rerun_tests)
     # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
     return planned_for(work, asked, work.models) if work.undefined else planned
 
@@ -94,12 +95,25 @@ def promoted_before(work: Workspace, name: str, note: str) -> Promoted | None:
     return Promoted(name, latest, added, swapped, dropped, len(views_of(new)) - added - swapped)
 
 
-def _run_tests(work: Workspace) -> None:
+def _run_tests(work: Workspace, *, again: bool) -> None:
+    """Run the unit tests, unless nothing has changed since they passed; with `again` all of them."""
     tests = work.project.tests
     if not tests:
         return
     started = time.monotonic()
-    results = run_unit_tests(work.engine, work.project, tests)
+    digests = TestDigests(work.project, work.connection)
+    known = {test.name: found for test in tests if (found := digests.of(test))}
+    passed = frozenset() if again else work.store.passed_tests.among(list(known.values()))
+    changed = [test for test in tests if known.get(test.name) not in passed]
+    ran: dict[str, TestResult] = {}
+    if changed:
+        engine = work.engine
+        work.on_event(TestsStarted(len(changed)))
+        ran = {result.test.name: result for result in run_unit_tests(engine, work.project, changed)}
+    good = [test for test in changed if test.name in known and ran[test.name].ok and digests.is_repeatable(test)]
+    if good:
+        work.store.passed_tests.record([known[test.name] for test in good])
+    results = tuple(ran.get(test.name) or TestResult(test, unchanged=True) for test in tests)
     work.on_event(Tested(results, time.monotonic() - started))
     failed = [result for result in results if not result.ok]
     if failed:

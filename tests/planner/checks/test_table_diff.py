@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from planner.checks.diff_query import DiffOptions
+from planner.checks.diff_query import BUCKETS, DiffOptions
 from planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
 from planner.engine.protocol import Engine, ViewText
 from planner.errors import RequestError
@@ -73,6 +73,30 @@ def test_the_numbers_are_those_of_a_comparison_row_by_row(engine: Engine, seed: 
     for at, name in enumerate(TYPES, start=2):
         one, two = ({row[:2]: SAME.get(str(row[at]), row[at]) for row in side} for side in (first, second))
         assert dict(rows.columns)[name] == sum(one[key] != two[key] for key in one.keys() & two.keys())
+
+
+@pytest.mark.parametrize(("every", "buckets"), [(30_000, range(1, 3)), (30, range(1001, 2001)), (2, [BUCKETS])])
+def test_few_many_and_most_rows_that_differ_are_counted_alike(
+    engine: Engine, every: int, buckets: Sequence[int]
+) -> None:
+    second = f"SELECT id AS k, IF(id % {every} = 0, -1, id) AS v, 1 AS w FROM RANGE(1, 60001)"
+
+    rows = compared(engine, "SELECT id AS k, id AS v, 1 AS w FROM RANGE(60000)", second, on=("k",)).rows
+
+    changed = 59_999 // every
+    assert (rows.counts, rows.only, rows.common, rows.changed) == ((60_000, 60_000), (1, 1), 59_999, changed)
+    assert (dict(rows.columns), rows.null_keys) == ({"v": changed, "w": 0}, (0, 0))
+    assert rows.buckets in buckets or rows.buckets - 2 in buckets
+
+
+def test_keys_of_several_rows_are_matched_one_by_one_where_most_rows_differ(engine: Engine) -> None:
+    one = "SELECT INT(NULLIF(id, 7)) AS k, id AS v FROM RANGE(2000)"
+    first, second = f"{one} UNION ALL SELECT 5, -1", f"SELECT k, -v - 2 AS v FROM ({one}) UNION ALL SELECT 5, -2"
+
+    rows = compared(engine, first, second, on=("k",)).rows
+
+    assert (rows.counts, rows.only, rows.common) == ((2001, 2001), (0, 0), 2001)
+    assert (rows.changed, rows.null_keys, rows.duplicate_keys) == (2001, (1, 1), (1, 1))
 
 
 def test_equal_tables_are_the_same_whatever_the_order_and_how_often_a_row_comes(engine: Engine) -> None:

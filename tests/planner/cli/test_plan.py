@@ -196,7 +196,8 @@ def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> 
     assert ran.code == as_json.code == 1
     assert "1 of 1 test failed against spark." in ran.out
     assert "FAIL: test_total (tests/t.yaml:1)" in ran.out
-    assert ran.err == "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
+    failed = "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
+    assert ran.err == f"Running 1 unit test...\n{failed}"
     assert [line["ok"] for line in as_json.lines if line["event"] == "test"] == [False]
     assert mergeplan.state.environments.history() == ()
     assert not engine.catalog.objects("mergeplan__shop")
@@ -254,3 +255,33 @@ def test_a_forward_only_plan_is_told_with_its_preview_and_refused_with_what_is_w
     told = "Error: A forward-only plan alone has an effective date. Add `--forward-only`.\n"
     assert (wrong.code, wrong.err) == (1, told)
     assert "MODEL=forward-only" in mergeplan("plan", "--categorize", "shop.total=forwards", *AT).err
+
+
+def test_a_unit_test_that_passed_runs_again_when_something_changed_or_on_request(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    mergeplan = shop(**SMALL)
+    mergeplan.write("tests/t.yaml", "test_total:\n  model: shop.total\n  outputs:\n    query: [{a: 1, b: 2}]\n")
+    plan = ("plan", "--no-prompts", *AT)
+    first = mergeplan(*plan, "--output", "json")
+    mergeplan.engine = None  # from here on Spark must not be started
+
+    again, as_json = mergeplan(*plan), mergeplan(*plan, "--output", "json")
+
+    assert first.result["tests"].items() >= {"passed": 1, "unchanged": 0}.items()
+    assert "1 test passed (1 unchanged since they passed)." in again.out
+    assert as_json.result["tests"].items() >= {"passed": 1, "unchanged": 1}.items()
+    assert [line["unchanged"] for line in as_json.lines if line["event"] == "test"] == [True]
+    mergeplan.engine = engine
+    assert mergeplan(*plan, "--rerun-tests").err == "Running 1 unit test...\n"
+    mergeplan.write("models/total.sql", THREE)
+    assert mergeplan(*plan).code == 1
+
+
+def test_a_unit_test_that_failed_is_not_remembered(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    mergeplan.write("tests/t.yaml", "test_total:\n  model: shop.total\n  outputs:\n    query: [{a: 1, b: 5}]\n")
+
+    codes = [mergeplan("plan", "--no-prompts", *AT).code for _ in range(2)]
+
+    assert codes == [1, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.java import Profile
-from planner.engine.spark.open_session import open_session
+from planner.engine.spark.open_session import is_running, open_session
 from planner.errors import CatalogBusy, Refused, RequestError
 
 ROOT = Path(__file__).parents[4]
@@ -175,3 +176,17 @@ def test_a_connections_settings_win_over_ours(home: Path, tmp_path: Path) -> Non
     assert (conf["spark.sql.session.timeZone"], conf["spark.sql.ansi.enabled"]) == ("Asia/Tokyo", "false")
     assert conf["spark.master"] == "spark://spark.internal:7077"
     assert not {"spark.driver.host", "spark.sql.warehouse.dir"} & conf.keys()
+
+
+def test_a_server_and_a_warm_spark_run_already_and_any_other_is_started(home: Path) -> None:
+    assert is_running(Connection(remote="sc://somewhere:15002"), home)
+    assert not is_running(Connection(master="spark://somewhere:7077", config_dir="/conf"), home)
+    assert not is_running(Connection(), home)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        lock = CatalogLock(spark_folder(home))
+        lock.acquire()
+        lock.publish(Owner(os.getpid(), "warm", listening.getsockname()[1], warm=True))
+
+        assert is_running(Connection(), home)
+        lock.release()

@@ -1,0 +1,159 @@
+"""Which unit tests need not run again: those that passed, and of which nothing has changed that their outcome rests on.
+
+A digest says what the outcome rests on: the test, its model as it is rendered, the models whose columns it needs, the
+settings and the versions. In doubt there is none, and the test runs.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from sqlglot import exp
+
+from planner.checks.freezing import NOW
+from planner.checks.unit_tests import own_query
+from planner.engine.protocol import Connection
+from planner.errors import MergeplanError
+from planner.fingerprint import digest
+from planner.model.model import Model
+from planner.parsing.definitions.unit_tests import TestRows, UnitTest
+from planner.parsing.macros.expand import spark_tree
+from planner.project.loader import Project, with_variables
+from planner.semantics.spark_functions import depends_on_session, is_random, is_volatile
+
+# What is said of a model, and not what its query returns. Whatever is not named here counts.
+_BESIDE = frozenset(
+    """path line source text_line cron allow_partials start start_moves start_text end description owner tags audits
+    ignored_rules""".split()
+)
+_DEFAULTS = "spark-defaults.conf"
+# Code that Spark loads and that no text here stands for: it may change what a query returns.
+_OTHER_CODE = (
+    "spark.jars", "spark.driver.extraClassPath", "spark.executor.extraClassPath", "spark.submit.pyFiles",
+    "spark.driver.extraJavaOptions", "spark.driver.extraLibraryPath",
+)  # fmt: skip
+
+
+class TestDigests:
+    """The digests of a project's tests, on the Spark of a connection; nothing is run."""
+
+    __test__ = False  # pytest must not collect it
+
+    def __init__(self, project: Project, connection: Connection) -> None:
+        self._project = project
+        self._spark = _spark_text(connection)
+        self._models: dict[str, str] = {}
+
+    def of(self, test: UnitTest) -> str | None:
+        """What the outcome of the test rests on; None where that cannot be said."""
+        if self._spark is None:
+            return None
+        try:
+            model = _tested(self._project, test)
+        except MergeplanError:
+            return None
+        if model is None or model.misread:
+            return None
+        parts = [_definition(test), _content(model)]
+        for name in sorted(_needed(self._project, model)):
+            parts += [name, self._model(name)]
+        return digest(self._spark, self._project.gateway, *parts)
+
+    def is_repeatable(self, test: UnitTest) -> bool:
+        """True if the test has the same outcome whenever it runs: neither the clock nor chance nor a function that is
+        not Spark's own has a part in it."""
+        try:
+            model = _tested(self._project, test)
+            if model is None:
+                return False
+            needed = (self._project.models.get(name) for name in _needed(self._project, model))
+            trees = [tree for each in (model, *needed) if each is not None for tree in _queries(each)]
+            given = (test.query, *test.ctes.values(), *test.inputs.values())
+            trees += [spark_tree(own_query(each.query, model.dialect, test)) for each in given if each and each.query]
+        except MergeplanError:
+            return False
+        frozen = test.execution_time is not None
+        return not any(_is_open(node, frozen=frozen) for tree in trees for node in tree.walk())
+
+    def _model(self, name: str) -> str:
+        if name not in self._models:
+            model = self._project.models.get(name)
+            self._models[name] = "" if model is None else digest(_content(model))
+        return self._models[name]
+
+
+def _spark_text(connection: Connection) -> str | None:
+    """The Spark that tests run on, with its settings; None for one that may change without our knowing."""
+    if connection.remote or any(key in _OTHER_CODE for key, _ in connection.conf):
+        return None
+    defaults = ""
+    if connection.config_dir:
+        try:
+            defaults = (Path(connection.config_dir) / _DEFAULTS).read_text("utf-8")
+        except FileNotFoundError:
+            pass
+        except (OSError, UnicodeDecodeError):
+            return None
+        if any(key in defaults for key in _OTHER_CODE):
+            return None
+    versions = (version(name) for name in ("mergeplan", "pyspark", "sqlglot"))
+    return digest(platform.python_version(), *versions, repr(connection), defaults)
+
+
+def _tested(project: Project, test: UnitTest) -> Model | None:
+    """The test's model with the test's variables; None where Python has a part in it: no digest stands for all that it
+    may look at."""
+    model = project.models[test.model]
+    if model.python is not None or (test.variables and project.code.files):
+        return None
+    return with_variables(project, model, dict(test.variables)) if test.variables else model
+
+
+def _definition(test: UnitTest) -> str:
+    """The test without its place."""
+    inputs = {name: _rows(given) for name, given in test.inputs.items()}
+    ctes = {name: _rows(given) for name, given in test.ctes.items()}
+    query = _rows(test.query) if test.query else None
+    return repr(replace(test, path="", line=0, description="", inputs=inputs, ctes=ctes, query=query))
+
+
+def _rows(given: TestRows) -> TestRows:
+    return replace(given, line=0)
+
+
+def _content(model: Model) -> str:
+    return repr([(each.name, getattr(model, each.name)) for each in fields(model) if each.name not in _BESIDE])
+
+
+def _needed(project: Project, model: Model) -> set[str]:
+    """The models that a query is made of or whose columns it needs; beyond declared columns nothing counts."""
+    found: set[str] = set()
+    left = list(model.depends_on)
+    while left:
+        name = left.pop()
+        each = project.models.get(name)
+        if name not in found:
+            found.add(name)
+            left += each.depends_on if each and (each.kind.is_embedded or not each.columns) else ()
+    return found
+
+
+def _queries(model: Model) -> Iterator[exp.Expr]:
+    if model.sql:
+        yield spark_tree(model.sql)
+    yield from (spark_tree(each.query) for each in model.pre_statements if each.query)
+
+
+def _is_open(node: exp.Expr, *, frozen: bool) -> bool:
+    """True for what may have another result the next time, and for what is not known."""
+    if isinstance(node, NOW):
+        return not frozen
+    if isinstance(node, exp.StrToUnix) and node.this is None:
+        return True  # of now
+    if isinstance(node, exp.Parameter):
+        return False  # a test says what time it is
+    return is_random(node) or isinstance(node, exp.TableSample) or (depends_on_session(node) and is_volatile(node))

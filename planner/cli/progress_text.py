@@ -1,0 +1,19 @@
+"""What takes seconds before there is anything to show, in a line on standard error as it begins."""
+
+from __future__ import annotations
+
+import click
+
+from planner.cli.counting import counted
+from planner.session.events import Event, SparkStarted, SparkStarting, TestsStarted
+
+
+def show_progress(event: Event) -> None:
+    """A line for what begins, or has begun; also where the output is piped."""
+    match event:
+        case SparkStarting():
+            click.echo("Starting Spark...", err=True)
+        case SparkStarted(seconds):
+            click.echo(f"Spark started in {seconds:.1f} s.", err=True)
+        case TestsStarted(total):
+            click.echo(f"Running {counted(total, 'unit test')}...", err=True)

