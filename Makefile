@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 
 
-.PHONY: help demo test lint types unit prove bench bench-impact bench-diff format lock clean
+.PHONY: help demo test lint types unit prove bench bench-impact bench-diff bench-apply format lock clean
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench   how long plans take, as ratios"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
 	@echo "make bench-diff   how long comparing two tables takes, against a join of all rows"
+	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -46,6 +47,9 @@ bench-impact: $(READY)
 
 bench-diff: $(READY)
 	@$(BIN)/python -m benchmarks.table_diff
+
+bench-apply: $(READY)
+	@$(BIN)/python -m benchmarks.apply
 
 format: $(READY)
 	@$(BIN)/ruff check --fix

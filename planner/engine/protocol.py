@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
@@ -92,6 +93,14 @@ class Written:
     partitions: tuple[str, ...] = ()
 
 
+class Stands(Enum):
+    """What stands in the place of a view, as far as the caller knows; what is not so costs a question, and no more."""
+
+    UNKNOWN = auto()
+    NOTHING = auto()
+    ALL_BUT_QUERY = auto()  # this view as it is to be, but for its query and its columns
+
+
 @dataclass(frozen=True)
 class ViewText:
     """A view: its query, its comment and its properties.
@@ -104,6 +113,7 @@ class ViewText:
     comment: str = ""
     columns: Sequence[Column] = ()
     properties: Sequence[tuple[str, str]] = ()
+    stands: Stands = Stands.UNKNOWN
 
 
 class TableStore(Protocol):

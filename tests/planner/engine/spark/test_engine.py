@@ -16,7 +16,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from planner.engine.protocol import Engine, ViewText
+from planner.engine.protocol import Engine, Stands, ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.table import Table, time_partitioning
 from planner.errors import Cancelled, MergeplanError, QueryError
@@ -316,6 +316,20 @@ def test_a_view_follows_its_text_and_its_comment(engine: SparkEngine) -> None:
     assert ("Comment", "new", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
 
 
+@pytest.mark.parametrize("stands", Stands)
+@pytest.mark.parametrize("there", ["", "SELECT 1 AS a", "SELECT 2 AS a"])
+def test_a_view_is_right_whatever_its_caller_takes_to_stand_there(
+    engine: SparkEngine, there: str, stands: Stands
+) -> None:
+    if there:
+        engine.catalog.swap_view(ViewText("shop.v", there, "new"))
+
+    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a", "new", stands=stands)) or "2" in there
+
+    assert engine.fetch("SELECT * FROM shop.v").rows == ((2,),)
+    assert ("Comment", "new", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
+
+
 def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
     engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
@@ -333,8 +347,9 @@ def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(en
 def test_a_table_is_never_replaced_by_a_view(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
 
-    with pytest.raises(QueryError, match="is a table, and a view of that name is wanted"):
-        engine.catalog.swap_view(ViewText(ORDERS.name, "SELECT 1 AS a"))
+    for stands in Stands:
+        with pytest.raises(QueryError, match="is a table, and a view of that name is wanted"):
+            engine.catalog.swap_view(ViewText(ORDERS.name, "SELECT 1 AS a", stands=stands))
     assert engine.catalog.objects("mergeplan__shop") == {"orders"}
 
 
