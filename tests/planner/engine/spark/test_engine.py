@@ -18,7 +18,7 @@ import pytest
 
 from planner.engine.protocol import Engine, Stands, ViewText
 from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table, time_partitioning
+from planner.engine.table import PartitionColumn, Table, time_partitioning
 from planner.errors import Cancelled, MergeplanError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column
@@ -291,6 +291,59 @@ def test_a_cell_that_cannot_be_cast_is_named(engine: SparkEngine) -> None:
     assert column(engine, f"SELECT a FROM {table.name}") == [1]
 
     assert engine.tables.load(table, []).rows == 0
+
+
+def test_rows_of_a_new_table_lie_in_it_and_the_next_take_their_place(engine: SparkEngine) -> None:
+    assert engine.tables.create(ORDERS)
+    assert not engine.tables.create(ORDERS)
+
+    first = engine.tables.replace(ORDERS, "SELECT id, 'a' name FROM range(3)", untouched=True)
+    reader = engine.fetch(f"SELECT count(*) FROM {ORDERS.name}").rows
+    engine.tables.replace(ORDERS, "SELECT 7 id, 'b' name")
+    again = engine.fetch(f"SELECT * FROM {ORDERS.name}").rows
+    engine.tables.merge(ORDERS, lambda base: f"SELECT * FROM {base} UNION ALL SELECT 8, 'c'", "0123456789abcdef")
+
+    assert (first.rows, reader, again) == (3, ((3,),), ((7, "b"),))
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name} ORDER BY 1").rows == ((7,), (8,))
+
+
+def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine: SparkEngine) -> None:
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name", untouched=True)
+
+    for _ in range(2):  # repeated, it starts from what there was before
+        merge = "SELECT * FROM {0} UNION ALL SELECT 2, 'b'"
+        engine.tables.merge(ORDERS, merge.format, "0123456789abcdef")
+        assert engine.fetch(f"SELECT id FROM {ORDERS.name} ORDER BY 1").rows == ((1,), (2,))
+    engine.tables.unmerge(ORDERS, "0123456789abcdef")
+
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((1,),)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        Table("s.t", (Column("id", "bigint"), Column("c", "char(4)"))),
+        Table("s.t", (Column("id", "bigint"), Column("c", "string")), options=(("compression", "zstd"),)),
+        Table(
+            "s.t",
+            (Column("id", "bigint"), Column("c", "string")),
+            parts=(PartitionColumn("id", "bigint", "id", hidden=False),),
+        ),
+    ],
+    ids=["text of a length", "options", "partitions"],
+)
+def test_rows_of_a_new_table_are_the_same_as_rows_that_replace_others(engine: SparkEngine, table: Table) -> None:
+    rows = []
+    for untouched in (True, False):
+        engine.tables.create(table)
+        engine.tables.replace(table, "SELECT id, 'ab' c FROM range(2)", untouched=untouched)
+        rows.append(engine.fetch("SELECT id, c, length(c) FROM s.t ORDER BY 1").rows)
+        files = {Path(row[0]).name for row in engine.fetch("SELECT DISTINCT input_file_name() FROM s.t").rows}
+        assert all(("zstd" in file) == bool(table.options) for file in files)
+        engine.tables.drop("s.t")
+
+    assert rows[0] == rows[1] != ()
 
 
 # Views
