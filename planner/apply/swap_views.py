@@ -145,6 +145,8 @@ class _Swapping:
 
     def _run_statements(self, view: View) -> None:
         """What the model says of its view, each time that this is made or moved."""
+        if not view.statements:
+            return
         values = dates(None, datetime.now(UTC))
         statements = stage_statements(view.statements, EVALUATING, view.name, values, {}, {})
         if statements:
