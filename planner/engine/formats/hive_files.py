@@ -1,8 +1,8 @@
 """Parquet and ORC tables of a Hive catalog: no file is ever overwritten.
 
 A batch is written aside, into a folder of its own, and then the table (or exactly the partitions that it replaces) is
-pointed there. Old files wait for the table to be dropped. The first rows of a table that nobody reads yet go right into
-it: were that cut off, the next attempt would write aside, and what it left would be such old files.
+pointed there. Old files wait for the table to be dropped. The first rows of a table that nobody reads yet go right to
+its own place: were that cut off, the next attempt would write aside, and what it left would be such old files.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ class HiveFiles:
 
     def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
         """Put the rows in place of all, with the location of the table."""
-        if untouched and _takes_inserts(table):
-            return self._insert(table, frame)
-        return self._replace_all(table, frame, self._batch(table.name))
+        known = self._located(table.name)
+        if untouched and not table.partition_columns and known.location == known.base:
+            return self._append(table, frame, known.base)
+        return self._replace_all(table, frame, _batch_below(known))
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
         """Put the rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -134,7 +135,7 @@ class HiveFiles:
 
     def _batch(self, name: str, batch_id: str = "") -> str:
         """A fresh folder for a batch of a table, in the place where the table was created."""
-        return f"{self._located(name).base}/mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
+        return _batch_below(self._located(name), batch_id)
 
     def _before(self, known: HiveLocation, name: str) -> str:
         """Where a table's rows lay before the batch whose id it bears."""
@@ -147,10 +148,15 @@ class HiveFiles:
         ddl = ", ".join([*(f"{quoted(column.name)} {column.type}" for column in table.columns), *hidden])
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
-    def _insert(self, table: Table, frame: Frame) -> Written:
+    def _append(self, table: Table, frame: Frame, place: str) -> Written:
+        """Write the first rows of a table right to where it was created.
+
+        To the place and not to the table: whoever is late, after another process has pointed the table elsewhere,
+        leaves files that nothing reads.
+        """
         frame, observed = self._sessions.current.observed(frame, rows="count(1)")
         self._sessions.check()
-        _sorted(table, frame).write.insertInto(quoted(table.name))
+        _writer(table, _sorted(table, frame)).mode("append").save(place)
         return Written(observed().get("rows", 0))
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
@@ -181,15 +187,13 @@ class HiveFiles:
         return seen.get("rows", 0), written
 
 
+def _batch_below(known: HiveLocation, batch_id: str = "") -> str:
+    return f"{known.base}/mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
+
+
 def _is_listed(table: Table) -> bool:
     """True when the catalog lists the table's partitions, so that each can be pointed elsewhere alone."""
     return bool(table.partition_columns) and (table.partitioning is not None or table.listed)
-
-
-def _takes_inserts(table: Table) -> bool:
-    """True when rows that are inserted lie in files as those do that are written aside."""
-    # An INSERT pads and cuts texts of a given length, and knows nothing of the options of a writer.
-    return not table.partition_columns and not table.options and not any("char" in c.type for c in table.columns)
 
 
 def _names(table: Table) -> list[str]:

@@ -307,6 +307,15 @@ def test_rows_of_a_new_table_lie_in_it_and_the_next_take_their_place(engine: Spa
     assert engine.fetch(f"SELECT id FROM {ORDERS.name} ORDER BY 1").rows == ((7,), (8,))
 
 
+def test_whoever_takes_a_table_for_new_that_is_not_replaces_its_rows(engine: SparkEngine) -> None:
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
+
+    engine.tables.replace(ORDERS, "SELECT 2 id, 'b' name", untouched=True)
+
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((2,),)
+
+
 def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
     engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name", untouched=True)
