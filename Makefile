@@ -8,18 +8,21 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 
 
-.PHONY: help demo test lint types unit prove bench bench-impact bench-diff bench-webhooks bench-bot bench-checkout format lock clean
+.PHONY: help demo test lint types unit prove format lock clean
+.PHONY: bench bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
-	@echo "make bench   how long plans take, as ratios"
+	@echo "make bench   all that follows, as ratios (an hour)"
+	@echo "make bench-plan   what a plan of 100, 1,000 and 5,000 models takes, cold and warm"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
 	@echo "make bench-diff   what comparing two tables takes, against a join of all rows, at five densities"
 	@echo "make bench-webhooks   how many webhooks the service stores for good: latency, rate, CPU each"
 	@echo "make bench-bot   how long a pull request waits for its plan, its environment and prod, and where the time sits"
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
+	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
 demo: $(READY)
@@ -41,7 +44,9 @@ prove: $(READY)  # what takes minutes and a Spark of its own, and many more rand
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_PAYLOADS=1000 \
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
-bench: $(READY)
+bench: bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout
+
+bench-plan: $(READY)
 	@$(BIN)/python -m benchmarks.plan_command
 	@$(BIN)/python benchmarks/plan_time.py
 
@@ -50,6 +55,9 @@ bench-impact: $(READY)
 
 bench-diff: $(READY)
 	@$(BIN)/python -m benchmarks.table_diff
+
+bench-apply: $(READY)
+	@$(BIN)/python -m benchmarks.apply
 
 bench-webhooks: $(READY)
 	@$(BIN)/python -m benchmarks.webhooks

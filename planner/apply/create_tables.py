@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -37,6 +37,7 @@ class Creation:
     holder: str  # of the leases
     emit: Emit
     changes: Mapping[str, Change] = field(default_factory=dict)
+    untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
 
     def run(self, snapshots: tuple[Snapshot, ...]) -> None:
         """Create the tables of these snapshots in waves: all whose parents stand are dry-run before one of them is
@@ -46,22 +47,28 @@ class Creation:
         query's.
         """
         waiting = {snapshot.name: snapshot for snapshot in snapshots}
-        while waiting:
-            wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
-            with ThreadPoolExecutor(THREADS, thread_name_prefix="dry-run") as pool:
-                columns = list(pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave))
-            columns = [
-                columns_that_go_on(self.store, s, self.changes.get(s.name), found)
-                for s, found in zip(wave, columns, strict=True)
-            ]
-            for snapshot, found in zip(wave, columns, strict=True):
-                change = self.changes.get(snapshot.name)
-                if change and change.keeps_rows and change.new == snapshot:
-                    self._take_over(change, found)
-                else:
-                    self._create(snapshot, found)
-                self.emit(TableCreated(snapshot.name, snapshot.table))
-                del waiting[snapshot.name]
+        # One pool for all waves: a catalog connects anew for every thread that comes to it.
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="dry-run") as pool:
+            while waiting:
+                wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
+                found = pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
+                self._create_all(wave, list(found))
+                for snapshot in wave:
+                    del waiting[snapshot.name]
+
+    def _create_all(self, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]) -> None:
+        """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
+        settled = [
+            columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), each)
+            for snapshot, each in zip(wave, found, strict=True)
+        ]
+        for snapshot, columns in zip(wave, settled, strict=True):
+            change = self.changes.get(snapshot.name)
+            if change and change.keeps_rows and change.new == snapshot:
+                self._take_over(change, columns)
+            else:
+                self._create(snapshot, columns)
+            self.emit(TableCreated(snapshot.name, snapshot.table))
 
     def _create(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         name, layout, model = snapshot.table, self.layout, snapshot.model
@@ -74,7 +81,9 @@ class Creation:
                     view = ViewText(name, layout.query(model, None), model.description, columns)
                     self.engine.catalog.swap_view(view)
                 else:
-                    self.engine.tables.create(physical_table(snapshot, columns))
+                    is_new = self.engine.tables.create(physical_table(snapshot, columns))
+                    if is_new and (known is None or known.garbage):  # no environment shows it
+                        self.untouched[name] = lease.token
                     self._dry_run_merge(snapshot, columns)
             read = layout.reads(snapshot.name) if snapshot.kind.is_view else ()
             self.store.tables.register(name, columns, [layout.tables[parent] for parent in read], lease=lease)

@@ -138,9 +138,9 @@ def _built(plan: Plan, context: ApplyContext, options: ApplyOptions) -> tuple[Pl
         store.plans.ensure(plan.id, plan.environment, tables=tables)
         store.tables.touch(tables)
         store.snapshots.keep(snapshots)
-        created = _create(layout, context, snapshots, plan)
+        created, untouched = _create(layout, context, snapshots, plan)
         _record(plan, store)
-        filled = _fill(plan, layout, context, waiting)
+        filled = _fill(plan, layout, context, waiting, untouched)
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
         if filled.failures or not questions or replan is None:
             return plan, done
@@ -173,16 +173,20 @@ def _check_same_request(before: Plan, now: Plan) -> None:
         raise PlanMoved("Something moved while the tables were computed.", hint="Plan again.")
 
 
-def _create(layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan) -> tuple[str, ...]:
+def _create(
+    layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Create the tables that are missing: those that were, and the tokens of the leases under which new ones were."""
     taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
     missing = missing_tables(context.store, context.engine, snapshots, taking_over)
     if not missing:
         context.emit(StageSkipped(Stage.CREATE, "every table stands"))
-        return ()
+        return (), {}
     context.emit(StageStarted(Stage.CREATE, len(missing)))
     changes = {change.name: change for change in plan.changes}
-    Creation(layout, context.store, context.engine, _holder(plan), context.emit, changes).run(missing)
-    return tuple(snapshot.table for snapshot in missing)
+    creation = Creation(layout, context.store, context.engine, _holder(plan), context.emit, changes)
+    creation.run(missing)
+    return tuple(snapshot.table for snapshot in missing), creation.untouched
 
 
 def _record(plan: Plan, store: StateStore) -> None:
@@ -194,7 +198,9 @@ def _record(plan: Plan, store: StateStore) -> None:
                 store.intervals.record(change.new.table, interval, lease=lease)
 
 
-def _fill(plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[str]) -> Filled:
+def _fill(
+    plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[str], untouched: dict[str, int]
+) -> Filled:
     project, engine, emit = context.project, context.engine, context.emit
     work = {name: each for name, each in _work(plan, layout.now).items() if name not in waiting}
     if not work:
@@ -217,8 +223,9 @@ def _fill(plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[
     with running(project.code, engine) as python:
         layout, holder = replace(layout, python=python), _holder(plan)
         filling = Filling(
-            layout, engine, context.store, audits, project.root, holder, emit, workers=workers, relies=plan.relies
-        )
+            layout, engine, context.store, audits, project.root, holder, emit,
+            workers=workers, relies=plan.relies, untouched=untouched,
+        )  # fmt: skip
         filled = backfill(filling, {name: each for name, each in work.items() if name not in left})
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
 

@@ -50,6 +50,7 @@ class Filling:
     emit: Emit
     workers: int = 1
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
+    untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -111,7 +112,12 @@ class Filling:
                 failed.set()
                 raise
 
-        with ThreadPoolExecutor(work.snapshot.model.batch_concurrency or 1, thread_name_prefix="batch") as pool:
+        at_once = min(work.snapshot.model.batch_concurrency or 1, len(todo))
+        if at_once == 1:  # here: a catalog connects anew for every thread that comes to it
+            for index in range(len(todo)):
+                step(index)
+            return
+        with ThreadPoolExecutor(at_once, thread_name_prefix="batch") as pool:
             steps = [pool.submit(step, index) for index in range(len(todo))]
         for done in steps:
             done.result()
@@ -144,7 +150,10 @@ class Filling:
             started = time.monotonic()
             self._check_sources(work, copied)
             self.store.contents.forget(table.name, interval, lease=lease)  # first of all: a write may be interrupted
-            batch = Batch(self.layout, self.engine, self.root, table, snapshot.model, interval, held)
+            batch = Batch(
+                self.layout, self.engine, self.root, table, snapshot.model, interval, held,
+                untouched=self._is_untouched(table, lease),
+            )  # fmt: skip
             written = self._copy(work, table, interval) if copied else self._evaluate(snapshot, batch)
             audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
             for over in between(interval.start, min(interval.end, work.until or interval.end)):
@@ -156,6 +165,10 @@ class Filling:
             with self._lock:
                 self.done = self.done.plus(Filled(written.rows, 1))
         self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited, copied))
+
+    def _is_untouched(self, table: Table, lease: Lease) -> bool:
+        """True, once, when this run created the table, and nobody has held the lease of it in between."""
+        return lease.token == self.untouched.pop(table.name, lease.token) + 1
 
     def _check_sources(self, work: Work, copied: bool) -> None:
         """PlanMoved when a table that is about to be read lacks what the plan relied on: it is being restated.

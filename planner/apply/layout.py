@@ -65,7 +65,10 @@ class Layout:
 
     def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
         """The statements that run before and after a model's query, at a stage."""
-        model, values = snapshot.model, dates(interval, self.now)
+        model = snapshot.model
+        if not model.pre_statements and not model.post_statements:
+            return (), ()  # to know all dates as SQL takes longer than any statement of the state
+        values = dates(interval, self.now)
         before, after = (
             stage_statements(listed, stage, snapshot.table, values, self.tables, self.embedded)
             for listed in (model.pre_statements, model.post_statements)

@@ -77,7 +77,7 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         emit(PromotionFound(promotion.environment, promotion.new.revision))
         ended, message = Recovery.FINISHED, ""
         try:
-            carry_out(store, engine, lease, promotion, emit)
+            carry_out(store, engine, lease, promotion, emit, begun=True)
         except QueryError as error:
             left = {each.id for each in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message

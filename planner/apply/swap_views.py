@@ -1,19 +1,19 @@
-"""The views of a promotion on their way: each swapped or dropped, and recorded, or all put back where they were.
+"""The views of a promotion on their way: swapped or dropped, recorded in groups, or all put back where they were.
 
-The journal says only that a promotion is pending; a view that already shows what it should is left alone. Whoever
-finds it pending therefore simply does it all again, from wherever it stopped.
+The journal says only that a promotion is pending: of a group that is not recorded, any view may have been swapped.
+Whoever finds it pending asks the catalog about every view, and leaves those alone that show what they should.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from planner.apply.events import Emit, Promoted, PromotionUndone, Stage, StageStarted, ViewDropped, ViewSwapped
-from planner.engine.protocol import Engine, ViewText
+from planner.engine.protocol import Engine, Stands, ViewText
 from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
 from planner.model.model import Column
 from planner.parsing.macros.expand import dates
@@ -25,17 +25,25 @@ from planner.state.promotions import Promotion
 from planner.state.store import StateStore
 
 THREADS = 2  # the catalog has one lock: more of them gain nothing
+GROUP = 25  # views that are recorded in one transaction
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.2
 IN_ITS_PLACE = ("EXPECT_VIEW_NOT_TABLE", "WRONG_COMMAND_FOR_OBJECT_TYPE")  # a table stands where a view should
 Skippable = Callable[[View], bool]
 
 
-def carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
-    """Swap the views of a promotion that has begun, and finish it; when one cannot be swapped, all go back."""
+def carry_out(
+    store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, *, begun: bool = False
+) -> Promoted:
+    """Swap the views of a promotion, and finish it; when one cannot be swapped, all go back.
+
+    Of one that somebody else has `begun` nobody knows what its views show.
+    """
     changes = promotion.changes
     emit(StageStarted(Stage.PROMOTE, len(changes.names)))
     swapping = _Swapping(store, engine, lease, promotion, emit)
+    if not begun:
+        swapping.before = views_of(promotion.old)
     try:
         swapping.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
@@ -59,7 +67,7 @@ def carry_out(store: StateStore, engine: Engine, lease: Lease, promotion: Promot
 
 def _undo(swapping: _Swapping, error: BaseException) -> None:
     """Every view back to the old map; what cannot be put back stays pending, for the next process to finish."""
-    promotion, swapping.goes_back = swapping.promotion, True
+    promotion, swapping.goes_back, swapping.before = swapping.promotion, True, None
     try:
         swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
         swapping.store.promotions.roll_back(swapping.lease, promotion)
@@ -74,6 +82,7 @@ class _Swapping:
     def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
         self.goes_back = False
+        self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
         self._columns: Mapping[str, tuple[Column, ...]] = {
@@ -82,23 +91,28 @@ class _Swapping:
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
         """Swap, then drop; the first failure stops those that have not begun."""
-        self._each(self._swap, (*changes.added, *changes.swapped))
-        self._each(self._drop, changes.dropped)
+        # One pool for all groups: a catalog connects anew for every thread that comes to it.
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
+            self._each(pool, self._swap, (*changes.added, *changes.swapped))
+            self._each(pool, self._drop, changes.dropped)
         if new.name != PROD:
             kept = {name.rpartition(".")[0] for name in views_of(new)}
             for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
                 self.engine.catalog.drop_schema_if_empty(schema)
 
-    def _each(self, step: Callable[[View], None], views: Iterable[View]) -> None:
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
+    def _each(self, pool: Executor, step: Callable[[View], None], views: Sequence[View]) -> None:
+        for start in range(0, len(views), GROUP):
+            group = views[start : start + GROUP]
+            steps: list[Future[None]] = []
             try:
-                steps = [pool.submit(step, view) for view in views]
+                steps += (pool.submit(step, view) for view in group)
                 wait(steps, return_when=FIRST_EXCEPTION)
             finally:
-                pool.shutdown(wait=True, cancel_futures=True)
-        for done in steps:
-            if not done.cancelled():
+                begun = [each for each in steps if not each.cancel()]
+                wait(begun)
+            for done in begun:
                 done.result()
+            self.store.promotions.record_steps(self.lease, self.promotion, [view.name for view in group])
 
     def _swap(self, view: View) -> None:
         if view.table not in self._columns:
@@ -110,7 +124,6 @@ class _Swapping:
         self.store.leases.check(self.lease)
         self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
         self._run_statements(view)
-        self.store.promotions.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewSwapped(view.name, view.table))
 
     def _show(self, view: View, sql: str) -> None:
@@ -118,10 +131,22 @@ class _Swapping:
         columns = [replace(column, comment=comments.get(column.name, "")) for column in known]
         if view.stored and any(column.comment for column in (*known, *columns)):
             self.engine.catalog.comment_columns(view.table, columns)
-        self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties))
+        stands = self._stands(view)
+        self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties, stands))
+
+    def _stands(self, view: View) -> Stands:
+        if self.before is None:
+            return Stands.UNKNOWN
+        old = self.before.get(view.name)
+        if old is None:
+            return Stands.NOTHING
+        same = (old.comment, old.properties) == (view.comment, view.properties)
+        return Stands.ALL_BUT_QUERY if same else Stands.UNKNOWN
 
     def _run_statements(self, view: View) -> None:
         """What the model says of its view, each time that this is made or moved."""
+        if not view.statements:
+            return
         values = dates(None, datetime.now(UTC))
         statements = stage_statements(view.statements, EVALUATING, view.name, values, {}, {})
         if statements:
@@ -130,7 +155,6 @@ class _Swapping:
     def _drop(self, view: View) -> None:
         self.store.leases.check(self.lease)
         self._attempt(view, lambda: self.engine.catalog.drop_view(view.name), _never)
-        self.store.promotions.record_step(self.lease, self.promotion, view.name)
         self.emit(ViewDropped(view.name))
 
     def _attempt(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:

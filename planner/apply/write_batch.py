@@ -25,7 +25,8 @@ from planner.tables.self_reference import before
 class Batch:
     """The rows of an interval on their way into a table, which holds the time `held` by what is recorded.
 
-    A table of which nothing is recorded counts as empty, whatever a batch that was interrupted has left in it.
+    A table of which nothing is recorded counts as empty, whatever a batch that was interrupted has left in it; one that
+    is `untouched` is empty.
     """
 
     layout: Layout
@@ -35,6 +36,7 @@ class Batch:
     model: Model
     interval: Interval
     held: Timeline
+    untouched: bool = False
 
     @property
     def id(self) -> str:
@@ -79,14 +81,16 @@ def _load(batch: Batch) -> Written:
     assert seed is not None
     names = tuple(column.name for column in batch.table.columns)
     try:
-        return batch.engine.tables.load(batch.table, list(read_seed(batch.root, seed, names)))
+        return batch.engine.tables.load(
+            batch.table, list(read_seed(batch.root, seed, names)), untouched=batch.untouched
+        )
     except QueryError as error:
         error.place = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
         raise
 
 
 def _whole(batch: Batch, query: str) -> Written:
-    return batch.engine.tables.replace(batch.table, batch.query(query))
+    return batch.engine.tables.replace(batch.table, batch.query(query), untouched=batch.untouched)
 
 
 def _interval(batch: Batch, query: str) -> Written:

@@ -98,18 +98,18 @@ class RoutedTables:
     def __init__(self, gateways: Gateways) -> None:
         self._gateways = gateways
 
-    def create(self, table: Table) -> None:
+    def create(self, table: Table) -> bool:
         """Create the table on its gateway; nobody has anything to forget yet."""
-        self._of(table).create(table)
+        return self._of(table).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table, on its gateway, over the files of another one."""
         self._of(table).take_over(table, old, rows)
         self._forget(table)
 
-    def replace(self, table: Table, sql: str) -> Written:
+    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
         """Replace all rows, on the table's gateway."""
-        return self._wrote(table, self._of(table).replace(table, sql))
+        return self._wrote(table, self._of(table).replace(table, sql, untouched=untouched))
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Replace the rows of an interval, on the table's gateway."""
@@ -128,9 +128,9 @@ class RoutedTables:
         self._of(table).unmerge(table, batch_id)
         self._forget(table)
 
-    def load(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
         """Load the rows of a seed, on the table's gateway."""
-        return self._wrote(table, self._of(table).load(table, rows))
+        return self._wrote(table, self._of(table).load(table, rows, untouched=untouched))
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
         """Hash what the table holds, on its gateway."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
@@ -92,6 +93,14 @@ class Written:
     partitions: tuple[str, ...] = ()
 
 
+class Stands(Enum):
+    """What stands in the place of a view, as far as the caller knows; what is not so costs a question, and no more."""
+
+    UNKNOWN = auto()
+    NOTHING = auto()
+    ALL_BUT_QUERY = auto()  # this view as it is to be, but for its query and its columns
+
+
 @dataclass(frozen=True)
 class ViewText:
     """A view: its query, its comment and its properties.
@@ -104,6 +113,7 @@ class ViewText:
     comment: str = ""
     columns: Sequence[Column] = ()
     properties: Sequence[tuple[str, str]] = ()
+    stands: Stands = Stands.UNKNOWN
 
 
 class TableStore(Protocol):
@@ -112,16 +122,19 @@ class TableStore(Protocol):
     Whatever replaces rows commits once: a reader never fails, and a killed job loses nothing.
     """
 
-    def create(self, table: Table) -> None:
-        """Create the schema and the empty table; existing ones stay as they are."""
+    def create(self, table: Table) -> bool:
+        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files that another one, partitioned alike, points at: of these intervals, or of all
         when it is not partitioned by time. No row is read; a column that the files lack is NULL. The other one must
         stay for as long as this one does."""
 
-    def replace(self, table: Table, sql: str) -> Written:
-        """Put the query's rows in place of all rows of a table that is not partitioned by time."""
+    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+        """Put the query's rows in place of all rows of a table that is not partitioned by time.
+
+        `untouched` says that nobody has written to the table since `create` made it, and nobody reads it yet.
+        """
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -144,8 +157,11 @@ class TableStore(Protocol):
         """Let the table hold what it held before the first batch whose id begins as this one (8 hex digits); nothing
         when it bears no such id."""
 
-    def load(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
-        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
+        """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError.
+
+        `untouched` is as in `replace`.
+        """
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
         """What the table holds, as hashes: column set -> period -> content, all in one pass over the table.

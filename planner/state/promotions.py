@@ -1,8 +1,9 @@
-"""The promotion journal: a new map and its entry `pending` in one transaction, each view, `done` or `rolled_back`."""
+"""The promotion journal: a new map and its entry `pending` in one transaction, its views, `done` or `rolled_back`."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -32,7 +33,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Promotion:
-    """An environment on its way from one map to another; `done` are the views already swapped."""
+    """An environment on its way from one map to another; `done` are the views that are known to be swapped: others
+    may be too."""
 
     id: str
     environment: str
@@ -74,11 +76,12 @@ class Promotions:
         new = replace(new, revision=revision, plan_id=cause.plan_id, promoted_at=now)
         return Promotion(id, new.name, cause.action, old, new)
 
-    def record_step(self, lease: Lease, promotion: Promotion, view: str) -> None:
-        """Keep that a view is swapped; LeaseHeld when the lease was lost."""
+    def record_steps(self, lease: Lease, promotion: Promotion, views: Collection[str]) -> None:
+        """Keep that these views are swapped, in one transaction; LeaseHeld when the lease was lost."""
         with self._database.writing() as tx:
             check_lease(tx, lease)
-            tx.put(t.promotion_steps, [{"promotion_id": promotion.id, "view": view, "at": tx.now()}])
+            row: dict[str, Any] = {"promotion_id": promotion.id, "at": tx.now()}
+            tx.put(t.promotion_steps, [{**row, "view": view} for view in views])
 
     def finish(self, lease: Lease, promotion: Promotion) -> None:
         """Close the entry as done; an environment that was dropped is no more."""

@@ -61,7 +61,7 @@ while sys.stdin.readline():
 
 @dataclass(frozen=True)
 class Step:
-    """Where a process kills itself: before or after the nth call of a method, `Promotions.record_step` for one."""
+    """Where a process kills itself: before or after the nth call of a method, `Promotions.record_steps` for one."""
 
     method: str
     nth: int

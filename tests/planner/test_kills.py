@@ -53,7 +53,7 @@ CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2
 CONFIG += "model_defaults: {dialect: spark, start: 2026-01-01}\n"
 PROMOTING = [
     ("Promotions.begin", 1),
-    ("Promotions.record_step", 4),
+    ("Promotions.record_steps", 1),
     ("Promotions.finish", 1),
     ("Environments.expire", 1),
     ("Plans.close", 1),

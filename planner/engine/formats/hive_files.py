@@ -1,7 +1,8 @@
 """Parquet and ORC tables of a Hive catalog: no file is ever overwritten.
 
 A batch is written aside, into a folder of its own, and then the table (or exactly the partitions that it replaces) is
-pointed there. Old files wait for the table to be dropped.
+pointed there. Old files wait for the table to be dropped. The first rows of a table that nobody reads yet go right to
+its own place: were that cut off, the next attempt would write aside, and what it left would be such old files.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from planner.engine.formats.partition_locations import Spec, empty, listed, poin
 from planner.engine.formats.shared_files import let_go, share
 from planner.engine.protocol import Written
 from planner.engine.spark.described import create_in_schema, describe
+from planner.engine.spark.errors import is_spark
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
 from planner.engine.spark.sessions import Sessions
@@ -33,8 +35,8 @@ class HiveFiles:
         self._sessions, self._comments = sessions, comments
         self._run = sessions.run
 
-    def create(self, table: Table) -> None:
-        """Create the schema and the empty table; existing ones stay as they are."""
+    def create(self, table: Table) -> bool:
+        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
         columns = [f"{quoted(c.name)} {c.type}{commented(c.comment if self._comments else '')}" for c in table.columns]
         columns += [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
         by = ", ".join(quoted(each.column) for each in table.partition_columns)
@@ -43,8 +45,18 @@ class HiveFiles:
         options = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in table.options)
         properties = f" TBLPROPERTIES ({options})" if options else ""
         definition = f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{properties}"
-        sql = f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}"
-        create_in_schema(self._sessions, table.name, sql, listed=_is_listed(table) or not by)
+        is_listed = _is_listed(table) or not by
+        try:
+            create_in_schema(
+                self._sessions, table.name, f"CREATE TABLE {quoted(table.name)} {definition}", listed=is_listed
+            )
+        except Exception as error:
+            if not is_spark(error):
+                raise
+            sql = f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}"
+            create_in_schema(self._sessions, table.name, sql, listed=is_listed)
+            return False
+        return True
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files that another one points at, of these intervals or of all."""
@@ -59,9 +71,12 @@ class HiveFiles:
         else:
             self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(theirs).location)}")
 
-    def replace_all(self, table: Table, frame: Frame) -> Written:
+    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
         """Put the rows in place of all, with the location of the table."""
-        return self._replace_all(table, frame, self._batch(table.name))
+        known = self._located(table.name)
+        if untouched and not table.partition_columns and known.location == known.base:
+            return self._append(table, frame, known.base)
+        return self._replace_all(table, frame, _batch_below(known))
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
         """Put the rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -120,7 +135,7 @@ class HiveFiles:
 
     def _batch(self, name: str, batch_id: str = "") -> str:
         """A fresh folder for a batch of a table, in the place where the table was created."""
-        return f"{self._located(name).base}/mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
+        return _batch_below(self._located(name), batch_id)
 
     def _before(self, known: HiveLocation, name: str) -> str:
         """Where a table's rows lay before the batch whose id it bears."""
@@ -132,6 +147,17 @@ class HiveFiles:
         hidden = [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
         ddl = ", ".join([*(f"{quoted(column.name)} {column.type}" for column in table.columns), *hidden])
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
+
+    def _append(self, table: Table, frame: Frame, place: str) -> Written:
+        """Write the first rows of a table right to where it was created.
+
+        To the place and not to the table: whoever is late, after another process has pointed the table elsewhere,
+        leaves files that nothing reads.
+        """
+        frame, observed = self._sessions.current.observed(frame, rows="count(1)")
+        self._sessions.check()
+        _writer(table, _sorted(table, frame)).mode("append").save(place)
+        return Written(observed().get("rows", 0))
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
         frame, observed = self._sessions.current.observed(frame, rows="count(1)")
@@ -159,6 +185,10 @@ class HiveFiles:
             _writer(table, nothing).save(f"{batch}/empty")
             empty(self._run, table, f"{batch}/empty", emptied)
         return seen.get("rows", 0), written
+
+
+def _batch_below(known: HiveLocation, batch_id: str = "") -> str:
+    return f"{known.base}/mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
 
 
 def _is_listed(table: Table) -> bool:

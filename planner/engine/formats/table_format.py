@@ -7,6 +7,7 @@ written aside, and then the table is pointed at them. A format that commits by i
 | verb               | parquet, ORC                       | Delta                       | Iceberg              |
 |--------------------|------------------------------------|-----------------------------|----------------------|
 | replace_all        | the location of the table          | INSERT OVERWRITE            | INSERT OVERWRITE     |
+| ... if untouched   | appended to where the table lies   | INSERT INTO                 | INSERT INTO          |
 | replace_interval   | the locations of its partitions    | REPLACE WHERE               | overwrite by filter  |
 | replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
 | merge              | all rows, of those of before       | of `VERSION AS OF`          | the same             |
@@ -32,15 +33,15 @@ class TableFormat(Protocol):
     the batch's rows in the table's types, with all columns that the table is partitioned by.
     """
 
-    def create(self, table: Table) -> None:
-        """Create the schema and the empty table; existing ones stay as they are."""
+    def create(self, table: Table) -> bool:
+        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table with the rows of another one, partitioned alike: of these intervals, or all of them when it
         is not partitioned by time. No row is read; a column that the files lack is NULL."""
 
-    def replace_all(self, table: Table, frame: Frame) -> Written:
-        """Put the rows in place of all."""
+    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
+        """Put the rows in place of all; `untouched` is as in `TableStore.replace`."""
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
         """Put the rows (all of the interval) in place of exactly the interval's; days without rows end empty."""

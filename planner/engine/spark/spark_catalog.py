@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.engine.protocol import ViewText
+from planner.engine.protocol import Stands, ViewText
 from planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
-from planner.engine.spark.errors import condition
+from planner.engine.spark.errors import condition, is_spark
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.sessions import Sessions
 from planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
@@ -27,27 +27,52 @@ class SparkCatalog:
 
     def swap_view(self, view: ViewText) -> bool:
         """Point the view at its query, creating it and its schema if need be; False when it already was so."""
-        name, text, properties = view.name, view.sql.strip(), dict(view.properties)
-        comment = view.comment if self._comments else ""
-        wanted = {column.name: column.comment for column in view.columns} if self._comments else {}
         with self._sessions.statement(view.sql):
-            known = describe(self._sessions, name)
-            if known is None:
-                create_in_schema(self._sessions, name, creation(name, text, comment, wanted, properties))
-                return True
-            if not known.is_view:
-                raise QueryError(
-                    f"{name} is a table, and a view of that name is wanted.",
-                    hint="Rename or drop that table.",
-                    condition="EXPECT_VIEW_NOT_TABLE",
-                )
-            moved = known.details.get("View Text") != text or (bool(wanted) and known.comments != wanted)
-            if moved:
-                # Not CREATE OR REPLACE: that drops the view first, under its readers.
-                self._run(f"ALTER VIEW {quoted(name)} AS\n{text}")
-            if reworded := known.details.get("Comment", "") != comment:
-                self._run(f"ALTER VIEW {quoted(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
-            return self._set_properties(name, known, properties) or moved or reworded
+            return self._swapped_at_once(view) or self._swap_described(view)
+
+    def _swapped_at_once(self, view: ViewText) -> bool:
+        """Swap a view of which is known what stands in its place; False when that is not known, or is not so."""
+        try:
+            if view.stands is Stands.NOTHING:
+                self._create_view(view)
+            elif view.stands is Stands.ALL_BUT_QUERY:
+                self._run(f"ALTER VIEW {quoted(view.name)} AS\n{view.sql.strip()}")
+        except Exception as error:
+            if not is_spark(error):
+                raise
+            return False
+        return view.stands is not Stands.UNKNOWN
+
+    def _create_view(self, view: ViewText) -> None:
+        sql = creation(view.name, view.sql.strip(), self._comment(view), self._columns(view), dict(view.properties))
+        create_in_schema(self._sessions, view.name, sql)
+
+    def _comment(self, view: ViewText) -> str:
+        return view.comment if self._comments else ""
+
+    def _columns(self, view: ViewText) -> dict[str, str]:
+        """The comments of a view's columns, by name."""
+        return {column.name: column.comment for column in view.columns} if self._comments else {}
+
+    def _swap_described(self, view: ViewText) -> bool:
+        name, text, comment, wanted = view.name, view.sql.strip(), self._comment(view), self._columns(view)
+        known = describe(self._sessions, name)
+        if known is None:
+            self._create_view(view)
+            return True
+        if not known.is_view:
+            raise QueryError(
+                f"{name} is a table, and a view of that name is wanted.",
+                hint="Rename or drop that table.",
+                condition="EXPECT_VIEW_NOT_TABLE",
+            )
+        moved = known.details.get("View Text") != text or (bool(wanted) and known.comments != wanted)
+        if moved:
+            # Not CREATE OR REPLACE: that drops the view first, under its readers.
+            self._run(f"ALTER VIEW {quoted(name)} AS\n{text}")
+        if reworded := known.details.get("Comment", "") != comment:
+            self._run(f"ALTER VIEW {quoted(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
+        return self._set_properties(name, known, dict(view.properties)) or moved or reworded
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
         """Make the comments of a table's columns be these."""

@@ -26,20 +26,21 @@ class SparkTables:
         self._files = HiveFiles(sessions, comments=comments)
         self._formats: dict[str, TableFormat] = {"parquet": self._files, "orc": self._files}
 
-    def create(self, table: Table) -> None:
-        """Create the schema and the empty table; existing ones stay as they are."""
+    def create(self, table: Table) -> bool:
+        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
         with self._sessions.statement():
-            self._format(table.format).create(table)
+            return self._format(table.format).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files that another one points at, of these intervals or of all."""
         with self._sessions.statement():
             self._format(table.format).take_over(table, old, rows)
 
-    def replace(self, table: Table, sql: str) -> Written:
+    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
         """Put the query's rows in place of all rows of a table that is not partitioned by time."""
         with self._sessions.statement(sql):
-            return self._format(table.format).replace_all(table, typed(table, self._sessions.query(sql)))
+            frame = typed(table, self._sessions.query(sql))
+            return self._format(table.format).replace_all(table, frame, untouched=untouched)
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -71,7 +72,7 @@ class SparkTables:
         with self._sessions.statement():
             self._format(table.format).unmerge(table, batch_id)
 
-    def load(self, table: Table, rows: Sequence[Sequence[str | None]]) -> Written:
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
         names = [column.name for column in table.columns]
         with self._sessions.statement():
@@ -79,7 +80,8 @@ class SparkTables:
             ddl = ", ".join(["`#` bigint", *(f"{quoted(name)} string" for name in names)])
             frame = self._sessions.current.spark.createDataFrame(numbered, ddl)
             try:
-                return self._format(table.format).replace_all(table, typed(table, frame.drop("#")))
+                typed_frame = typed(table, frame.drop("#"))
+                return self._format(table.format).replace_all(table, typed_frame, untouched=untouched)
             except Exception as error:
                 bad = bad_cell(table, frame) if is_spark(error) else None
                 raise bad or error from None

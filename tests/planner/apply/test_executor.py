@@ -24,12 +24,16 @@ from planner.apply.events import (
     TableCreated,
 )
 from planner.apply.executor import ApplyOptions, apply
-from planner.engine.protocol import ViewText
+from planner.apply.physical_tables import table_lease
+from planner.engine.protocol import ViewText, Written
 from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import Table
 from planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
+from planner.model.model import Column
 from planner.plan.build import Blocker
 from planner.state.store import StateStore
 from tests.planner.builders import days
+from tests.planner.engines import Double
 from tests.planner.shop import ALONE, FILES, NOW, applied, planned, rows, written
 
 BAD = FILES["models/daily.sql"].replace("SELECT id,", "SELECT nullif(id, 3) AS id,")
@@ -139,6 +143,50 @@ def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngin
     assert [event.result.count for event in events if isinstance(event, AuditRan)] == [1]
     assert ModelFailed in kinds(events)
     assert outcome.promoted is None
+
+
+def test_rows_that_another_process_left_in_a_new_table_are_replaced(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    def another(event: Event) -> None:
+        """It saw the new table first, and was killed before it recorded the rows that it wrote."""
+        if isinstance(event, TableCreated) and event.model == "shop.total":
+            table = Table(event.table, (Column("total", "bigint"),))
+            with store.leases.hold(table_lease(event.table), "another"):
+                engine.tables.replace(table, "SELECT 7L AS total", untouched=True)
+
+    project = written(root, shown="")
+    applied(project, engine, store, emit=another)
+
+    assert rows(engine, "SELECT total FROM shop.total") == [(60,)]
+
+
+@pytest.mark.parametrize("model", ["items", "apart"])
+def test_rows_that_were_not_recorded_are_not_doubled(
+    root: Path, engine: SparkEngine, store: StateStore, model: str
+) -> None:
+    class Dying(Double):
+        """The process is killed when the first rows of the model are in its table."""
+
+        def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+            return self._written(table, engine.tables.replace(table, sql, untouched=untouched), untouched)
+
+        def load(self, table: Table, rows: list[list[str | None]], *, untouched: bool = False) -> Written:
+            return self._written(table, engine.tables.load(table, rows, untouched=untouched), untouched)
+
+        def _written(self, table: Table, done: Written, untouched: bool) -> Written:
+            assert untouched
+            if f"__{model}__" in table.name:
+                raise Cancelled("killed")
+            return done
+
+    project = written(root, shown="", total="", daily="")
+    with pytest.raises(Cancelled):
+        applied(project, Dying(engine), store)  # type: ignore[arg-type]
+
+    applied(project, engine, store)
+
+    assert rows(engine, f"SELECT count(*) FROM shop.{model}") == [(3 if model == "items" else 1,)]
 
 
 def test_a_warning_forbids_nothing(root: Path, engine: SparkEngine, store: StateStore) -> None:

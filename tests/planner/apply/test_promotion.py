@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -85,6 +85,36 @@ def test_views_come_are_repointed_and_go(
     assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([2], {"a", "c"})
     assert store.environments.get("prod").snapshots == {"s.a": a2, "s.c": c1}
     assert store.promotions.pending() == ()
+
+
+def test_the_views_of_a_group_are_recorded_in_one_transaction(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.apply.swap_views.GROUP", 2)
+    old, new = [built(f"s.{name}", 1) for name in "abc"], [built(f"s.{name}", 2) for name in "abc"]
+    to(store, engine, environment("prod", *old))
+    groups = list[Collection[str]]()
+    record = store.promotions.record_steps
+    monkeypatch.setattr(store.promotions, "record_steps", lambda *given: groups.append(given[2]) or record(*given))
+
+    to(store, engine, environment("prod", *new))
+
+    assert groups == [["s.a", "s.b"], ["s.c"]]
+    assert [shown(engine, f"s.{name}") for name in "abc"] == [[2]] * 3
+
+
+def test_a_view_that_was_taken_away_or_changed_by_hand_comes_back(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    old, new = [built(f"s.{name}", 1) for name in "abc"], [built(f"s.{name}", 2) for name in "abcd"]
+    to(store, engine, environment("prod", *old))
+    engine.catalog.drop_view("s.a")
+    engine.catalog.swap_view(ViewText("s.b", "SELECT 7 AS other"))
+    engine.catalog.swap_view(ViewText("s.d", "SELECT 7 AS other"))
+
+    to(store, engine, environment("prod", *new))
+
+    assert [shown(engine, f"s.{name}") for name in "abcd"] == [[2]] * 4
 
 
 def test_only_what_differs_is_touched(store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]) -> None:

@@ -114,7 +114,7 @@ def torn(crashed: CommandLine) -> Callable[..., CommandLine]:
             crashed.engine.catalog.swap_view(ViewText(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}"))
         for name in told:
             with crashed.state.leases.hold("prod", "test") as lease:
-                crashed.state.promotions.record_step(lease, pending, f"shop.{name}")
+                crashed.state.promotions.record_steps(lease, pending, [f"shop.{name}"])
         return crashed
 
     return tear

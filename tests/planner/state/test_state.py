@@ -307,7 +307,7 @@ def test_a_promotion_is_pending_until_it_is_finished(store: StateStore) -> None:
     store.tables.register(snapshot("s.a").table, ID)
     with store.leases.hold("prod", "ann") as lease:
         promotion = store.promotions.begin(lease, Environment("prod"), new)
-        store.promotions.record_step(lease, promotion, "s.a")
+        store.promotions.record_steps(lease, promotion, ["s.a"])
         (pending,) = store.promotions.pending()
         store.promotions.finish(lease, promotion)
 
@@ -381,7 +381,7 @@ def test_no_step_is_recorded_without_the_lease(store: StateStore) -> None:
         promotion = store.promotions.begin(lease, Environment("prod"), environment("prod", snapshot("s.a")))
 
     with pytest.raises(LeaseHeld):
-        store.promotions.record_step(lease, promotion, "s.a")
+        store.promotions.record_steps(lease, promotion, ["s.a"])
     with pytest.raises(LeaseHeld):
         store.promotions.finish(lease, promotion)
     with pytest.raises(LeaseHeld):

@@ -16,9 +16,9 @@ from urllib.parse import urlparse
 
 import pytest
 
-from planner.engine.protocol import Engine, ViewText
+from planner.engine.protocol import Engine, Stands, ViewText
 from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table, time_partitioning
+from planner.engine.table import PartitionColumn, Table, time_partitioning
 from planner.errors import Cancelled, MergeplanError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column
@@ -293,6 +293,68 @@ def test_a_cell_that_cannot_be_cast_is_named(engine: SparkEngine) -> None:
     assert engine.tables.load(table, []).rows == 0
 
 
+def test_rows_of_a_new_table_lie_in_it_and_the_next_take_their_place(engine: SparkEngine) -> None:
+    assert engine.tables.create(ORDERS)
+    assert not engine.tables.create(ORDERS)
+
+    first = engine.tables.replace(ORDERS, "SELECT id, 'a' name FROM range(3)", untouched=True)
+    reader = engine.fetch(f"SELECT count(*) FROM {ORDERS.name}").rows
+    engine.tables.replace(ORDERS, "SELECT 7 id, 'b' name")
+    again = engine.fetch(f"SELECT * FROM {ORDERS.name}").rows
+    engine.tables.merge(ORDERS, lambda base: f"SELECT * FROM {base} UNION ALL SELECT 8, 'c'", "0123456789abcdef")
+
+    assert (first.rows, reader, again) == (3, ((3,),), ((7, "b"),))
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name} ORDER BY 1").rows == ((7,), (8,))
+
+
+def test_whoever_takes_a_table_for_new_that_is_not_replaces_its_rows(engine: SparkEngine) -> None:
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
+
+    engine.tables.replace(ORDERS, "SELECT 2 id, 'b' name", untouched=True)
+
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((2,),)
+
+
+def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine: SparkEngine) -> None:
+    engine.tables.create(ORDERS)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name", untouched=True)
+
+    for _ in range(2):  # repeated, it starts from what there was before
+        merge = "SELECT * FROM {0} UNION ALL SELECT 2, 'b'"
+        engine.tables.merge(ORDERS, merge.format, "0123456789abcdef")
+        assert engine.fetch(f"SELECT id FROM {ORDERS.name} ORDER BY 1").rows == ((1,), (2,))
+    engine.tables.unmerge(ORDERS, "0123456789abcdef")
+
+    assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((1,),)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        Table("s.t", (Column("id", "bigint"), Column("c", "char(4)"))),
+        Table("s.t", (Column("id", "bigint"), Column("c", "string")), options=(("compression", "zstd"),)),
+        Table(
+            "s.t",
+            (Column("id", "bigint"), Column("c", "string")),
+            parts=(PartitionColumn("id", "bigint", "id", hidden=False),),
+        ),
+    ],
+    ids=["text of a length", "options", "partitions"],
+)
+def test_rows_of_a_new_table_are_the_same_as_rows_that_replace_others(engine: SparkEngine, table: Table) -> None:
+    rows = []
+    for untouched in (True, False):
+        engine.tables.create(table)
+        engine.tables.replace(table, "SELECT id, 'ab' c FROM range(2)", untouched=untouched)
+        rows.append(engine.fetch("SELECT id, c, length(c) FROM s.t ORDER BY 1").rows)
+        files = {Path(row[0]).name for row in engine.fetch("SELECT DISTINCT input_file_name() FROM s.t").rows}
+        assert all(("zstd" in file) == bool(table.options) for file in files)
+        engine.tables.drop("s.t")
+
+    assert rows[0] == rows[1] != ()
+
+
 # Views
 
 
@@ -316,6 +378,20 @@ def test_a_view_follows_its_text_and_its_comment(engine: SparkEngine) -> None:
     assert ("Comment", "new", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
 
 
+@pytest.mark.parametrize("stands", Stands)
+@pytest.mark.parametrize("there", ["", "SELECT 1 AS a", "SELECT 2 AS a"])
+def test_a_view_is_right_whatever_its_caller_takes_to_stand_there(
+    engine: SparkEngine, there: str, stands: Stands
+) -> None:
+    if there:
+        engine.catalog.swap_view(ViewText("shop.v", there, "new"))
+
+    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a", "new", stands=stands)) or "2" in there
+
+    assert engine.fetch("SELECT * FROM shop.v").rows == ((2,),)
+    assert ("Comment", "new", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
+
+
 def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
     engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
@@ -333,8 +409,9 @@ def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(en
 def test_a_table_is_never_replaced_by_a_view(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
 
-    with pytest.raises(QueryError, match="is a table, and a view of that name is wanted"):
-        engine.catalog.swap_view(ViewText(ORDERS.name, "SELECT 1 AS a"))
+    for stands in Stands:
+        with pytest.raises(QueryError, match="is a table, and a view of that name is wanted"):
+            engine.catalog.swap_view(ViewText(ORDERS.name, "SELECT 1 AS a", stands=stands))
     assert engine.catalog.objects("mergeplan__shop") == {"orders"}
 
 

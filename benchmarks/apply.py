@@ -1,0 +1,247 @@
+"""What applying a plan costs, beside the same work in hand-written Spark statements. Prints ratios.
+
+make bench-apply                          every case
+python -m benchmarks.apply tables views   only cases with one of these words in their name
+
+Both sides work in turn in one process, on one Spark: CPU seconds are those of Python and of Java together.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from planner.apply.events import silent
+from planner.apply.executor import ApplyOptions, apply
+from planner.apply.promotion import Wanted, promote
+from planner.engine.protocol import Connection
+from planner.engine.spark.classic_session import ClassicSession
+from planner.engine.spark.engine import SparkEngine
+from planner.engine.spark.java import profile_of
+from planner.engine.spark.open_session import open_session
+from planner.engine.table import Table
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
+from planner.plan.build import Request, build_plan
+from planner.plan.schedule import Loaded, Window
+from planner.project.loader import load_project
+from planner.snapshot.environment import Environment
+from planner.state.store import StateStore
+
+WARMUP, ROUNDS = 1, 3
+START = datetime(2025, 1, 1, tzinfo=UTC)
+NOW = START + timedelta(days=365, hours=5)
+CONFIG = """
+gateways:
+  local:
+    connection: {type: spark, concurrent_tasks: 4}
+default_gateway: local
+model_defaults: {dialect: spark, start: 2025-01-01}
+"""
+EVENTS = "SELECT id, DATE'2025-01-01' + INT(id % 365) AS day, id * 3 AS amount FROM RANGE(10000)"
+EXTERNAL = "- name: source.events\n  columns: {id: bigint, day: date, amount: bigint}\n"
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One Spark, and a folder for projects and state databases."""
+
+    session: ClassicSession
+    engine: SparkEngine
+    folder: Path
+
+    def cpu(self) -> float:
+        """CPU seconds of this process and of Java so far."""
+        return sum(_cpu(pid) for pid in (os.getpid(), self.session.jvm.process.pid))
+
+    def sql(self, text: str) -> None:
+        """Run a statement as somebody would who writes it by hand."""
+        self.session.spark.sql(text)
+
+
+Case = Callable[[Scene, int], Iterator[tuple[Work, Work]]]  # (ours, by hand), each to be run once
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tables(count: int) -> dict[str, str]:
+    """Small aggregates of one source, none of which reads another."""
+    return {
+        f"m{n}": "SELECT id % 10 AS k, sum(amount) AS total, count(*) AS n FROM source.events "
+        f"WHERE id % {count} = {n} GROUP BY 1"
+        for n in range(count)
+    }
+
+
+def layers(count: int, width: int = 10) -> dict[str, str]:
+    """A graph in layers: each model joins two of the layer before."""
+    models = tables(width)
+    for n in range(width, count):
+        base = n // width * width - width
+        left, right = base + n % width, base + (n + 1) % width
+        models[f"m{n}"] = (
+            f"SELECT a.k, a.total + b.total AS total, a.n + b.n AS n FROM {{schema}}.m{left} AS a "
+            f"JOIN {{schema}}.m{right} AS b ON a.k = b.k"
+        )
+    return models
+
+
+def computed(scene: Scene, rounds: int, name: str, models: dict[str, str], kind: str = "FULL", by: str = "") -> Any:
+    """The models as a plan, and as CREATE TABLE AS in the order in which they are written here."""
+    for number in range(rounds):
+        schema, hand = f"{name}{number}", f"{name}_by_hand{number}"
+        scene.sql(f"CREATE SCHEMA {hand}")
+
+        def by_hand(schema: str = hand) -> None:
+            for model, sql in models.items():
+                text = sql.format(schema=schema, days="day BETWEEN DATE'2025-01-01' AND DATE'2025-12-31'")
+                scene.sql(f"CREATE TABLE {schema}.{model} USING parquet{by} AS {text}")
+
+        yield planned(scene, schema, models, kind), by_hand
+
+
+def planned(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Work:
+    """A project of these models, planned and ready to be applied."""
+    root = scene.folder / schema
+    (root / "models").mkdir(parents=True)
+    (root / "config.yaml").write_text(CONFIG)
+    (root / "external_models.yaml").write_text(EXTERNAL)
+    for model, sql in models.items():
+        text = sql.format(schema=schema, days="day BETWEEN @start_date AND @end_date")
+        (root / f"models/{model}.sql").write_text(f"MODEL (name {schema}.{model}, kind {kind});\n{text}")
+    project, empty = load_project(root, NOW), Environment("prod")
+    plan = build_plan(project.models, empty, empty, Loaded({}), Request(Window(NOW)))
+
+    def work() -> None:
+        with closing(StateStore(f"sqlite:///{root}/state.db")) as store, store.leases.hold("prod", "bench") as lease:
+            done = apply(plan, project, scene.engine, store, lease, ApplyOptions(NOW, silent))
+            assert done.promoted is not None, done.failures
+
+    return work
+
+
+def promoted(scene: Scene, rounds: int, count: int, *, new: bool) -> Iterator[tuple[Work, Work]]:
+    """Views that come, or that go back and forth between two tables each."""
+    columns = (Column("id", "int"), Column("total", "bigint"), Column("day", "date"))
+    name = f"views{count}{'new' if new else ''}"
+    with closing(StateStore(f"sqlite:///{scene.folder}/{name}.db")) as store:
+        maps = [mapped(scene, store, f"{name}_v0", count, columns, str(n)) for n in range(1 if new else 2)]
+        if not new:
+            run_promotion(scene, store, maps[0])
+            by_hand(scene, f"{name}_by_hand", maps[0], columns)
+        for number in range(rounds):
+            shown = maps[0] if new else maps[(number + 1) % 2]
+            target = Environment(f"r{number}", shown.snapshots, shown.views) if new else shown
+            hand = f"{name}_by_hand{number if new else ''}"
+            scene.sql(f"CREATE SCHEMA IF NOT EXISTS {hand}")
+
+            def ours(target: Environment = target) -> None:
+                run_promotion(scene, store, target)
+
+            def raw(hand: str = hand, shown: Environment = shown) -> None:
+                by_hand(scene, hand, shown, columns)
+
+            yield ours, raw
+
+
+def mapped(
+    scene: Scene, store: StateStore, schema: str, count: int, columns: tuple[Column, ...], text: str
+) -> Environment:
+    """A map of prod whose tables are there, empty."""
+    selected = ", ".join(
+        f"CAST({text} AS {each.type if each.type != 'date' else 'int'}) AS {each.name}" for each in columns
+    )
+    models = {
+        f"{schema}.m{n}": Model(
+            f"{schema}.m{n}", Kind.FULL, "m.sql", 1, f"SELECT {selected}, {n}", f"SELECT {selected}, {n} AS n"
+        )
+        for n in range(count)
+    }
+    empty = Environment("prod")
+    new = build_plan(models, empty, empty, Loaded({}), Request(Window(NOW))).new
+    for snapshot in new.snapshots.values():
+        scene.engine.tables.create(Table(snapshot.table, columns))
+        store.tables.register(snapshot.table, columns)
+    return new
+
+
+def run_promotion(scene: Scene, store: StateStore, target: Environment) -> None:
+    """The environment shows this map from now on."""
+    with store.leases.hold(target.name, "bench") as lease:
+        promote(store, scene.engine, lease, Wanted(store.environments.get(target.name), target), emit=silent)
+
+
+def by_hand(scene: Scene, schema: str, target: Environment, columns: tuple[Column, ...]) -> None:
+    """The same views as statements."""
+    scene.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    names = ", ".join(f"`{column.name}`" for column in columns)
+    for name, snapshot in target.snapshots.items():
+        view = name.rpartition(".")[2]
+        scene.sql(f"CREATE OR REPLACE VIEW {schema}.{view} AS SELECT {names} FROM {snapshot.table}")
+
+
+DAYS = {"daily": "SELECT id, amount, day FROM source.events WHERE {days}"}
+CASES: dict[str, Case] = {
+    "20 tables": lambda scene, rounds: computed(scene, rounds, "twenty", tables(20)),
+    "a DAG of 50 tables": lambda scene, rounds: computed(scene, rounds, "dag", layers(50)),
+    "365 days": lambda scene, rounds: computed(
+        scene, rounds, "year", DAYS, "INCREMENTAL_BY_TIME_RANGE (time_column day)", " PARTITIONED BY (day)"
+    ),
+    "50 views swapped": lambda scene, rounds: promoted(scene, rounds, 50, new=False),
+    "200 views swapped": lambda scene, rounds: promoted(scene, rounds, 200, new=False),
+    "50 views new": lambda scene, rounds: promoted(scene, rounds, 50, new=True),
+    "200 views new": lambda scene, rounds: promoted(scene, rounds, 200, new=True),
+}
+
+
+def measured(scene: Scene, work: Work) -> tuple[float, float]:
+    """Seconds on the wall and of the CPU."""
+    cpu, wall = scene.cpu(), time.perf_counter()
+    work()
+    return time.perf_counter() - wall, scene.cpu() - cpu
+
+
+def told(name: str, ours: list[tuple[float, float]], hand: list[tuple[float, float]]) -> str:
+    """A line with the medians and the medians of the ratios round by round."""
+    (wall, cpu), (hand_wall, hand_cpu) = (
+        tuple(median(each) for each in zip(*side, strict=True)) for side in (ours, hand)
+    )
+    ratios = [median(a[i] / b[i] for a, b in zip(ours, hand, strict=True)) for i in (0, 1)]
+    return f"{name:<20}{wall:>8.2f}{hand_wall:>9.2f}{ratios[0]:>8.2f} x{cpu:>10.2f}{hand_cpu:>9.2f}{ratios[1]:>8.2f} x"
+
+
+def main(words: list[str]) -> None:
+    """Each case: a round to warm up, then a few in turn; medians, and the median of the ratios."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        connection = Connection(conf=(("spark.driver.memory", "2g"),), master="local[2]")
+        profile = profile_of(os.environ.get("MERGEPLAN_BENCH_PROFILE", "backfill"))
+        session = open_session(connection, folder / ".mergeplan", profile)
+        assert isinstance(session, ClassicSession)
+        with closing(SparkEngine(session)) as engine:
+            scene = Scene(session, engine, folder)
+            scene.sql("CREATE SCHEMA source")
+            scene.sql(f"CREATE TABLE source.events USING parquet AS {EVENTS}")
+            print(f"{'':<20}{'wall s':>8}{'by hand':>9}{'ratio':>10}{'CPU s':>10}{'by hand':>9}{'ratio':>10}")
+            for case, pairs in CASES.items():
+                if words and not any(word in case for word in words):
+                    continue
+                taken = [(measured(scene, ours), measured(scene, hand)) for ours, hand in pairs(scene, WARMUP + ROUNDS)]
+                print(told(case, *map(list, zip(*taken[WARMUP:], strict=True))), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
