@@ -1,6 +1,6 @@
 """How long a plan takes: it should follow the size of the change, not of the project. Prints ratios.
 
-make bench                       200 and 1,000 models
+make bench-plan                  200 and 1,000 models
 python benchmarks/plan_time.py 5000
 """
 
