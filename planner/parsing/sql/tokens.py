@@ -98,7 +98,7 @@ def tokenize(source: SourceText) -> list[Token]:
         return joined_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
     except TokenError as error:
         found = re.search(
-            r"Missing (\S+) from \d+:(\d+)", str(error.__cause__)
+            r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or error.__context__)
         )  # line of the end : offset of the start
         if found is None:
             place = source.place_at(max(source.text.rfind("/*"), 0))
