@@ -59,7 +59,7 @@ def clean(root: Path, gateway: str | None) -> int:
     """
     with opened(root, gateway) as work:
         home, caches = work.settings.folder, work.settings.cache
-    folders = [home / "cache", home / "logs", *([caches] if caches else [])]
+    folders = {home / "cache", home / "logs", *([caches] if caches else [])}
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files += [path for path in (home / "spark" / "spark.log",) if path.is_file()]
     size = sum(path.stat().st_size for path in files)

@@ -191,7 +191,15 @@ def plan(name: str) -> None:
         say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
         return
     promotion = {"views": views, "revision": revision, "spark_jobs": jobs}
-    say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests={"passed": 2, "failed": 0, "unchanged": 0}, audits=[])
+    say(
+        "result",
+        ok=True,
+        plan=shown,
+        applied=True,
+        promotion=promotion,
+        tests={"passed": 2, "failed": 0, "unchanged": 0},
+        audits=[],
+    )
 
 
 def wait(name: str) -> None:

@@ -44,7 +44,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine) -
     with emptied(shared_engine):
         shown = {
             "init": mergeplan("init"),
-            "explain": mergeplan("plan", "--explain"),
+            "explain": mergeplan("plan", "--explain", "--skip-tests"),
             "environments before": mergeplan("environments"),
             "plan": mergeplan("plan", answer="y\n"),
             "rows": mergeplan("fetchdf", rows),
@@ -72,10 +72,12 @@ def timeless(text: str) -> str:
     return re.sub(r" +TIME", " TIME", re.sub(r"in \d+\.\d seconds", "in TIME", text))
 
 
-def test_every_command_succeeds_and_says_nothing_on_standard_error(seen: dict[str, Ran]) -> None:
+def test_every_command_succeeds_and_says_on_standard_error_only_what_takes_time(seen: dict[str, Ran]) -> None:
     told = {name: (ran.code, ran.err) for name, ran in seen.items()}
 
-    assert told == dict.fromkeys(told, (0, ""))
+    # the edited model has a column more: what reads it may come out otherwise, so its test runs again
+    tests = dict.fromkeys(("plan", "plan dev"), (0, "Running 1 unit test...\n"))
+    assert told == dict.fromkeys(told, (0, "")) | tests
 
 
 def test_init_writes_the_example_and_says_what_is_next(seen: dict[str, Ran]) -> None:

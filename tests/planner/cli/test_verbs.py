@@ -101,7 +101,7 @@ def test_test_runs_the_unit_tests_that_are_asked_for(mergeplan: CommandLine) -> 
 
         assert ran.code == 0
         assert "Successfully Ran 1 tests against spark in " in ran.out
-    assert mergeplan("test", "-o", "json").result["tests"] == {"passed": 1, "failed": 0}
+    assert mergeplan("test", "-o", "json").result["tests"] == {"passed": 1, "failed": 0, "unchanged": 0}
 
 
 def test_a_failed_test_shows_how_the_rows_differ(mergeplan: CommandLine) -> None:
@@ -185,7 +185,8 @@ def test_info_fails_when_the_state_does_not_answer(mergeplan: CommandLine, tmp_p
     assert other("info", "--skip-connection").code == 0
 
 
-def test_clean_takes_caches_and_logs_and_nothing_else(offline: CommandLine) -> None:
+def test_clean_takes_caches_and_logs_and_nothing_else(offline: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_CACHE", str(offline.root / ".mergeplan/cache"))
     written(offline.root)
     for name in ("cache/a/b", "spark/spark.log", "spark/warehouse/t"):
         offline.write(f".mergeplan/{name}", "12345")
