@@ -8,9 +8,11 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -129,7 +131,8 @@ def test_nobody_waits_for_a_state_that_is_whole_or_new(mergeplan: CommandLine, m
     def asleep(seconds: float) -> None:
         raise AssertionError(f"slept for {seconds} s")
 
-    monkeypatch.setattr("planner.state.database.time.sleep", asleep)
+    # in that module alone: other threads of this process may sleep
+    monkeypatch.setattr("planner.state.database.time", SimpleNamespace(sleep=asleep, monotonic=time.monotonic))
 
     assert mergeplan("environments").code == 0
     (mergeplan.root / ".mergeplan/state.db").unlink()
