@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from planner.engine.spark.errors import WRAPPER, is_spark, translated
 from planner.engine.spark.session import EngineSession, Frame
@@ -102,11 +102,11 @@ class Sessions:
         """Interrupt until every statement of the era has ended: one may be just about to start its job."""
         pause = threading.Event()
         while self._under_way.get(era):
-            try:
-                for session in (self.shared, *self._own):
+            for session in (self.shared, *tuple(self._own)):
+                with suppress(
+                    Exception
+                ):  # one that is being closed; where Spark is gone, the statements end by themselves
                     session.interrupt(self._tag(era))
-            except Exception:
-                return
             pause.wait(0.2)
 
     def _tag(self, era: int) -> str:
