@@ -31,6 +31,12 @@ class Cache:
         self._file = folder / "entries.db" if folder else None
         self._largest = largest
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it keeps, of those that its folder has: the rest of the folder is somebody else's."""
+        named = (self._file, self._file.with_name(f"{self._file.name}-journal")) if self._file else ()
+        return tuple(path for path in named if path.is_file())
+
     def get(self, keys: Collection[str]) -> dict[str, str]:
         """Key -> text, for the keys that are known."""
         return self._with(lambda connection: _read(connection, keys)) or {} if keys else {}
@@ -54,7 +60,8 @@ class Cache:
             return None  # locked for long, a full disk, a folder that cannot be written
         except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError):
             with suppress(OSError):
-                self._file.unlink()
+                for file in reversed(self.files):  # a journal that stayed would be played into the next file
+                    file.unlink()
         except OSError:
             pass
         return None

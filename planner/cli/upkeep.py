@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from planner.cache.store import Cache
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_option, showing
 from planner.cli.terminal import counted
@@ -58,9 +59,10 @@ def clean(root: Path, gateway: str | None) -> int:
     mergeplan clean
     """
     with opened(root, gateway) as work:
-        home, caches = work.settings.folder, work.settings.cache
-    folders = {home / "cache", home / "logs", *([caches] if caches else [])}
+        home, cache = work.settings.folder, Cache(work.settings.cache)
+    folders = (home / "cache", home / "logs")
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files += [path for path in cache.files if path not in files]  # in a folder that may hold other things, too
     files += [path for path in (home / "spark" / "spark.log",) if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     for path in files:

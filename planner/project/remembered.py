@@ -61,7 +61,7 @@ class Remembered:
         asked = self._asked(text, noting.noted)
         if asked is not None:
             entry = {"models": to_json(models), "audits": to_json(audits), "asked": asked}
-            self._new[self._key(path, hashed)] = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+            self._new[self._key(path, hashed)] = json.dumps(entry, separators=(",", ":"))
         return said
 
     def tried(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:

@@ -103,9 +103,8 @@ class Sessions:
         pause = threading.Event()
         while self._under_way.get(era):
             for session in (self.shared, *tuple(self._own)):
-                with suppress(
-                    Exception
-                ):  # one that is being closed; where Spark is gone, the statements end by themselves
+                # One may be closing; and where Spark is gone, the statements end by themselves.
+                with suppress(Exception):
                     session.interrupt(self._tag(era))
             pause.wait(0.2)
 

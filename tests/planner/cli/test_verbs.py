@@ -197,6 +197,19 @@ def test_clean_takes_caches_and_logs_and_nothing_else(offline: CommandLine, monk
     assert [path.name for path in (offline.root / ".mergeplan").rglob("*") if path.is_file()] == ["t"]
 
 
+def test_clean_leaves_alone_what_else_lies_in_the_folder_of_the_cache(
+    offline: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "mine"))
+    written(offline.root)
+    assert offline("dag").code == 0
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["entries.db"]
+    (tmp_path / "mine/thesis.txt").write_text("years of work")
+
+    assert offline("clean").out.startswith("1 file removed, ")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
 def test_migrate_may_be_repeated(mergeplan: CommandLine) -> None:
     assert mergeplan("migrate").out == mergeplan("migrate").out == "The state database is up to date.\n"
     assert mergeplan("migrate", "-o", "json").result["ok"]
