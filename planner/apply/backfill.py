@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -10,8 +10,11 @@ from graphlib import TopologicalSorter
 from planner.apply.events import ModelFailed, ModelSkipped
 from planner.apply.fill_table import Filling
 from planner.apply.work import Failure, Filled, FoundRows, Work, found_rows
+from planner.engine.protocol import Engine
 from planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkAway
 from planner.model.model import Model
+
+LOOK_SECONDS = 0.5  # between two looks whether somebody wants the run to end
 
 
 def backfill(filling: Filling, work: Mapping[str, Work]) -> Filled:
@@ -25,13 +28,14 @@ def backfill(filling: Filling, work: Mapping[str, Work]) -> Filled:
         try:
             while course.sorter.is_active():
                 course.start_ready(pool)
-                for future in wait(course.running, return_when=FIRST_COMPLETED).done:
+                for future in wait(course.running, LOOK_SECONDS, FIRST_COMPLETED).done:
                     course.finish(future)
+                filling.check()
         except BaseException as error:
             filling.stop()
             pool.shutdown(wait=False, cancel_futures=True)
-            if isinstance(error, KeyboardInterrupt):
-                filling.engine.cancel()  # the verbs under way would keep us waiting
+            if isinstance(error, KeyboardInterrupt | Cancelled):
+                _end(course.running, filling.engine)
             raise
     skipped = tuple(name for name in course.blocked if name in work)
     return filling.done.plus(Filled(failures=tuple(course.failures.values()), skipped=skipped))
@@ -75,6 +79,14 @@ class _Course:
             if parent in self.failures or parent in self.blocked:
                 return self.blocked.get(parent, parent)
         return None
+
+
+def _end(running: Collection[Future[None]], engine: Engine) -> None:
+    """Cancel until every model has ended: one that is between two statements is only reached at its next one."""
+    while True:
+        engine.cancel()
+        if not wait(running, LOOK_SECONDS).not_done:
+            return
 
 
 def _failure(model: Model, future: Future[None]) -> Failure | None:

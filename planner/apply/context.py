@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.apply.events import Emit
@@ -12,9 +13,10 @@ from planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class ApplyContext:
-    """The project, the Spark, the state, and where each step is reported."""
+    """The project, the Spark, the state, where each step is reported, and who may end the run."""
 
     project: Project
     engine: Engine
     store: StateStore
     emit: Emit
+    check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end

@@ -69,7 +69,8 @@ class ApplyOptions:
     """How a plan is applied: at which moment, for whom, and what may change on the way.
 
     With `replan`, which makes the plan again by what is known by then, models wait for those they read, and are skipped
-    where these hold the same rows as before. `complete=False` promotes though tables lack rows (`--skip-backfill`).
+    where these hold the same rows as before. `check` is asked twice a second while tables are filled, and raises
+    Cancelled when somebody wants the run to end. `complete=False` promotes though tables lack rows (`--skip-backfill`).
     """
 
     now: datetime
@@ -77,6 +78,7 @@ class ApplyOptions:
     who: str = ""
     note: str = ""
     complete: bool = True
+    check: Callable[[], None] = lambda: None
     replan: Callable[[], Plan] | None = None
 
 
@@ -88,7 +90,7 @@ def apply(
     PlanMoved when the environment is not what the plan was made for, Refused for a plan with blockers, QueryError or
     ProjectError when a query cannot be right, Cancelled, LeaseHeld.
     """
-    context = ApplyContext(project, engine, store, _one_at_a_time(options.emit))
+    context = ApplyContext(project, engine, store, _one_at_a_time(options.emit), options.check)
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
@@ -224,7 +226,7 @@ def _fill(
         layout, holder = replace(layout, python=python), _holder(plan)
         filling = Filling(
             layout, engine, context.store, audits, project.root, holder, emit,
-            workers=workers, relies=plan.relies, untouched=untouched,
+            workers=workers, check=context.check, relies=plan.relies, untouched=untouched,
         )  # fmt: skip
         filled = backfill(filling, {name: each for name, each in work.items() if name not in left})
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))

@@ -49,6 +49,7 @@ class Filling:
     holder: str
     emit: Emit
     workers: int = 1
+    check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
     untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
@@ -214,8 +215,12 @@ class Filling:
             if result.count and result.blocking:
                 # The interval may have been recorded before (late rows, a restatement): it is not good any more, unless
                 # the table is as it was before.
-                if not undo():
-                    self.store.intervals.forget(snapshot.table, interval, lease=lease)
+                undone = False
+                try:
+                    undone = undo()
+                finally:
+                    if not undone:
+                        self.store.intervals.forget(snapshot.table, interval, lease=lease)
                 raise FoundRows(result)
             if result.count:
                 with self._lock:

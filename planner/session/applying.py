@@ -41,6 +41,9 @@ def carried_out(
     with openlineage(work, planned) as reported:
         reported.outcome = apply_plan(
             planned, work.project, work.engine, work.store, lease,
-            ApplyOptions(work.now, reported.event, record.who, record.note, complete=complete, replan=replan),
+            ApplyOptions(
+                work.now, reported.event, record.who, record.note,
+                complete=complete, check=work.cancellation.check, replan=replan,
+            ),
         )  # fmt: skip
     return reported.outcome

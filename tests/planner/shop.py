@@ -76,12 +76,13 @@ def applied(
     environment: str = "prod",
     emit: Callable[[Event], None] = silent,
     plan: Plan | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Plan and apply."""
     plan = plan or planned(project, store, environment)
     with store.leases.hold(environment, "test") as lease:
         again = lambda: planned(project, store, environment)  # noqa: E731
-        return apply(plan, project, engine, store, lease, ApplyOptions(NOW, emit, "ann", replan=again))
+        return apply(plan, project, engine, store, lease, ApplyOptions(NOW, emit, "ann", check=check, replan=again))
 
 
 def rows(engine: Engine, sql: str) -> list[tuple[object, ...]]:

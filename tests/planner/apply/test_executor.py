@@ -375,19 +375,25 @@ def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: Spar
     assert not outcome.failures
 
 
-def test_cancelling_the_engine_ends_the_run_and_keeps_what_was_recorded(
-    root: Path, engine: SparkEngine, store: StateStore
+@pytest.mark.parametrize("how", ["an event", "a look"])
+def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
+    root: Path, engine: SparkEngine, store: StateStore, how: str
 ) -> None:
     slow = "MODEL (name shop.apart, kind FULL);\nSELECT count(*) AS seven FROM range(0, 100000000000, 1, 1)"
     project, events = written(root, total="", shown="", apart=slow), list[Event]()
 
+    def five_days() -> None:
+        if len(batches(events, "shop.daily")) == 5:
+            raise Cancelled("enough")
+
     def hear(event: Event) -> None:
         events.append(event)
-        if len(batches(events, "shop.daily")) == 5:
-            engine.cancel()
+        if how == "an event":
+            five_days()
 
-    with pytest.raises(Cancelled):
-        applied(project, engine, store, emit=hear)
+    check = five_days if how == "a look" else lambda: None
+    with pytest.raises(Cancelled, match="enough"):
+        applied(project, engine, store, emit=hear, check=check)
 
     table = planned(project, store).new.snapshots["shop.daily"].table
     assert store.intervals.loaded([table])[table] == (days(1, 5),)
