@@ -131,6 +131,8 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
     for table in found.tables if dry_run else ():
         out.say(table)
     out.say(f"{counted(len(found.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+    if gone := found.forgotten.total:
+        out.say(f"{counted(gone, 'old record')} removed from the state.")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from planner.apply.events import Promoted, PromotionRecovered, Recovery
@@ -16,7 +16,10 @@ from planner.session.applying import Record
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
 from planner.state.environments import HistoryAction
+from planner.state.retention import Forgotten
 from planner.state.store import StateStore
+
+HISTORY = timedelta(days=365)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Swept:
     environments: tuple[str, ...]
     tables: tuple[str, ...]
     dropped: bool
+    forgotten: Forgotten = field(default_factory=Forgotten)
 
 
 def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
@@ -83,7 +87,10 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
 
 def janitor(work: Workspace, retention: timedelta | None = None) -> Swept:
     """Expired environments are dropped, and the tables that no environment, no history younger than the retention and
-    no open plan refers to; a workspace that only looks says which they are."""
+    no open plan refers to, and the state forgets what is older than `history_ttl`.
+
+    A workspace that only looks says which environments and tables they are.
+    """
     config = work.project.config
     if retention is None:
         retention = ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
@@ -93,7 +100,9 @@ def janitor(work: Workspace, retention: timedelta | None = None) -> Swept:
         return Swept(tuple(over), tuple(tables), dropped=False)
     over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
     gone = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
-    return Swept(tuple(over), tuple(gone), dropped=True)
+    history = ttl(config.history_ttl) if config.history_ttl else HISTORY
+    forgotten = work.store.retention.forget(datetime.now(UTC) - max(history, retention))
+    return Swept(tuple(over), tuple(gone), dropped=True, forgotten=forgotten)
 
 
 def _finished(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:

@@ -120,8 +120,9 @@ class Environments:
 def generation(tx: Transaction) -> int:
     """A number that grows with every change of any environment."""
     history = t.environment_history
-    rows = sa.select(sa.func.count()).select_from(history).where(tx.own(history))
-    return int(tx.execute(rows).scalar_one())
+    last = sa.select(sa.func.max(history.c.revision).label("last")).where(tx.own(history))
+    each = last.group_by(history.c.environment).subquery()  # old rows are forgotten, the last of each name never
+    return int(tx.execute(sa.select(sa.func.coalesce(sa.func.sum(each.c.last), 0))).scalar_one())
 
 
 def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | None:

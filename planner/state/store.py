@@ -12,6 +12,7 @@ from planner.state.physical_tables import PhysicalTables
 from planner.state.plans import Plans
 from planner.state.promotions import Promotions
 from planner.state.restatements import Restatements
+from planner.state.retention import Retention
 from planner.state.snapshots import Snapshots
 from planner.state.transaction import Database
 from planner.state.transfers import Transfers
@@ -39,6 +40,7 @@ class StateStore:
         self.plans = Plans(self.database)
         self.overrides = Overrides(self.database)
         self.restatements = Restatements(self.database, self.environments, self.snapshots, self.tables)
+        self.retention = Retention(self.database)
         self.transfers = Transfers(self.database)
 
     def close(self) -> None:

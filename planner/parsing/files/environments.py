@@ -53,9 +53,9 @@ def naming_of(config: Config) -> Naming:
 
 def check_environments(config: Config, document: Document) -> None:
     """ProjectError at the line of a duration, a pattern or a name that cannot be used."""
-    for key, text in (("environment_ttl", config.environment_ttl), ("snapshot_ttl", config.snapshot_ttl)):
+    for key in ("environment_ttl", "snapshot_ttl", "history_ttl"):
         try:
-            ttl(text or "in 1 day")
+            ttl(getattr(config, key) or "in 1 day")
         except ValueError as error:
             raise document.error((key,), f"`{key}`: {error}") from None
     if config.environment_suffix_target == "catalog":

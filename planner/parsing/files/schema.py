@@ -249,6 +249,11 @@ class Config(Section):
     snapshot_ttl: str | None = Field(
         default=None, description="How long tables are kept that no environment shows, such as `in 2 weeks`."
     )
+    history_ttl: str | None = Field(
+        default=None,
+        description="How long it is remembered who promoted what and when, such as `in 1 year`; never less than "
+        "`snapshot_ttl`.",
+    )
     environment_ttl: str | None = Field(
         default="in 1 week",
         description="How long an environment is kept after its last plan, such as `in 1 week`; `null`: for ever.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from planner.engine.protocol import ViewText
@@ -87,6 +88,20 @@ def test_the_janitor_drops_what_nobody_needs_and_says_so_first(shop: Shop, engin
     assert dry.out == "0 tables would be dropped.\n"
     assert ran.result["tables"] == []
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
+
+
+def test_the_janitor_forgets_revisions_that_are_older_than_the_history_is_kept(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan)
+    mergeplan.edit("config.yaml", "default_gateway", "history_ttl: in 0 days\nsnapshot_ttl: in 0 days\ndefault_gateway")
+
+    said = mergeplan("janitor").out
+    listed = mergeplan("environments", "prod", "-o", "json").result["revisions"]
+
+    assert re.search(r"^\d+ old records removed from the state\.$", said, re.MULTILINE)
+    assert [row["revision"] for row in listed] == [2]
 
 
 def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: SparkEngine) -> None:

@@ -1,0 +1,126 @@
+"""What the state forgets: the history, journal, plans and snapshots that nobody can ask for any more."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby, pairwise
+from typing import Any
+
+import sqlalchemy as sa
+
+from planner.naming import DEFAULT
+from planner.state import maps
+from planner.state import tables as t
+from planner.state.environments import HistoryAction
+from planner.state.promotions import Status
+from planner.state.restatements import AUTOMATIC
+from planner.state.transaction import Database, Transaction, chunks
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """How many rows of each sort were forgotten."""
+
+    revisions: int = 0
+    promotions: int = 0
+    plans: int = 0
+    snapshots: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.revisions + self.promotions + self.plans + self.snapshots
+
+
+class Retention:
+    """The past of one project, and its end."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def forget(self, before: datetime) -> Forgotten:
+        """Forget what was over before a time: revisions that were replaced, promotions that ended, plans, and the
+        snapshots that then nothing names.
+
+        The last revision of every environment stays, also of those that were dropped: revisions are counted on.
+        """
+        with self._database.writing() as tx:
+            revisions, promotions = _forget_revisions(tx, before), _forget_journal(tx, before)
+            return Forgotten(revisions, promotions, _forget_plans(tx, before), _forget_snapshots(tx))
+
+
+def _forget_revisions(tx: Transaction, before: datetime) -> int:
+    history = t.environment_history
+    in_force = {row.name: row.revision for row in tx.execute(tx.select(t.environments))}
+    pending = {row.environment: row.old_revision for row in tx.execute(_journal(tx, ended=False))}
+    rows = tx.execute(tx.select(history).order_by(history.c.environment, history.c.revision)).all()
+    gone = 0
+    for name, each in groupby(rows, lambda row: row.environment):
+        mine = list(each)
+        shown = [row for row in mine if row.action != HistoryAction.UNDONE.value]
+        still_needed = [row.revision for row, later in pairwise(shown) if later.at > before] + [mine[-1].revision]
+        first = min(*still_needed, in_force.get(name, still_needed[0]), pending.get(name, still_needed[0]))
+        if first == mine[0].revision:
+            continue
+        _make_whole(tx, mine, first)
+        old = (history.c.environment == name, history.c.revision < first)
+        gone += tx.execute(tx.delete(history).where(*old)).rowcount
+    return gone
+
+
+def _make_whole(tx: Transaction, rows: Sequence[sa.Row[Any]], revision: int) -> None:
+    """Keep the map of a revision as it is, and no longer as what differs from those that go."""
+    history = t.environment_history
+    found = maps.read((row.snapshots, row.views) for row in rows)
+    shown = next(each for row, each in zip(rows, found, strict=True) if row.revision == revision)
+    snapshots, views = maps.written(shown, None, revision)
+    name = rows[0].environment
+    row = tx.update(history).where(history.c.environment == name, history.c.revision == revision)
+    tx.execute(row.values(snapshots=snapshots, views=views))
+
+
+def _journal(tx: Transaction, *, ended: bool) -> sa.Select[Any]:
+    status = t.promotions.c.status
+    return tx.select(t.promotions).where((status != Status.PENDING.value) if ended else status == Status.PENDING.value)
+
+
+def _forget_journal(tx: Transaction, before: datetime) -> int:
+    old = [row.id for row in tx.execute(_journal(tx, ended=True).where(t.promotions.c.ended_at < before))]
+    for ids in chunks(old):
+        tx.execute(tx.delete(t.promotion_steps).where(t.promotion_steps.c.promotion_id.in_(ids)))
+        tx.execute(tx.delete(t.promotions).where(t.promotions.c.id.in_(ids)))
+    return len(old)
+
+
+def _forget_plans(tx: Transaction, before: datetime) -> int:
+    plans, latest = t.plans, dict[tuple[str, str], str]()
+    automatic = tx.execute(tx.select(plans).where(plans.c.status == AUTOMATIC).order_by(plans.c.created_at))
+    for row in automatic:  # by the last one a model knows when it has to restate itself again
+        latest[row.environment, row.components["table"]] = row.id
+    kept = frozenset(latest.values())
+    old = [row.id for row in tx.execute(tx.select(plans).where(plans.c.created_at < before)) if row.id not in kept]
+    _delete(tx, plans, old)
+    return len(old)
+
+
+def _forget_snapshots(tx: Transaction) -> int:
+    """Those that no revision names and whose table is gone: what a table that stands is made of can be asked."""
+    history = sa.select(t.environment_history.c.snapshots).where(tx.own(t.environment_history))
+    named = {id for row in tx.execute(history) for id in maps.ids_in(row.snapshots)}
+    tables = {row.name for row in tx.execute(tx.select(t.physical_tables))}
+    columns = (t.snapshots.c.id, t.snapshots.c.name, t.snapshots.c.version, t.snapshots.c.stored)
+    rows = tx.execute(sa.select(*columns).where(tx.own(t.snapshots)))
+    old = [
+        row.id
+        for row in rows
+        if row.id not in named and (row.stored or DEFAULT.table(row.name, row.version)) not in tables
+    ]
+    _delete(tx, t.snapshots, old)
+    return len(old)
+
+
+def _delete(tx: Transaction, table: sa.Table, ids: Collection[str]) -> None:
+    for part in chunks(sorted(ids)):
+        tx.execute(tx.delete(table).where(table.c.id.in_(part)))
