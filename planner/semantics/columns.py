@@ -262,11 +262,26 @@ def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads
 
 
 def _text(tree: exp.Expr) -> str:
-    """The tree as text, without comments. Not as SQL: sqlglot would move WITH clauses, and two of one name would
-    clash."""
-    for node in tree.walk():
-        node.comments = None
-    return repr(tree)
+    """The tree as text, without comments: two trees have one text only if they are equal.
+
+    Not as SQL: sqlglot would move WITH clauses, and two of one name would clash. Not as `repr`: its indentation makes
+    the text of a union of n queries grow by the square of n.
+    """
+    parts, left = [], list[tuple[str, object]]([("", tree)])
+    while left:
+        key, value = left.pop()
+        if isinstance(value, exp.Expr):
+            args = [(name, each) for name, each in value.args.items() if each is not None and each != []]
+            if value.type is not None and not value.is_data_type:
+                args.append(("type", value.type))
+            parts.append(f"{key}={type(value).__name__}({len(args)})")
+            left += reversed(args)
+        elif isinstance(value, list):
+            parts.append(f"{key}=[{len(value)}]")
+            left += [("", each) for each in reversed(value)]
+        else:
+            parts.append(f"{key}={value!r}")
+    return "\n".join(parts)
 
 
 def _names(output: exp.Expr) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 import sqlglot
 
 from planner.semantics.columns import Parent, shape_of
+from planner.semantics.columns import _as_written as written_text
 from planner.semantics.spark_functions import folds_rows, is_unknown
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}
@@ -228,3 +229,26 @@ def test_under_group_by_all_a_column_beside_an_aggregate_is_not_followed(outputs
     shape = shape_of(f"SELECT {outputs} FROM s.a GROUP BY ALL", PARENTS)
 
     assert (shape.relation is not None) == followed
+
+
+def test_the_text_of_a_query_that_is_not_translated_grows_with_its_length_alone() -> None:
+    one, two = (
+        written_text(" UNION ALL ".join([f"SELECT a + {n} AS a FROM s.t" for n in range(size)])) for size in (100, 200)
+    )
+
+    assert len(two) < 2.2 * len(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT 'a' AS v FROM s.t", "SELECT a AS v FROM s.t"), ("SELECT 'a\\n' AS v", "SELECT 'a' AS v"),
+        ("SELECT `a b` AS v FROM s.t", "SELECT a AS b, v FROM s.t"), ("SELECT 1 AS v", "SELECT '1' AS v"),
+        ("SELECT f(a, b(c)) AS v FROM s.t", "SELECT f(a, b, c) AS v FROM s.t"),
+        ("SELECT a FROM s.t", "SELECT DISTINCT a FROM s.t"),
+        ("SELECT a FROM s.t UNION SELECT b FROM s.t", "SELECT a FROM s.t UNION ALL SELECT b FROM s.t"),
+    ],
+)  # fmt: skip
+def test_two_queries_have_one_text_only_if_they_are_equal(one: str, other: str) -> None:
+    assert written_text(one) != written_text(other)
+    assert written_text(one) == written_text(one.replace(" AS ", " /* why */ as "))
