@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -124,9 +125,11 @@ def run(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
     except OSError as error:
-        if error.filename is None:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if error.filename is None and not full:
             return _defect(given, error)
-        _say(given, f"`{error.filename}` cannot be used: {error.strerror}.", "", 1, "RequestError")
+        message = f"`{error.filename}` cannot be used: {error.strerror}." if error.filename else f"{error.strerror}."
+        _say(given, message, "Make room there and run this again." if full else "", 1, "RequestError")
         return 1
     except Exception as error:
         return _defect(given, error)
@@ -161,7 +164,7 @@ def _say(
     elif usage is not None:
         usage.show()
     else:
-        click.echo(f"Error: {message}" if exit_code == 1 else message, err=True)
+        click.echo(" ".join(filter(None, (f"Error: {message}" if exit_code == 1 else message, hint))), err=True)
 
 
 if __name__ == "__main__":

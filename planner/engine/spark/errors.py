@@ -110,7 +110,11 @@ def _of_java(java: Any) -> SparkMessage:
         if (cause := java.getCause()) is None:
             break
         java = cause
-    return SparkMessage(*_innermost(text, None))
+    found, condition = _innermost(text, None)
+    last = str(java.getMessage() or "").strip()  # such as that the disk is full
+    if condition is None and last and last not in found:
+        found = f"{found.partition(' SQLSTATE: ')[0].rstrip('. ')}: {last}"
+    return SparkMessage(found, condition)
 
 
 def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -240,6 +242,19 @@ def test_a_defect_of_ours_is_a_sentence_and_its_trace_is_kept(offline: CommandLi
     assert log is not None
     assert "Traceback" in Path(log[1]).read_text()
     Path(log[1]).unlink()
+
+
+def test_a_full_disk_is_no_defect_of_ours(offline: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write_example(offline.root)
+    monkeypatch.setattr("planner.session.workspace.load_project", full)
+
+    ran, as_json = offline("plan"), offline("plan", "-o", "json")
+
+    assert (ran.code, ran.err) == (1, "Error: No space left on device. Make room there and run this again.\n")
+    assert as_json.lines[-2]["message"] == "No space left on device."
 
 
 def test_what_spark_cannot_parse_is_told_at_its_line_and_nothing_is_computed(shop: Callable[..., CommandLine]) -> None:

@@ -1,0 +1,32 @@
+"""What Spark reports is one sentence with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.engine.spark.engine import SparkEngine
+from planner.engine.spark.errors import sentences, translated
+
+
+class Raised(Exception):
+    """As py4j raises what came from Java."""
+
+    def __init__(self, java: Any) -> None:
+        super().__init__("An error occurred while calling o1.save")
+        self.java_exception = java
+
+
+def test_a_write_that_failed_tells_why(engine: SparkEngine) -> None:
+    jvm: Any = engine._sessions.current.spark._jvm  # type: ignore[union-attr]
+    full = jvm.java.lang.RuntimeException("Unable to close", jvm.java.io.IOException("No space left on device"))
+    text = "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/t. SQLSTATE: 58030"
+
+    error = translated(Raised(jvm.java.lang.RuntimeException(text, full)), "SELECT 1")
+
+    assert error.message == "Task failed while writing rows to file:/w/t: No space left on device"
+
+
+def test_the_class_and_the_trace_are_left_out() -> None:
+    text = "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide`. SQLSTATE: 22012\n\tat org.apache.spark.Errors"
+
+    assert sentences(text) == ("Division by zero.", "Use `try_divide`.")
