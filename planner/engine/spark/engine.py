@@ -8,6 +8,7 @@ from pathlib import Path
 
 from planner.engine.protocol import Connection, Engine, ProjectConnection, Rows
 from planner.engine.spark.catalog import WAIT
+from planner.engine.spark.errors import is_spark, translated
 from planner.engine.spark.java import profile_of
 from planner.engine.spark.open_session import open_session
 from planner.engine.spark.project_proxy import ProjectProxy
@@ -82,7 +83,12 @@ class SparkEngine:
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started so far, counted by Spark itself."""
-        return self._shared.jobs()
+        try:
+            return self._shared.jobs()
+        except Exception as error:
+            if not is_spark(error):
+                raise
+            raise translated(error, "") from None
 
     def cancel(self) -> None:
         """End what runs now; the verbs under way raise Cancelled. It never blocks: a signal handler may call it."""

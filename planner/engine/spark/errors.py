@@ -32,6 +32,8 @@ def translated(error: BaseException, sql: str) -> MergeplanError:
     found = _message_of(error)
     if found.condition in CANCELLED or any(f"[{name}" in found.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
+    if _has_ended(error):
+        return SparkAway("Spark has ended.", hint="It may have lacked memory. What was recorded before is kept.")
     message, hint = sentences(found.text)
     if _is_away(error):
         return SparkAway(message, hint=hint)
@@ -41,14 +43,21 @@ def translated(error: BaseException, sql: str) -> MergeplanError:
 
 def is_spark(error: BaseException) -> bool:
     """True when an error comes from Spark, or from the way to it."""
-    return any(kind.__module__.split(".")[0] in ("pyspark", "py4j", "grpc") for kind in type(error).__mro__)
+    return _has_ended(error) or any(
+        kind.__module__.split(".")[0] in ("pyspark", "py4j", "grpc") for kind in type(error).__mro__
+    )
+
+
+def _has_ended(error: BaseException) -> bool:
+    """True when the JVM of a Spark of our own is gone: the socket to it breaks, or nobody listens any more."""
+    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
 
 
 def _is_away(error: BaseException) -> bool:
     """True when the way to Spark broke: it ended, or ends. What Spark itself says comes with more than gRPC's code."""
     kind, code = type(error).__name__, getattr(_asked(error, "getGrpcStatusCode"), "name", "")
     broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
-    return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED" or kind == "Py4JNetworkError"
+    return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED"
 
 
 def condition(error: BaseException) -> str | None:

@@ -17,7 +17,7 @@ class Raised(Exception):
 
 
 def test_a_write_that_failed_tells_why(engine: SparkEngine) -> None:
-    jvm: Any = engine._sessions.current.spark._jvm  # type: ignore[union-attr]
+    jvm: Any = engine._sessions.current.spark._jvm
     full = jvm.java.lang.RuntimeException("Unable to close", jvm.java.io.IOException("No space left on device"))
     text = "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/t. SQLSTATE: 58030"
 

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from planner.engine.protocol import Connection
 from planner.engine.table import Table, time_partitioning
-from planner.errors import QueryError
+from planner.errors import QueryError, SparkAway
 from planner.intervals import Interval
 from planner.model.model import Column
 from planner.engine.spark.engine import open_engine
@@ -48,6 +48,13 @@ engine.close()
 print("Java ended:", engine._sessions.current.jvm.process.returncode is not None)
 engine = open_engine(Connection(master="local[1]"), Path(sys.argv[1]))
 print(sorted(engine.catalog.objects("s")))
+engine._sessions.current.jvm.process.kill()
+engine._sessions.current.jvm.process.wait()
+for ask in (lambda: engine.fetch("SELECT 1"), lambda: engine.catalog.drop_view("s.v"), engine.jobs):
+    try:
+        ask()
+    except SparkAway as error:
+        print(error.message)
 engine.close()
 """
 SAID = """\
@@ -58,6 +65,9 @@ USER_RAISED_EXCEPTION
 TABLE_OR_VIEW_NOT_FOUND
 Java ended: True
 ['hourly']
+Spark has ended.
+Spark has ended.
+Spark has ended.
 """
 
 
