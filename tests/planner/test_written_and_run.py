@@ -23,7 +23,7 @@ NOW = datetime(2024, 5, 6, tzinfo=UTC)
 EVERY = int(os.environ.get("MERGEPLAN_CASES", "0")) >= 1000
 JAVA = re.compile(r"\b(java_method|reflect|try_reflect)\b")
 OTHERWISE = re.compile(
-    r"rand|uuid|now\(|current_|curdate|localtimestamp|unix_timestamp\(\)|shuffle|uniform|version\(|_file_|monotonically"
+    r"rand|uuid|now\(|current_|curdate|localtimestamp|unix_timestamp\(\)|shuffle|uniform|version\(|_file_|monotonically|aes_encrypt"
 )
 ROWS = "(SELECT id, id * 1.5BD AS p, CAST(id AS STRING) AS s, IF(id = 2, NULL, id) AS n, id > 1 AS b FROM range(4))"
 BY_HAND = """
