@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet -
 
 
 .PHONY: help demo test lint types unit prove format lock clean
-.PHONY: bench bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout
+.PHONY: bench bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout bench-state
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-webhooks   how many webhooks the service stores for good: latency, rate, CPU each"
 	@echo "make bench-bot   how long a pull request waits for its plan, its environment and prod, and where the time sits"
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
+	@echo "make bench-state   how much the state grows with a promotion"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
@@ -44,7 +45,7 @@ prove: $(READY)  # what takes minutes and a Spark of its own, and many more rand
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_PAYLOADS=1000 \
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
-bench: bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout
+bench: bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout bench-state
 
 bench-plan: $(READY)
 	@$(BIN)/python -m benchmarks.plan_command
@@ -67,6 +68,9 @@ bench-bot: $(READY)
 
 bench-checkout: $(READY)
 	@$(BIN)/python -m benchmarks.checkout
+
+bench-state: $(READY)
+	@$(BIN)/python -m benchmarks.state_growth
 
 format: $(READY)
 	@$(BIN)/ruff check --fix
