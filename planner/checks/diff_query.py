@@ -80,9 +80,9 @@ class DiffQuery:
         listed = list(shown)
         return " UNION ALL ".join(self.rows(side, [f"{side} AS side", *listed]) for side in (0, 1))
 
-    @property
-    def null_key(self) -> str:
-        return " OR ".join(f"k{n} IS NULL" for n in range(len(self.key)))
+    def null_key(self, prefix: str = "") -> str:
+        """The condition that a part of the key is NULL; `prefix` is `a.` or `b.` in the join."""
+        return " OR ".join(f"{prefix}k{n} IS NULL" for n in range(len(self.key)))
 
     @property
     def hashes_keys(self) -> bool:

@@ -172,6 +172,7 @@ class _Buckets:
     inside: str
     held: tuple[int, int]
     crowded: bool
+    nulls: bool = True  # the keys with a NULL are counted already
 
 
 def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
@@ -187,19 +188,17 @@ def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
 
 
 def _counted(engine: Engine, question: DiffQuery) -> _Buckets:
-    """What is to be known before all rows are joined: only the keys are read."""
-    rows = question.both([f"IF({question.null_key}, 1, 0) AS nk"])
-    answer = engine.fetch(f"SELECT side, COUNT(*), SUM(nk) FROM ({rows}) GROUP BY side").rows
-    found = {_whole(side): (_whole(count), _whole(nulls)) for side, count, nulls in answer}
-    (first, first_nulls), (second, second_nulls) = (found.get(side, (0, 0)) for side in (0, 1))
-    counted = RowDiff((first, second), null_keys=(first_nulls, second_nulls), buckets=BUCKETS)
-    return _Buckets(counted, "", (first, second), crowded=False)
+    """What is to be known before all rows are joined: their number, which files tell without being read."""
+    counts = ", ".join(f"(SELECT COUNT(*) FROM {table})" for table in question.tables)
+    ((first, second),) = engine.fetch(f"SELECT {counts}").rows
+    held = _whole(first), _whole(second)
+    return _Buckets(RowDiff(held, buckets=BUCKETS), "", held, crowded=False, nulls=False)
 
 
 def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     """One pass over both tables; Spark compares the buckets, and one row comes of it."""
     # Each side is grouped by itself: Spark compiles reading, hashing and grouping into one loop only below a UNION.
-    shown = ["b", "h", f"IF({question.null_key}, 1, 0) AS nk"]
+    shown = ["b", "h", f"IF({question.null_key()}, 1, 0) AS nk"]
     summed = f"COUNT(*) AS c, BIT_XOR(h) AS x, SUM(h & {LOW}) AS s, SUM(nk) AS n"
     sides = (f"SELECT {at} AS side, b, {summed} FROM ({question.rows(at, shown)}) GROUP BY b" for at in (0, 1))
     counts = "SUM(IF(side = 0, c, 0)) AS c0, SUM(IF(side = 1, c, 0)) AS c1, SUM(IF(side = 0, n, 0)) AS n0, SUM(n) AS n"
@@ -241,15 +240,18 @@ def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: b
     both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
     counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
+    counts += [f"{side}.rn IS NOT NULL AND ({question.null_key(side + '.')})" for side in "ab"]
     counts += [f"{both} AND {each}" for each in differs]
     joined = question.joined(found.inside, numbered)
     (answer,) = engine.fetch(f"SELECT {', '.join(f'COUNT_IF({each})' for each in counts)} FROM {joined}").rows
-    first, second, common, changed, *columns = (_whole(cell) for cell in answer)
+    first, second, common, changed, *rest = (_whole(cell) for cell in answer)
+    nulls, columns = (rest[0], rest[1]), rest[2:]
     rows = replace(
         found.rows,
         only=(first, second),
         common=common + (found.rows.common if found.inside else 0),  # without a filter the equal buckets are joined too
         changed=changed,
+        null_keys=found.rows.null_keys if found.nulls else nulls,
         columns=tuple((each.name, count) for each, count in zip(question.values, columns, strict=True)),
     )
     return rows, (first + common, second + common) != found.held
