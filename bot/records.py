@@ -194,6 +194,7 @@ class ProdRecord:
     said: str = ""
     attempts: int = 0
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
+    swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
 
     @property

@@ -49,6 +49,7 @@ class Settings(BaseSettings):
     repositories: str = ""  # owner/name, comma-separated: what a token (not an App) looks after from the start
     workers: int = Field(default=2, ge=1, le=64)
     sweep_seconds: float = Field(default=60.0, gt=0)
+    janitor_hours: float = Field(default=24.0, ge=0)  # between two runs of the janitor for a repository; 0 for none
     polls_per_minute: int = Field(default=600, gt=0)  # of the timer, for one owner; GitHub takes 900 calls a minute
     settle_seconds: float = Field(default=2.0, ge=0)  # quiet time after a superseding push before the next plan
     progress_seconds: float = Field(default=10.0, gt=0)  # at most one progress report in that time

@@ -43,6 +43,7 @@ class ProdFacts:
     found: EnvironmentRow | None = None  # prod as the planner had it
     built: bool = False  # this pass has tried to build prod
     taken: int = 0  # steps of this pass
+    sweep_is_due: bool = False  # the janitor has not been at work for long
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,11 @@ class SettleMerge:
     number: int
 
 
+@dataclass(frozen=True)
+class RunJanitor:
+    """Drop what has expired and what nobody needs any more."""
+
+
 Action = (
     ProdAtRest
     | FollowBranch
@@ -138,6 +144,7 @@ Action = (
     | PromoteMerge
     | PromotePush
     | SettleMerge
+    | RunJanitor
 )
 
 
@@ -145,10 +152,13 @@ def decide_prod(facts: ProdFacts) -> Action:
     """The next action, asked again after each until it is Rest.
 
     First what people asked to undo, then what the branch holds that prod does not, then what failed and is asked again.
+    The janitor comes when nothing else is left to do.
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
         return FollowBranch()
-    return _build(facts) or _roll_back(facts) or _step(facts) or _again(facts) or _settle(facts) or ProdAtRest()
+    found = _build(facts) or _roll_back(facts) or _step(facts) or _again(facts) or _settle(facts)
+    sweep = RunJanitor() if facts.sweep_is_due and facts.prod.state is Prod.READY else ProdAtRest()
+    return found or sweep
 
 
 def _build(facts: ProdFacts) -> Action | None:
@@ -222,6 +232,11 @@ def prod_steps(commits: Sequence[str], merges: Mapping[str, int]) -> tuple[Step,
     if commits and commits[-1] not in merges:
         steps.append(Step(commits[-1]))
     return tuple(steps)
+
+
+def sweep_is_due(prod: ProdRecord, hours: float, now: float) -> bool:
+    """True when the janitor was at work and that is so many hours ago; 0 hours: never."""
+    return prod.state is Prod.READY and hours > 0 and 0 < prod.swept_at <= now - hours * 3600
 
 
 def build_wait(outcome: PlannerOutcome, attempts: int) -> float:

@@ -53,6 +53,12 @@ class ProdPlanner:
         note = f"/rollback in #{number}"
         return self._call(commit, ("rollback", PROD, "--to", str(revision), "--who", who, "--note", note))
 
+    def sweep(self, commit: str, keep: tuple[str, ...]) -> PlannerOutcome:
+        """Calls the janitor; the environments to `keep` do not expire."""
+        arguments = ("janitor", *(part for name in keep for part in ("--keep", name)))
+        with self.context.project(self.checkout, commit) as folder:
+            return self.context.plan(PlannerCall(self.job, folder, arguments, new_run_id())).outcome
+
     def _call(self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None) -> Ended:
         """One call of the planner on a commit's tree, and then what prod is."""
         if not self.context.has_project(self.checkout, commit):

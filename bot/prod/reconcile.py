@@ -31,6 +31,7 @@ from bot.prod.decide import (
     PromotePush,
     RefuseRollback,
     RollBack,
+    RunJanitor,
     SettleMerge,
     SkipStep,
     Step,
@@ -39,6 +40,7 @@ from bot.prod.decide import (
     decide_prod,
     may_retry,
     prod_steps,
+    sweep_is_due,
 )
 from bot.prod.planner_calls import Ended, Hear, ProdPlanner
 from bot.pulls.publish import Shower, publish
@@ -163,6 +165,8 @@ class _ProdReconciliation:
                 self._promote_push(commit)
             case SettleMerge(number):
                 self._settle(number)
+            case RunJanitor():
+                self._run_janitor()
 
     # --- looking ---
 
@@ -185,6 +189,7 @@ class _ProdReconciliation:
             is_untouched=bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0]),
             shown=frozenset(shown),
             behind=frozenset(taken_on - shown),
+            sweep_is_due=sweep_is_due(prod, self.context.settings.janitor_hours, time.time()),
         )
 
     def _holds(self, commit: str, merge: str) -> bool:
@@ -348,6 +353,19 @@ class _ProdReconciliation:
             problems = ended.outcome.problems
             self._pull(number, rollback_by="", reason=problems[0].message if problems else "The rollback failed.")
         _wake_pulls(self.context, self.job.repository)
+
+    # --- sweeping ---
+
+    def _run_janitor(self) -> None:
+        """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
+        self._change(swept_at=time.time())  # first: one that fails is not tried again and again
+        pulls = self.inbox.pulls.all(self.job.repository)
+        keep = tuple(each.environment for each in pulls if each.environment and each.environment_exists)
+        outcome = self.planner.sweep(self._prod().promoted_commit, keep)
+        if outcome.ok:
+            self.log.info("janitor_ended", kept=len(keep))
+        else:
+            self.log.warning("janitor_failed", why=reasons(outcome))
 
     # --- showing ---
 

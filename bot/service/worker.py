@@ -20,6 +20,7 @@ from bot.github.owners import owner_of
 from bot.github.pace import Apart, Pace
 from bot.inbox.queue import LEASE_SECONDS, Job
 from bot.metrics import JOBS
+from bot.prod.decide import sweep_is_due
 from bot.prod.reconcile import reconcile_prod
 from bot.pulls.reconcile import reconcile_pull
 from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
@@ -288,7 +289,10 @@ class Worker:
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.context.inbox, gateway.name
-        if _prod_is_behind(gateway, inbox.prods.get(name)):
+        prod = inbox.prods.get(name)
+        if prod.state is Prod.READY and not prod.swept_at:
+            prod = inbox.prods.change(name, swept_at=time.time())
+        if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
             inbox.queue.wake(name, 0)
         known = {record.number: record for record in inbox.pulls.all(name)}
         for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):

@@ -108,10 +108,19 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     "--days", type=click.IntRange(min=0), help="How long to keep what history refers to (else `snapshot_ttl`, or 14)."
 )
 @click.option("--ignore-ttl", is_flag=True, help="Keep no table for the sake of history: the same as --days 0.")
+@click.option("--keep", multiple=True, metavar="ENVIRONMENT", help="An environment that does not expire. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
 @output_option
 @workspace
-def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gateway: str | None, output: str) -> int:
+def janitor(
+    days: int | None,
+    ignore_ttl: bool,
+    keep: tuple[str, ...],
+    dry_run: bool,
+    root: Path,
+    gateway: str | None,
+    output: str,
+) -> int:
     """Drop the environments that have expired, and the tables that no environment, no recent history and no open plan
     refers to.
 
@@ -121,7 +130,7 @@ def janitor(days: int | None, ignore_ttl: bool, dry_run: bool, root: Path, gatew
     """
     out = output_of(output)
     with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
-        found = sweep(work, timedelta(0) if ignore_ttl else None if days is None else timedelta(days=days))
+        found = sweep(work, timedelta(0) if ignore_ttl else None if days is None else timedelta(days=days), keep)
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True, expired=found.environments, tables=found.tables, dropped=found.dropped))
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -85,16 +86,16 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
     return Invalidated(done, sweep(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
 
 
-def janitor(work: Workspace, retention: timedelta | None = None) -> Swept:
+def janitor(work: Workspace, retention: timedelta | None = None, keep: Collection[str] = ()) -> Swept:
     """Expired environments are dropped, and the tables that no environment, no history younger than the retention and
     no open plan refers to, and the state forgets what is older than `history_ttl`.
 
-    A workspace that only looks says which environments and tables they are.
+    The environments to `keep` do not expire. A workspace that only looks says which environments and tables they are.
     """
     config = work.project.config
     if retention is None:
         retention = ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
-    pinned = {name.lower() for name in config.pinned_environments}
+    pinned = {name.lower() for name in (*config.pinned_environments, *keep)}
     if work.only_looks:
         over, tables = expired(work.store, work.now, pinned), unneeded(work.store, work.now, retention)
         return Swept(tuple(over), tuple(tables), dropped=False)

@@ -203,10 +203,18 @@ class Session(Opened):
         with self._doing(on_event) as work:
             return invalidate(work, name, who)
 
-    def janitor(self, retention: timedelta | None = None, *, dry_run: bool = False, on_event: Emit = silent) -> Swept:
-        """Expired environments dropped, and the tables that nothing refers to any more; `dry_run` only names them."""
+    def janitor(
+        self,
+        retention: timedelta | None = None,
+        *,
+        keep: Collection[str] = (),
+        dry_run: bool = False,
+        on_event: Emit = silent,
+    ) -> Swept:
+        """Expired environments dropped, but for those to `keep`, and the tables that nothing refers to any more;
+        `dry_run` only names them."""
         with self._doing(on_event, only_looks=dry_run) as work:
-            return janitor(work, retention)
+            return janitor(work, retention, keep)
 
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
         """What a model or a column is made from, or with `downstream` what is made from it."""

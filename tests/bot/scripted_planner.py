@@ -248,6 +248,8 @@ def main() -> None:
         state["environments"].pop(sys.argv[2], None)
         save(state)
         say("result", ok=True, applied=True)
+    elif verb == "janitor":
+        say("result", ok=True, applied=False, expired=[], tables=[], dropped=True)
     elif verb == "rollback":
         prod = state["environments"]["prod"]
         prod |= {"models": state["history"]["prod"][option("--to")], "revision": prod["revision"] + 1}

@@ -295,6 +295,25 @@ def test_every_webhook_dropped_the_timer_still_brings_the_same_end(make_bench: C
     assert "1 breaking" in bench.plan(number) or "Breaking" in bench.plan(number)
 
 
+def test_the_janitor_comes_in_its_time_and_keeps_environments_of_open_pull_requests(bench: Bench) -> None:
+    open_one, merged = bench.open(COLUMN), bench.open(FILTER, branch="other")
+    bench.idle()
+    bench.github.merge(SHOP, merged, author="ann")
+    bench.idle()
+    bench.worker.sweep()
+    bench.idle()
+    assert bench.calls("janitor") == []
+
+    bench.context.inbox.prods.change(SHOP, swept_at=1.0)
+    bench.worker.sweep()
+    until(lambda: bench.calls("janitor"), what="the janitor")
+    bench.idle()
+    bench.worker.sweep()
+    bench.idle()
+
+    assert [call["argv"][:3] for call in bench.calls("janitor")] == [["janitor", "--keep", f"pr_{open_one}"]]
+
+
 def test_doubled_and_reordered_webhooks_end_in_the_same_state(bench: Bench) -> None:
     """Behaviour 19: opened, two pushes, a comment and a close in any order and number."""
     bench.github.faults.duplicate(times=3)

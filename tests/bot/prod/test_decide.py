@@ -19,6 +19,7 @@ from bot.prod.decide import (
     PromotePush,
     RefuseRollback,
     RollBack,
+    RunJanitor,
     SettleMerge,
     SkipStep,
     Step,
@@ -27,6 +28,7 @@ from bot.prod.decide import (
     decide_prod,
     may_retry,
     prod_steps,
+    sweep_is_due,
 )
 from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.results import PlannerOutcome, read_outcome
@@ -52,6 +54,9 @@ def facts(prod: ProdRecord, **more: Any) -> ProdFacts:
     ("now", "action"),
     [
         (facts(READY), ProdAtRest()),
+        (facts(READY, sweep_is_due=True), RunJanitor()),
+        (facts(READY, sweep_is_due=True, steps=(PUSH,)), PromotePush(HEAD)),
+        (facts(FAILED, sweep_is_due=True), ProdAtRest()),
         (replace(facts(READY), branch="trunk"), FollowBranch()),
         (facts(NEW), LookForProd()),
         (facts(NEW, looked=True, found=ROW), AdoptProd(ROW)),
@@ -110,3 +115,10 @@ def test_what_may_pass_later_is_tried_again_and_a_mistake_is_not() -> None:
 
     assert [build_wait(held, 2), build_wait(mistake, 2)] == [4.0, 0.0]
     assert [may_retry(held, 29), may_retry(held, 30), may_retry(mistake, 1)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("swept_at", "hours", "due"), [(0.0, 24.0, False), (1.0, 24.0, True), (50_000.0, 24.0, False), (1.0, 0.0, False)]
+)
+def test_the_janitor_is_due_so_many_hours_after_it_was_at_work(swept_at: float, hours: float, due: bool) -> None:
+    assert sweep_is_due(replace(READY, swept_at=swept_at), hours, 86_401.0) == due
