@@ -18,6 +18,7 @@ from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
 from bot.inbox.queue import Job
 from bot.metrics import RUNS
+from bot.notifications import Notifications
 from bot.settings import BotConfig, Settings, read_config
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
@@ -70,6 +71,7 @@ class BotContext:
     look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
     standby: Standby | None = None  # a planner child kept ready
+    notifications: Notifications = field(default_factory=Notifications)
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     bot_login: str = ""  # who the bot's comments are by; asked from GitHub when empty
     state_url: SecretStr = SecretStr("")
     openlineage_api_key: SecretStr = SecretStr("")
+    notify_url: SecretStr = SecretStr("")  # an incoming webhook of a chat that is told what became of prod
     home: Path = Path(".mergeplan")
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
@@ -71,6 +72,14 @@ class Settings(BaseSettings):
             raise ValueError("must be a folder inside the repository")
         return value
 
+    @field_validator("notify_url")
+    @classmethod
+    def _encrypted(cls, value: SecretStr) -> SecretStr:
+        url = urlsplit(value.get_secret_value())
+        if value.get_secret_value() and url.scheme != "https" and url.hostname not in ("127.0.0.1", "localhost"):
+            raise ValueError("must be an https:// address")
+        return value
+
     @model_validator(mode="after")
     def _key_from_file(self) -> Self:
         if self.github_private_key_path and not self.github_private_key.get_secret_value():
@@ -96,7 +105,13 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never leave this process."""
         url = self.state_url.get_secret_value()
-        values = (self.webhook_secret, self.github_token, self.github_private_key, self.openlineage_api_key)
+        values = (
+            self.webhook_secret,
+            self.github_token,
+            self.github_private_key,
+            self.openlineage_api_key,
+            self.notify_url,
+        )
         password = urlsplit(url).password if "@" in url else None
         found = [each.get_secret_value() for each in values] + ([url, password] if password else [])
         return tuple(each for each in found if len(each or "") >= 4 and each is not None)

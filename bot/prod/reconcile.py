@@ -243,6 +243,7 @@ class _ProdReconciliation:
         if ended.outcome.ok:
             self._promoted(head, ended)
             done = ended.outcome.promotion
+            self._notify(f"Prod was built for the first time. {view_words(done) if done else ''}")
             summary = f"Prod was built for the first time. {view_words(done) if done else ''}"
             self._check(head, prod_check("Prod was built for the first time", summary, ended.outcome, False))
         else:
@@ -261,6 +262,7 @@ class _ProdReconciliation:
         again_at = time.time() + wait if wait else 0.0
         self._change(state=Prod.FAILED, commit=head, said=said, attempts=attempts if wait else 0, again_at=again_at)
         then = "It is tried again by itself." if wait else "It is tried again with the next commit, or by Re-run."
+        self._notify(f"Prod could not be built from {head[:7]}: {first_problem(outcome)} {then}")
         summary = f"Prod could not be built from this commit. {then}"
         self._check(head, prod_check("Prod could not be built", summary, outcome, False))
 
@@ -298,8 +300,10 @@ class _ProdReconciliation:
             record = self._pull(number, **done, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             self.inbox.decisions.record(self.job.repository, number, "merge", f"promoted {commit}", plan_id)
+            self._notify(f"#{number} is in prod. {promoted_words(ended.outcome)}")
         else:
             record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="")
+            self._notify(f"#{number} is merged and not in prod: {first_problem(ended.outcome)}")
         self._show(record)
         _wake_pulls(self.context, self.job.repository)
 
@@ -310,12 +314,13 @@ class _ProdReconciliation:
         ended = self.planner.apply(commit, 0)
         if ended.outcome.ok:
             self._promoted(commit, ended)
-            done = ended.outcome.promotion
-            views = view_words(done) if done else "No view had to change."
+            views = promoted_words(ended.outcome)
+            self._notify(f"{commit[:7]} is in prod. {views}")
             self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
         else:
             self._retry_or_go_on(ended, commit)
             self._change(commit=commit)
+            self._notify(f"{commit[:7]} was pushed and is not in prod: {first_problem(ended.outcome)}")
             self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
         _wake_pulls(self.context, self.job.repository)
 
@@ -348,11 +353,15 @@ class _ProdReconciliation:
             reason = f"{who} pointed prod back at the tables of revision {revision}."
             self._show(self._pull(number, rollback_by="", state=PullState.ROLLED_BACK, reason=reason))
             what = f"rolled prod back to revision {revision}"
+            self._notify(f"{who} {what} (#{number}).")
             self.inbox.decisions.record(self.job.repository, number, who, what)
         else:
             problems = ended.outcome.problems
             self._pull(number, rollback_by="", reason=problems[0].message if problems else "The rollback failed.")
         _wake_pulls(self.context, self.job.repository)
+
+    def _notify(self, sentence: str) -> None:
+        self.context.notifications.send(f"{self.job.repository}: {sentence}".strip())
 
     # --- sweeping ---
 
@@ -401,6 +410,16 @@ class _ProdReconciliation:
 
     def _known_check(self, commit: str) -> int:
         return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
+
+
+def promoted_words(outcome: PlannerOutcome) -> str:
+    """What a promotion did to views."""
+    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
+
+
+def first_problem(outcome: PlannerOutcome) -> str:
+    """Why, in the first sentence there is."""
+    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
 
 
 def reasons(outcome: PlannerOutcome) -> list[str]:

@@ -47,6 +47,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         undone = worker.drain(event.repository, DRAIN_SECONDS)
         return _conclude(context, event, environ, undone)
     finally:
+        context.notifications.close()
         context.inbox.close()
 
 

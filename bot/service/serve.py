@@ -15,6 +15,7 @@ from bot.child.warm import Warmth
 from bot.context import BotContext
 from bot.github.gateway import GitHub
 from bot.inbox.inbox import Inbox
+from bot.notifications import Notifications
 from bot.service.app import create_app
 from bot.service.connections import server_config
 from bot.service.logs import start_logging
@@ -30,7 +31,8 @@ def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
     """The tools of this process: the database is opened and brought up to date, GitHub is not called yet."""
     settings.home.mkdir(parents=True, exist_ok=True)
     inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds)
-    return BotContext(settings, inbox, GitHub(settings), worker or this_process())
+    notifications = Notifications(settings.notify_url.get_secret_value())
+    return BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
 
 
 def _end_in_order(context: BotContext) -> None:
@@ -71,5 +73,6 @@ def run_service(settings: Settings) -> None:
             context.standby.close()
         if warmth:
             warmth.stop()
+        context.notifications.close()
         context.inbox.close()
         log.info("service_ended")
