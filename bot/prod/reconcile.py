@@ -131,6 +131,8 @@ class _ProdReconciliation:
             action = decide_prod(facts)
             self.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
             if isinstance(action, ProdAtRest):
+                if not facts.prod.swept_at:
+                    self._change(swept_at=facts.now)  # the janitor's time runs from here
                 return
             self._act(action)
             if facts.steps and isinstance(action, (SkipStep, PromoteMerge, PromotePush)):

@@ -290,8 +290,6 @@ class Worker:
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.context.inbox, gateway.name
         prod = inbox.prods.get(name)
-        if prod.state is Prod.READY and not prod.swept_at:
-            prod = inbox.prods.change(name, swept_at=time.time())
         if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
             inbox.queue.wake(name, 0)
         known = {record.number: record for record in inbox.pulls.all(name)}
