@@ -19,7 +19,7 @@ from planner.engine.spark.open_session import is_running
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
 from planner.model.kind import Kind
-from planner.model.model import Column, Model
+from planner.model.model import TABLE_FORMATS, Column, Model
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.gateways import gateways_apart
 from planner.plan.schedule import Loaded
@@ -183,9 +183,17 @@ class Workspace:
             remote=given.remote,
             catalog=given.catalog,
             config_dir=given.config_dir,
+            formats=self._formats(),
+            jars_dir=given.jars_dir,
             comments=given.register_comments,
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
+
+    def _formats(self) -> tuple[str, ...]:
+        """The table formats that the project's gateways must know."""
+        named: set[str | None] = {model.table_format for model in self.project.models.values() if model.kind.is_stored}
+        named |= {each.connection.table_format for each in self.project.config.gateways.values()}
+        return tuple(each for each in TABLE_FORMATS if each in named)
 
     def _opened(self) -> Engine:
         engine = self._started(self.connection)

@@ -6,9 +6,9 @@ written aside, and then the table is pointed at them. A format that commits by i
 
 | verb               | parquet, ORC                       | Delta                       | Iceberg              |
 |--------------------|------------------------------------|-----------------------------|----------------------|
-| replace_all        | the location of the table          | INSERT OVERWRITE            | INSERT OVERWRITE     |
-| ... if untouched   | appended to where the table lies   | INSERT INTO                 | INSERT INTO          |
-| replace_interval   | the locations of its partitions    | REPLACE WHERE               | overwrite by filter  |
+| replace_all        | the location of the table          | overwrite                   | overwrite            |
+| ... if untouched   | appended to where the table lies   | overwrite                   | overwrite            |
+| replace_interval   | the locations of its partitions    | overwrite by filter         | overwrite by filter  |
 | replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
 | merge              | all rows, of those of before       | of `VERSION AS OF`          | the same             |
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.protocol import Connection, Server
-from planner.engine.spark.catalog import CatalogLock, driver_conf, session_conf, spark_folder
+from planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from planner.engine.spark.errors import translated
+from planner.engine.spark.format_settings import starting_conf
 from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from planner.engine.spark.scans import plan_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
@@ -46,7 +47,7 @@ class ClassicSession:
         try:
             _refuse_a_second()
             self._token = secrets.token_urlsafe(32) if connection.serves else ""
-            conf = driver_conf(connection, home) | (serving_conf(self._token) if self._token else {})
+            conf = starting_conf(connection, home) | (serving_conf(self._token) if self._token else {})
             self._connection = connection
             config_dir = Path(connection.config_dir) if connection.config_dir else None
             keep_open = [lock.descriptor] if lock else []
@@ -82,6 +83,11 @@ class ClassicSession:
         observation = Observation()
         seen = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
         return seen, lambda: observation.get
+
+    def condition(self, sql: str) -> Any:
+        from pyspark.sql.functions import expr
+
+        return expr(sql)
 
     def run_unlisted(self, sql: str) -> Frame:
         apart = self.spark.newSession()  # the setting must not reach what else this session does meanwhile
