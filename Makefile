@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
-	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py
+	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
+	tests/planner/engine/formats tests/planner/session/test_table_formats.py
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
@@ -48,7 +49,7 @@ prove: $(READY)  # what takes minutes and a Spark of its own, and many more rand
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 prove-lakehouse: $(READY)  # a process has one Spark, and a Spark one format
-	@for format in delta; do \
+	@for format in delta iceberg; do \
 		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
 	done
 

@@ -31,6 +31,7 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         columns,
         comment=model.description,
         format=model.table_format if model.table_format in TABLE_FORMATS else model.storage_format,
+        files=model.storage_format,
         options=model.physical_properties,
         parts=parts_of(model, columns),
         listed=model.kind.fill in (Fill.PARTITION, Fill.APPEND),

@@ -12,7 +12,7 @@ from planner.model.kind import Fill, Kind
 DAILY = Cron("@daily")
 
 
-TABLE_FORMATS = ("delta",)  # those that commit by themselves; any other table is plain files
+TABLE_FORMATS = ("delta", "iceberg")  # those that commit by themselves; any other table is plain files
 
 
 @dataclass(frozen=True)

@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from planner.engine.formats.conditions import ALL, between, within
 from planner.engine.formats.definition import create_table, in_order
 from planner.engine.protocol import Written
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
 from planner.engine.spark.sessions import Sessions
-from planner.engine.table import PartitionColumn, Table
+from planner.engine.table import Table
 from planner.intervals import Interval, Timeline
 
 OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
 RECENT = 20  # commits among which the last merge is looked for first
-ALL = "true"
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers are told
 
 
 @dataclass(frozen=True)
 class LastMerge:
     """The version at which a table stands, and the batch that was merged last with the version before it; of a table
-    without one, or that was put back since, the batch is ''."""
+    without one the batch is ''."""
 
     version: int
     batch_id: str = ""
@@ -57,7 +57,7 @@ class Delta:
         theirs = self._types(old)
         ours = {column.name: column.type for column in table.columns}
         ours |= {each.column: each.type for each in table.partition_columns if each.hidden}
-        wanted = _within(table, rows)
+        wanted = within(table, rows)
         if any(ours.get(name) != kind for name, kind in theirs.items()):
             self.create(table)
             given = ", ".join(map(quoted, theirs.keys() & ours.keys()))
@@ -81,7 +81,7 @@ class Delta:
         assert by is not None
         values = f"collect_set(cast({quoted(by.column)} as string))"
         frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
-        self._overwrite(table, frame, _between(by, *by.bounds(interval)))
+        self._overwrite(table, frame, between(by, *by.bounds(interval)))
         seen = observed()
         return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
 
@@ -143,42 +143,32 @@ class Delta:
 
     def _last_merge(self, name: str) -> LastMerge:
         history = self._history(name, RECENT)
-        if not any(map(_is_telling, history)) and len(history) == RECENT:
+        if _telling(history) is None and len(history) == RECENT:
             history = self._history(name)
-        return _last_merge(history)
+        mark = _telling(history)
+        found = MARK.fullmatch(mark["userMetadata"]) if mark else None
+        return LastMerge(history[0]["version"], *((found[1], int(found[2])) if found else ()))
 
     def _history(self, name: str, limit: int | None = None) -> list[Any]:
         """The commits of a table, the newest first."""
         sql = f"DESCRIBE HISTORY {quoted(name)}{f' LIMIT {limit}' if limit else ''}"
-        return self._run(sql).select("version", "operation", "userMetadata").collect()
+        return self._run(sql).select("version", "operation", "operationParameters", "userMetadata").collect()
 
     def _types(self, name: str) -> dict[str, str]:
         fields = self._run(f"SELECT * FROM {quoted(name)}").schema.fields
         return {field.name.lower(): field.dataType.simpleString() for field in fields}
 
 
-def _last_merge(history: Iterable[Any]) -> LastMerge:
-    """What the commits of a table, the newest first, tell of its last merge. Others' commits tell nothing: a batch is
-    no less interrupted when somebody deleted a row after it."""
-    commits = list(history)
-    telling = next(filter(_is_telling, commits), None)
-    mark = MARK.fullmatch(telling["userMetadata"] or "") if telling else None
-    return LastMerge(commits[0]["version"], *((mark[1], int(mark[2])) if mark else ()))
-
-
-def _is_telling(commit: Any) -> bool:
-    """True for a commit after which the table holds what mergeplan put there, or what it held at a version before."""
-    return commit["operation"] == "RESTORE" or (commit["userMetadata"] or "").startswith(OURS)
-
-
-def _between(by: PartitionColumn, low: str, high: str) -> str:
-    column = quoted(by.column)
-    return f"{column} >= cast({literal(low)} as {by.type}) AND {column} < cast({literal(high)} as {by.type})"
-
-
-def _within(table: Table, rows: Timeline) -> str:
-    """A condition on the rows of these intervals; of a table that is not partitioned by time, on all."""
-    by = table.partitioning
-    if by is None:
-        return ALL
-    return " OR ".join(f"({_between(by, *by.bounds(each))})" for each in rows) or "false"
+def _telling(history: Iterable[Any]) -> Any:
+    """Of the commits of a table, the newest first, the one by which it holds what mergeplan put there; None when it is
+    not among them. Others' commits tell nothing: a batch is no less interrupted when somebody deleted a row after it.
+    """
+    upto: int | None = None
+    for commit in history:
+        if upto is not None and commit["version"] > upto:
+            continue
+        if commit["operation"] == "RESTORE":
+            upto = int(commit["operationParameters"]["version"])  # it holds what it held then
+        elif (commit["userMetadata"] or "").startswith(OURS):
+            return commit
+    return None

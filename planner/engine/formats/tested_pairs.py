@@ -42,6 +42,15 @@ class TestedPair:
         return self.package.split(":")[1]
 
     @property
+    def stem(self) -> str:
+        """What the names of all its releases begin with: `delta-spark`."""
+        return self.artifact.partition(self.spark)[0].rstrip("-_")
+
+    def is_among(self, releases: Iterable[tuple[str, str]]) -> bool:
+        """True when one of these is a release of the format."""
+        return any(artifact.startswith(self.stem) for artifact, _ in releases)
+
+    @property
     def version(self) -> str:
         return self.package.split(":")[2]
 
@@ -71,6 +80,20 @@ TESTED = (
             ("spark.databricks.delta.snapshotPartitions", "4"),
         ),
     ),
+    TestedPair(
+        "iceberg",
+        "Iceberg",
+        "4.1",
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        # Without its extension views stay those of Spark's own catalog, which can be altered; calls and row-level
+        # statements are part of Spark 4.
+        "",
+        (
+            (CATALOG, "org.apache.iceberg.spark.SparkSessionCatalog"),
+            (f"{CATALOG}.type", "hive"),
+            (f"{CATALOG}.cache-enabled", "false"),  # another process may have written the table
+        ),
+    ),
 )
 BROKEN = (
     BrokenPair(
@@ -81,8 +104,8 @@ BROKEN = (
     ),
 )
 FORMATS = tuple(dict.fromkeys(pair.format for pair in TESTED))
-_JAR = re.compile(r"(.+_\d+(?:\.\d+)?_\d+\.\d+)-(\d[\w.-]*)\.jar")
-_LINE = re.compile(r"_(\d+\.\d+)_\d+\.\d+$")  # of an artifact's name: the Spark that it is built for
+_JAR = re.compile(r"(.+_\d+\.\d+)-(\d[\w.-]*)\.jar")
+_LINE = re.compile(r"[-_](\d+\.\d+)_\d+\.\d+$")  # of an artifact's name: the Spark that it is built for
 
 
 def settings_for(formats: Iterable[str], conf: Conf, spark: str, folder: str | None) -> dict[str, str]:
@@ -102,9 +125,9 @@ def settings_for(formats: Iterable[str], conf: Conf, spark: str, folder: str | N
     for name in wanted:
         pair = _pair(name, spark, given, folder)
         _refuse_broken(pair, spark, given)
-        if not folder and pair.artifact not in {artifact for artifact, _ in given}:
+        if not pair.is_among(given):
             packages.append(pair.package)
-        extensions.append(pair.extension)
+        extensions += [pair.extension] if pair.extension else []
         for key, value in pair.settings:
             if settings.setdefault(key, value) != value:
                 raise RequestError(
@@ -116,9 +139,10 @@ def settings_for(formats: Iterable[str], conf: Conf, spark: str, folder: str | N
     return settings | {key: ",".join(dict.fromkeys(each)) for key, each in lists.items() if each}
 
 
-def extension_of(format: str) -> str:
-    """The class by which a session that knows a format is recognised."""
-    return next(pair.extension for pair in TESTED if pair.format == format)
+def sign_of(format: str) -> tuple[str, str]:
+    """The setting, and the class in it, by which a session that knows a format is recognised."""
+    pair = next(pair for pair in TESTED if pair.format == format)
+    return (EXTENSIONS, pair.extension) if pair.extension else (CATALOG, dict(pair.settings)[CATALOG])
 
 
 def title_of(format: str) -> str:
@@ -138,23 +162,18 @@ def how_to_bring(packages: str) -> str:
 def _pair(name: str, spark: str, given: Iterable[tuple[str, str]], folder: str | None) -> TestedPair:
     """The pair for this Spark; where none was tested, the newest stands for the settings of what is brought."""
     pairs = [pair for pair in TESTED if pair.format == name]
-    stem = pairs[-1].artifact.partition("_")[0].removesuffix("-runtime-" + pairs[-1].spark)
-    brought = [artifact for artifact, _ in given if artifact.startswith(stem)]
+    newest = pairs[-1]
+    brought = newest.is_among(given)
     if folder and not brought:
-        raise RequestError(
-            f"`jars_dir` {folder} holds no jar of {pairs[-1].title}.", hint=how_to_bring(pairs[-1].package)
-        )
-    for pair in pairs:
-        if spark.startswith(f"{pair.spark}."):
-            return pair
-    if not brought:
-        pair = pairs[-1]
+        raise RequestError(f"`jars_dir` {folder} holds no jar of {newest.title}.", hint=how_to_bring(newest.package))
+    pair = next((each for each in pairs if spark.startswith(f"{each.spark}.")), newest)
+    if not brought and not spark.startswith(f"{pair.spark}."):
         raise RequestError(
             f"no release of {pair.title} is known to work with Spark {spark}.",
             hint=f"{pair.title} {pair.version} was tested with Spark {pair.spark}: install that, or bring a release of "
             "your own with `jars_dir` or `spark.jars.packages`.",
         )
-    return pairs[-1]
+    return pair
 
 
 def _refuse_broken(pair: TestedPair, spark: str, given: Iterable[tuple[str, str]]) -> None:
@@ -164,7 +183,7 @@ def _refuse_broken(pair: TestedPair, spark: str, given: Iterable[tuple[str, str]
             if (each.artifact, each.version) == (artifact, version) and _at_least(spark, each.spark):
                 why = each.shows
         line = _LINE.search(artifact)
-        if line and artifact.startswith(pair.artifact.partition("_")[0]) and not spark.startswith(f"{line[1]}."):
+        if line and artifact.startswith(pair.stem) and not spark.startswith(f"{line[1]}."):
             why = f"it is built for Spark {line[1]}"
         if why:
             raise RequestError(

@@ -12,6 +12,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.formats.tested_pairs import CATALOG
 from planner.engine.protocol import Connection, Server
 from planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from planner.engine.spark.errors import translated
@@ -54,6 +55,9 @@ class ClassicSession:
             self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
             try:
                 self.spark, self.gateway = _classic(self.jvm)
+                if "SparkSessionCatalog" in conf.get(CATALOG, ""):
+                    # Iceberg finds the embedded metastore only when Spark has opened it.
+                    self.spark.sql("SHOW SCHEMAS").collect()
                 if connection.catalog:
                     self.spark.catalog.setCurrentCatalog(connection.catalog)
             except BaseException as error:

@@ -101,9 +101,9 @@ class ConnectSession:
         asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
         return {key: value for key, value in client.config(asked).pairs if value is not None}
 
-    def extensions(self) -> str:
-        """The SQL extensions that the Spark was started with."""
-        return self._has(["spark.sql.extensions"]).get("spark.sql.extensions", "")
+    def started_with(self, keys: Iterable[str]) -> dict[str, str]:
+        """What the Spark was started with of these settings."""
+        return self._has(keys)
 
     def _progressed(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())

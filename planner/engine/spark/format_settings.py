@@ -6,16 +6,17 @@ must be able to read and drop that table, whatever the project's files say by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from planner.engine.formats.tested_pairs import EXTENSIONS, FORMATS, extension_of, settings_for, title_of
+from planner.engine.formats.tested_pairs import CATALOG, EXTENSIONS, FORMATS, settings_for, sign_of, title_of
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
 from planner.engine.spark.installed import spark_version
 from planner.errors import RequestError
 
 REMEMBERED = "table_formats"
+SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
 
 
 def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
@@ -24,21 +25,20 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     formats = set(connection.formats)
     if is_embedded(connection):
         formats |= _remembered(spark_folder(home), formats)
+        # The embedded metastore has no tables for locks; its commits compare and swap.
+        conf |= {"spark.hadoop.iceberg.engine.hive.lock-enabled": "false"} if "iceberg" in formats else {}
     return conf | settings_for(formats, conf, spark_version(), connection.jars_dir) if formats else conf
 
 
-def check_formats(formats: Iterable[str], extensions: str, where: str, *, warm: bool) -> None:
+def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str, *, warm: bool) -> None:
     """RequestError when a Spark that runs already was started without a format that is needed."""
     for name in sorted(set(formats)):
-        if extension_of(name) not in extensions:
-            hint = (
-                "End it and start `mergeplan warm` again."
-                if warm
-                else f"Start that Spark with {title_of(name)}'s jars and `{EXTENSIONS}={extension_of(name)}`."
-            )
-            raise RequestError(
-                f"{where} was started without {title_of(name)}, which this project's tables need.", hint=hint
-            )
+        key, value = sign_of(name)
+        if value not in conf.get(key, ""):
+            title, hint = title_of(name), "End it and start `mergeplan warm` again."
+            if not warm:
+                hint = f"Start that Spark with {title}'s jars and `{key}={value}`."
+            raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
 
 
 def _remembered(folder: Path, formats: set[str]) -> set[str]:

@@ -8,7 +8,7 @@ from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.connect_session import ConnectSession
-from planner.engine.spark.format_settings import check_formats
+from planner.engine.spark.format_settings import SIGNS, check_formats
 from planner.engine.spark.java import Profile
 from planner.engine.spark.session import USER, EngineSession, silence
 from planner.errors import RequestError
@@ -50,7 +50,7 @@ def _connected(connection: Connection, remote: str, owner: Owner | None = None) 
     if connection.formats:
         where = "the warm Spark" if owner else connection.remote or ""
         try:
-            check_formats(connection.formats, session.extensions(), where, warm=owner is not None)
+            check_formats(connection.formats, session.started_with(SIGNS), where, warm=owner is not None)
         except RequestError:
             session.close()
             raise

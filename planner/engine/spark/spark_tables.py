@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from planner.engine.formats.delta import Delta
 from planner.engine.formats.hive_files import HiveFiles
+from planner.engine.formats.iceberg import Iceberg
 from planner.engine.formats.table_format import TableFormat
 from planner.engine.protocol import Merge, Written
 from planner.engine.spark.content import question
@@ -29,6 +30,7 @@ class SparkTables:
             "parquet": self._files,
             "orc": self._files,
             "delta": Delta(sessions, comments=comments),
+            "iceberg": Iceberg(sessions, comments=comments),
         }
 
     def create(self, table: Table) -> bool:

@@ -12,6 +12,7 @@ from planner.model.model import TABLE_FORMATS
 from planner.semantics.spark_settings import shaping
 
 DELTA = "io.delta:delta-spark_4.1_2.13"
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 
 
 def test_each_table_format_of_a_model_has_a_tested_pair() -> None:
@@ -41,18 +42,35 @@ def test_lists_that_are_given_are_added_to_and_other_settings_win() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "spark", "said"),
+    ("form", "package", "spark", "said"),
     [
-        (f"{DELTA}:4.1.0", "4.1.4", r"4\.1\.0 does not work with Spark 4\.1\.4: columns cannot be added.*4\.3\.0"),
-        (f"{DELTA}:4.3.0", "4.2.0", r"does not work with Spark 4\.2\.0: it is built for Spark 4\.1\."),
-        ("", "4.3.0", r"no release of Delta is known to work with Spark 4\.3\.0\. Delta 4\.3\.0 was tested"),
+        (
+            "delta",
+            f"{DELTA}:4.1.0",
+            "4.1.4",
+            r"4\.1\.0 does not work with Spark 4\.1\.4: columns cannot be added.*4\.3\.0",
+        ),
+        ("delta", f"{DELTA}:4.3.0", "4.2.0", r"does not work with Spark 4\.2\.0: it is built for Spark 4\.1\."),
+        ("iceberg", ICEBERG, "4.2.0", r"runtime-4\.1_2\.13 1\.12\.0 does not work with Spark 4\.2\.0"),
+        ("delta", "", "4.3.0", r"no release of Delta is known to work with Spark 4\.3\.0\. Delta 4\.3\.0 was tested"),
     ],
 )
-def test_a_pair_that_breaks_is_refused_with_one_that_works(package: str, spark: str, said: str) -> None:
+def test_a_pair_that_breaks_is_refused_with_one_that_works(form: str, package: str, spark: str, said: str) -> None:
     with pytest.raises(RequestError) as caught:
-        settings_for(["delta"], {PACKAGES: package}, spark, None)
+        settings_for([form], {PACKAGES: package}, spark, None)
 
     caught.match(said)
+
+
+def test_a_release_that_is_brought_is_taken_as_it_is() -> None:
+    settings = settings_for(["delta"], {PACKAGES: "io.delta:delta-spark_2.13:4.0.1"}, "4.0.5", None)
+
+    assert settings[PACKAGES] == "io.delta:delta-spark_2.13:4.0.1"
+
+
+def test_two_formats_that_need_one_catalog_are_refused() -> None:
+    with pytest.raises(RequestError, match="one session cannot have tables of delta and iceberg"):
+        settings_for(["iceberg", "delta"], {}, "4.1.4", None)
 
 
 def test_jars_of_a_folder_take_the_place_of_what_is_fetched(tmp_path: Path) -> None:

@@ -159,7 +159,8 @@ def test_a_dropped_table_leaves_no_files(engine: SparkEngine) -> None:
     for table in (ORDERS, DAILY):
         engine.tables.drop(table.name)
 
-    assert not any(each.exists() for each in folders)
+    assert not [path for each in folders for path in each.rglob("*") if path.is_file()]
+    assert FORMAT == "iceberg" or not any(each.exists() for each in folders)  # which leaves empty folders
     engine.tables.drop(ORDERS.name)
     engine.catalog.drop_schema_if_empty("mergeplan__shop")
     assert column(engine, "SHOW SCHEMAS") == ["default"]
@@ -353,7 +354,7 @@ def test_rows_of_a_new_table_are_the_same_as_rows_that_replace_others(engine: Sp
         engine.tables.replace(table, "SELECT id, 'ab' c FROM range(2)", untouched=untouched)
         rows.append(engine.fetch("SELECT id, c, length(c) FROM s.t ORDER BY 1").rows)
         files = {Path(row[0]).name for row in engine.fetch("SELECT DISTINCT input_file_name() FROM s.t").rows}
-        assert all(("zstd" in file) == bool(table.options) for file in files)
+        assert FORMAT == "iceberg" or all(("zstd" in file) == bool(table.options) for file in files)
         engine.tables.drop("s.t")
 
     assert rows[0] == rows[1] != ()

@@ -45,9 +45,9 @@ def test_a_batch_is_merged_again_from_what_there_was_before_the_first_of_them(en
     merge(engine, 3, "bbbbbbbb00000000")
 
     assert ids(engine, KEYED.name) == [1, 2, 3]
-    engine.tables.unmerge(KEYED, "bbbbbbbb")
-    engine.tables.unmerge(KEYED, "aaaaaaaa")  # is not what the table holds any more, and stays
-    assert ids(engine, KEYED.name) == [1, 2]
+    for batch, left in (("aaaaaaaa", [1, 2, 3]), ("bbbbbbbb", [1, 2]), ("bbbbbbbb", [1, 2]), ("aaaaaaaa", [1])):
+        engine.tables.unmerge(KEYED, batch)  # nothing, unless it is the last that the table holds
+        assert ids(engine, KEYED.name) == left
 
 
 def test_a_table_that_was_filled_anew_bears_no_batch(engine: SparkEngine) -> None:
@@ -61,6 +61,17 @@ def test_a_table_that_was_filled_anew_bears_no_batch(engine: SparkEngine) -> Non
     assert ids(engine, KEYED.name) == [7]
     merge(engine, 8, ID)
     assert ids(engine, KEYED.name) == [7, 8]
+
+
+def test_a_batch_into_a_table_that_never_held_a_row_is_repeated_and_taken_back(engine: SparkEngine) -> None:
+    engine.tables.create(KEYED)
+    for _ in range(2):
+        merge(engine, 2, ID)
+        assert ids(engine, KEYED.name) == [2]
+
+    engine.tables.unmerge(KEYED, ID[:8])
+
+    assert ids(engine, KEYED.name) == []
 
 
 @pytest.mark.parametrize("wider", ["int", "bigint"])
