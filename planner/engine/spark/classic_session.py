@@ -16,7 +16,7 @@ from planner.engine.formats.tested_pairs import CATALOG
 from planner.engine.protocol import Connection, Server
 from planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from planner.engine.spark.errors import translated
-from planner.engine.spark.format_settings import starting_conf
+from planner.engine.spark.format_settings import remember_formats, starting_conf
 from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from planner.engine.spark.scans import plan_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
@@ -58,6 +58,7 @@ class ClassicSession:
                 if "SparkSessionCatalog" in conf.get(CATALOG, ""):
                     # Iceberg finds the embedded metastore only when Spark has opened it.
                     self.spark.sql("SHOW SCHEMAS").collect()
+                remember_formats(connection, home)
                 if connection.catalog:
                     self.spark.catalog.setCurrentCatalog(connection.catalog)
             except BaseException as error:

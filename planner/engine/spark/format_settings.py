@@ -21,13 +21,27 @@ SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
 
 def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     """The settings a Spark of our own starts with, those of its table formats among them."""
-    conf = driver_conf(connection, home)
-    formats = set(connection.formats)
-    if is_embedded(connection):
-        formats |= _remembered(spark_folder(home), formats)
+    conf, path = driver_conf(connection, home), spark_folder(home) / REMEMBERED
+    before = _remembered(path) if is_embedded(connection) else frozenset()
+    formats = before | set(connection.formats)
+    if not formats:
+        return conf
+    if is_embedded(connection) and "iceberg" in formats:
         # The embedded metastore has no tables for locks; its commits compare and swap.
-        conf |= {"spark.hadoop.iceberg.engine.hive.lock-enabled": "false"} if "iceberg" in formats else {}
-    return conf | settings_for(formats, conf, spark_version(), connection.jars_dir) if formats else conf
+        conf["spark.hadoop.iceberg.engine.hive.lock-enabled"] = "false"
+    try:
+        return conf | settings_for(formats, conf, spark_version(), connection.jars_dir)
+    except RequestError as error:
+        if before - set(connection.formats):
+            error.hint += f" {path} lists the formats that this catalog was opened with: remove those without tables."
+        raise
+
+
+def remember_formats(connection: Connection, home: Path) -> None:
+    """Let the embedded catalog remember the formats with which a Spark has started on it."""
+    path = spark_folder(home) / REMEMBERED
+    if is_embedded(connection) and not (known := _remembered(path)).issuperset(connection.formats):
+        path.write_text("".join(f"{each}\n" for each in sorted(known.union(connection.formats))), encoding="utf-8")
 
 
 def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str, *, warm: bool) -> None:
@@ -41,10 +55,5 @@ def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str, *
             raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
 
 
-def _remembered(folder: Path, formats: set[str]) -> set[str]:
-    path = folder / REMEMBERED
-    known = set(path.read_text("utf-8").split()) & set(FORMATS) if path.exists() else set()
-    if formats - known:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{each}\n" for each in sorted(known | formats)), encoding="utf-8")
-    return known
+def _remembered(path: Path) -> frozenset[str]:
+    return frozenset(path.read_text("utf-8").split()).intersection(FORMATS) if path.exists() else frozenset()

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from planner.engine.protocol import Connection
+from planner.engine.spark.catalog import spark_folder
 from planner.engine.spark.engine import open_engine
-from planner.engine.spark.format_settings import check_formats, starting_conf
+from planner.engine.spark.format_settings import check_formats, remember_formats, starting_conf
 from planner.errors import RequestError
 
 
@@ -33,7 +34,12 @@ def test_a_running_spark_without_the_format_is_refused() -> None:
 
 
 def test_the_embedded_catalog_remembers_the_formats_of_its_tables(home: Path) -> None:
+    spark_folder(home).mkdir(parents=True)
     first = starting_conf(Connection(formats=("delta",)), home)
+    assert "spark.sql.extensions" not in starting_conf(Connection(), home)  # until a Spark has started with it
+
+    remember_formats(Connection(formats=("delta",)), home)
 
     assert starting_conf(Connection(), home) == first
-    assert "spark.sql.extensions" not in starting_conf(Connection(), home / "other")
+    with pytest.raises(RequestError, match=r"cannot have tables of delta and iceberg.*table_formats lists the formats"):
+        starting_conf(Connection(formats=("iceberg",)), home)
