@@ -197,7 +197,14 @@ def _releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, s
     """The name and the version of each package (`group:artifact:version`) and of each jar."""
     parts = (each.split(":") for each in packages)
     named = [(each[1], each[2]) for each in parts if len(each) > 2]
-    return named + [(found[1], found[2]) for jar in jars if (found := _JAR.fullmatch(Path(jar).name))]
+    found = filter(None, (_JAR.fullmatch(Path(jar).name) for jar in jars))
+    return named + [(_artifact(each[1]), each[2]) for each in found]
+
+
+def _artifact(name: str) -> str:
+    """The name of a jar without the group, which stands before it in the folder where Spark keeps what it fetched."""
+    stem = next((pair.stem for pair in TESTED if f"_{pair.stem}" in name), "")
+    return name[name.index(stem) :]
 
 
 def _at_least(version: str, least: str) -> bool:

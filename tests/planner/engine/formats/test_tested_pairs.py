@@ -73,8 +73,9 @@ def test_two_formats_that_need_one_catalog_are_refused() -> None:
         settings_for(["iceberg", "delta"], {}, "4.1.4", None)
 
 
-def test_jars_of_a_folder_take_the_place_of_what_is_fetched(tmp_path: Path) -> None:
-    jar = tmp_path / "delta-spark_4.1_2.13-4.3.0.jar"
+@pytest.mark.parametrize("group", ["", "io.delta_"])  # Spark puts it before the names of what it fetched
+def test_jars_of_a_folder_take_the_place_of_what_is_fetched(group: str, tmp_path: Path) -> None:
+    jar = tmp_path / f"{group}delta-spark_4.1_2.13-4.3.0.jar"
     jar.touch()
 
     settings = settings_for(["delta"], {}, "4.1.4", str(tmp_path))
