@@ -3,18 +3,22 @@
 
 PYTHON ?= python3
 VENV := .venv
+LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
+	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
+	tests/planner/engine/formats tests/planner/session/test_table_formats.py
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 
 
-.PHONY: help demo test lint types unit prove format lock clean
+.PHONY: help demo test lint types unit prove prove-lakehouse format lock clean
 .PHONY: bench bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout bench-state
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
+	@echo "make prove-lakehouse   every model kind, and runs that are killed, on each table format (fetches its jars once)"
 	@echo "make bench   all that follows, as ratios (an hour)"
 	@echo "make bench-plan   what a plan of 100, 1,000 and 5,000 models takes, cold and warm"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
@@ -44,6 +48,11 @@ unit: $(READY)
 prove: $(READY)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_PAYLOADS=1000 \
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
+
+prove-lakehouse: $(READY)  # a process has one Spark, and a Spark one format
+	@for format in delta iceberg; do \
+		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
+	done
 
 bench: bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout bench-state
 

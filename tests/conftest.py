@@ -12,6 +12,7 @@ import pytest
 from planner.engine.protocol import Connection
 from planner.engine.spark.engine import SparkEngine, open_engine
 
+FORMAT = os.environ.get("MERGEPLAN_TABLE_FORMAT", "")  # what `make prove-lakehouse` lays tables out in
 SMALL = Connection(
     conf=(
         ("spark.driver.memory", "700m"),
@@ -20,6 +21,7 @@ SMALL = Connection(
     ),
     master="local[2]",
     serves=True,
+    formats=(FORMAT,) if FORMAT else (),
 )
 
 

@@ -10,7 +10,7 @@ from planner.engine.table import Table, time_partitioning
 from planner.errors import PlanMoved
 from planner.intervals import UNITS
 from planner.model.kind import Fill
-from planner.model.model import Column
+from planner.model.model import TABLE_FORMATS, Column
 from planner.snapshot.snapshot import Snapshot
 from planner.state.store import StateStore
 from planner.tables.partitioning import BATCH, parts_of
@@ -30,7 +30,8 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         snapshot.table,
         columns,
         comment=model.description,
-        format=model.storage_format,
+        format=model.table_format if model.table_format in TABLE_FORMATS else model.storage_format,
+        files=model.storage_format,
         options=model.physical_properties,
         parts=parts_of(model, columns),
         listed=model.kind.fill in (Fill.PARTITION, Fill.APPEND),

@@ -27,7 +27,8 @@ class Connection:
     """Which Spark to use: none named means a local one with the embedded catalog.
 
     `remote` is a Spark Connect address, `master` a cluster's, `conf` are Spark settings, `config_dir` holds
-    `hive-site.xml`, `spark-defaults.conf` and the like, `catalog` is the catalog to work in.
+    `hive-site.xml`, `spark-defaults.conf` and the like, `catalog` is the catalog to work in. `formats` are the table
+    formats beside parquet and ORC that it has to know, `jars_dir` is a folder with their jars.
     """
 
     conf: tuple[tuple[str, str], ...] = ()
@@ -35,6 +36,8 @@ class Connection:
     remote: str | None = None
     catalog: str | None = None
     config_dir: str | None = None
+    formats: tuple[str, ...] = ()
+    jars_dir: str | None = None
     comments: bool = True  # tables, views and columns are commented
     serves: bool = False  # a Spark of our own lets other processes of this machine in, who know its token
 

@@ -91,6 +91,7 @@ class Table:
     partitioning: Partitioning | None = None
     comment: str = ""
     format: str = "parquet"
+    files: str = "parquet"  # of a table whose format leaves that open
     options: tuple[tuple[str, str], ...] = ()  # of the files that are written, and of the table
     parts: tuple[PartitionColumn, ...] = ()
     listed: bool = False

@@ -25,6 +25,7 @@ from planner.parsing.files.base_branch import RULED, opened
 from planner.parsing.files.config import read_config, read_defaults
 from planner.parsing.files.external_models import external_models
 from planner.parsing.files.gateway_settings import DEFAULTS_FILE, GatewaySettings, computed_under, gateway_settings
+from planner.parsing.files.gateways import with_table_format
 from planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
 from planner.parsing.files.model_file import Defaults, line_of, parse_models
 from planner.parsing.files.schema import Config, ConnectionConfig
@@ -96,6 +97,7 @@ def load_project(
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
+    config = with_table_format(config, chosen)
     own = _own_rules(reading, config)
     rules = chosen_rules(config.linter, document, own)
     defaults = replace(read_defaults(config, chosen, document, now), jinja=_jinja_macros(reading, config))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,13 @@ from planner.apply.events import PromotionRecovered
 from planner.cache.store import Cache
 from planner.engine.gateways import Gateways
 from planner.engine.protocol import Connection, Engine
+from planner.engine.spark.catalog import is_embedded
 from planner.engine.spark.engine import open_engine
 from planner.engine.spark.open_session import is_running
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
 from planner.model.kind import Kind
-from planner.model.model import Column, Model
+from planner.model.model import TABLE_FORMATS, Column, Model
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.gateways import gateways_apart
 from planner.plan.schedule import Loaded
@@ -177,15 +178,28 @@ class Workspace:
 
     def _connection(self, gateway: str) -> Connection:
         given = self.project.config.gateways[gateway].connection
-        return Connection(
+        connection = Connection(
             conf=tuple(conf_of(given).items()),
             master=given.master,
             remote=given.remote,
             catalog=given.catalog,
             config_dir=given.config_dir,
+            formats=self._formats(self.project.models.values()),
+            jars_dir=given.jars_dir,
             comments=given.register_comments,
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
+        if is_embedded(connection):
+            return connection  # which remembers the formats of its tables itself
+        # A table that is shown now may have a format that no file names any more, and Spark would misread it.
+        shown = (each.model for one in self.store.environments.all() for each in one.snapshots.values())
+        return replace(connection, formats=self._formats((*self.project.models.values(), *shown)))
+
+    def _formats(self, models: Iterable[Model]) -> tuple[str, ...]:
+        """The table formats that a Spark must know on which these models are read and computed."""
+        named: set[str | None] = {model.table_format for model in models if model.kind.is_stored}
+        named |= {each.connection.table_format for each in self.project.config.gateways.values()}
+        return tuple(each for each in TABLE_FORMATS if each in named)
 
     def _opened(self) -> Engine:
         engine = self._started(self.connection)

@@ -15,6 +15,7 @@ from planner.plan.build import Request, build_plan, build_run
 from planner.plan.schedule import Loaded, Window
 from planner.project.loader import load_project
 from planner.state.store import StateStore
+from tests.conftest import FORMAT
 
 CONFIG = """
 gateways:
@@ -22,7 +23,7 @@ gateways:
     connection: {type: spark, concurrent_tasks: 1}
 default_gateway: local
 model_defaults: {dialect: spark, start: 2026-01-01}
-"""
+""".replace("01}", f"01, table_format: {FORMAT}}}" if FORMAT else "01}")
 
 
 @dataclass

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import FORMAT
 from tests.wire import checked
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +39,8 @@ from pathlib import Path
 from planner.engine.protocol import Connection
 from planner.engine.spark.warm import serve_warm
 
-small = Connection(conf=(("spark.driver.memory", "900m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]")
+small = Connection(conf=(("spark.driver.memory", "900m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]",
+    formats=tuple(sys.argv[2:]))
 serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(line, flush=True))
 """
 READER = """
@@ -191,7 +193,10 @@ class Reader:
 @contextmanager
 def warm_spark(home: Path) -> Iterator[subprocess.Popen[str]]:
     """A warm Spark over a folder, while this lasts."""
-    server = subprocess.Popen([sys.executable, "-c", WARM, str(home)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    formats = [FORMAT] if FORMAT else []
+    server = subprocess.Popen(
+        [sys.executable, "-c", WARM, str(home), *formats], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     assert server.stdout is not None
     try:
         assert server.stdout.readline().startswith("warm Spark ready")

@@ -26,6 +26,7 @@ from planner.engine.protocol import Connection
 from planner.engine.spark.engine import SparkEngine, open_engine
 from planner.intervals import Interval, Timeline, subtract
 from planner.state.store import StateStore
+from tests.conftest import FORMAT
 from tests.planner.killing import Ended, Reader, Step, Zygote, warm_spark
 
 pytestmark = pytest.mark.prove
@@ -50,7 +51,7 @@ MODELS = {
 }
 DAILY = ("daily", "keyed", "log")
 CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2}\ndefault_gateway: local\n"
-CONFIG += "model_defaults: {dialect: spark, start: 2026-01-01}\n"
+CONFIG += f"model_defaults: {{dialect: spark, start: 2026-01-01{f', table_format: {FORMAT}' if FORMAT else ''}}}\n"
 PROMOTING = [
     ("Promotions.begin", 1),
     ("Promotions.record_steps", 1),

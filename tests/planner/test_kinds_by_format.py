@@ -6,7 +6,7 @@ import pytest
 
 from planner.engine.spark.engine import SparkEngine
 from planner.state.store import StateStore
-from tests.conftest import empty
+from tests.conftest import FORMAT, empty
 from tests.planner.daily import Daily
 
 pytestmark = pytest.mark.prove
@@ -52,7 +52,7 @@ CASES = {
 Found = dict[str, list[list[tuple[object, ...]]]]
 
 
-@pytest.fixture(scope="module", params=["parquet", "orc"])
+@pytest.fixture(scope="module", params=[FORMAT] if FORMAT else ["parquet", "orc"])
 def found(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine
 ) -> Found:
@@ -60,8 +60,9 @@ def found(
     folder = tmp_path_factory.mktemp("kinds")
     store = StateStore(f"sqlite:///{folder}/state.db")
     daily = Daily(folder / "shop", shared_engine, store)
+    key = "table_format" if FORMAT else "storage_format"
     models = [
-        f"MODEL (name shop.{name.lower()}, kind {kind}, storage_format {request.param});\n{query}"
+        f"MODEL (name shop.{name.lower()}, kind {kind}, {key} {request.param});\n{query}"
         for name, (kind, query, _, _) in CASES.items()
     ]
     held: Found = {name: [] for name in CASES}

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from planner.engine.formats.definition import create_table, in_order, partition_names
 from planner.engine.formats.hive_location import HiveLocation
 from planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
 from planner.engine.formats.shared_files import let_go, share
 from planner.engine.protocol import Written
-from planner.engine.spark.described import create_in_schema, describe
-from planner.engine.spark.errors import is_spark
+from planner.engine.spark.described import describe
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
 from planner.engine.spark.sessions import Sessions
-from planner.engine.spark.views import commented
 from planner.engine.table import Table
 from planner.errors import QueryError
 from planner.intervals import Interval, Timeline
@@ -37,26 +36,8 @@ class HiveFiles:
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
-        columns = [f"{quoted(c.name)} {c.type}{commented(c.comment if self._comments else '')}" for c in table.columns]
-        columns += [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
-        by = ", ".join(quoted(each.column) for each in table.partition_columns)
-        partitioned = f" PARTITIONED BY ({by})" if by else ""
-        comment = commented(table.comment if self._comments else "")
-        options = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in table.options)
-        properties = f" TBLPROPERTIES ({options})" if options else ""
-        definition = f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{properties}"
-        is_listed = _is_listed(table) or not by
-        try:
-            create_in_schema(
-                self._sessions, table.name, f"CREATE TABLE {quoted(table.name)} {definition}", listed=is_listed
-            )
-        except Exception as error:
-            if not is_spark(error):
-                raise
-            sql = f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} {definition}"
-            create_in_schema(self._sessions, table.name, sql, listed=is_listed)
-            return False
-        return True
+        listed = _is_listed(table) or not table.partition_columns
+        return create_table(self._sessions, table, table.format, table.options, comments=self._comments, listed=listed)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files that another one points at, of these intervals or of all."""
@@ -156,13 +137,13 @@ class HiveFiles:
         """
         frame, observed = self._sessions.current.observed(frame, rows="count(1)")
         self._sessions.check()
-        _writer(table, _sorted(table, frame)).mode("append").save(place)
+        _writer(table, in_order(table, frame)).mode("append").save(place)
         return Written(observed().get("rows", 0))
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
         frame, observed = self._sessions.current.observed(frame, rows="count(1)")
         self._sessions.check()
-        _writer(table, _sorted(table, frame)).partitionBy(*_names(table)).save(batch)
+        _writer(table, in_order(table, frame)).partitionBy(*partition_names(table)).save(batch)
         self._sessions.check()
         self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {literal(batch)}")
         return Written(observed().get("rows", 0))
@@ -174,14 +155,14 @@ class HiveFiles:
         self._sessions.check()
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
         frame, observed = self._sessions.current.observed(frame, **observing)
-        _writer(table, _sorted(table, frame)).partitionBy(*_names(table)).save(batch)
+        _writer(table, in_order(table, frame)).partitionBy(*partition_names(table)).save(batch)
         seen = observed()
         written = specs_of(seen.get("parts", ()))
         self._sessions.check()
         existing = listed(self._run, table)
         point(self._run, table, batch, written, existing)
         if emptied := [spec for spec in existing - written if takes(spec)]:
-            nothing = self._run(f"SELECT * FROM {quoted(table.name)} WHERE false").drop(*_names(table))
+            nothing = self._run(f"SELECT * FROM {quoted(table.name)} WHERE false").drop(*partition_names(table))
             _writer(table, nothing).save(f"{batch}/empty")
             empty(self._run, table, f"{batch}/empty", emptied)
         return seen.get("rows", 0), written
@@ -194,17 +175,6 @@ def _batch_below(known: HiveLocation, batch_id: str = "") -> str:
 def _is_listed(table: Table) -> bool:
     """True when the catalog lists the table's partitions, so that each can be pointed elsewhere alone."""
     return bool(table.partition_columns) and (table.partitioning is not None or table.listed)
-
-
-def _names(table: Table) -> list[str]:
-    return [each.column for each in table.partition_columns]
-
-
-def _sorted(table: Table, frame: Frame) -> Frame:
-    """A frame's rows in the order in which they are to lie in each file."""
-    if not table.sorted_by:
-        return frame
-    return frame.sortWithinPartitions(*_names(table), *map(quoted, table.sorted_by))
 
 
 def _writer(table: Table, frame: Frame) -> Any:

@@ -6,13 +6,13 @@ written aside, and then the table is pointed at them. A format that commits by i
 
 | verb               | parquet, ORC                       | Delta                       | Iceberg              |
 |--------------------|------------------------------------|-----------------------------|----------------------|
-| replace_all        | the location of the table          | INSERT OVERWRITE            | INSERT OVERWRITE     |
-| ... if untouched   | appended to where the table lies   | INSERT INTO                 | INSERT INTO          |
-| replace_interval   | the locations of its partitions    | REPLACE WHERE               | overwrite by filter  |
+| replace_all        | the location of the table          | overwrite                   | overwrite            |
+| ... if untouched   | appended to where the table lies   | overwrite                   | overwrite            |
+| replace_interval   | the locations of its partitions    | overwrite by filter         | overwrite by filter  |
 | replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
 | merge              | all rows, of those of before       | of `VERSION AS OF`          | the same             |
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
-| take_over          | the files of the other table       | SHALLOW CLONE               | snapshot, branch     |
+| take_over          | the files of the other table       | SHALLOW CLONE, or a copy    | a copy               |
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TableFormat(Protocol):
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table with the rows of another one, partitioned alike: of these intervals, or all of them when it
-        is not partitioned by time. No row is read; a column that the files lack is NULL."""
+        is not partitioned by time. A column that it lacks is NULL."""
 
     def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
         """Put the rows in place of all; `untouched` is as in `TableStore.replace`."""

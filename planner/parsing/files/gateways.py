@@ -24,6 +24,14 @@ def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
     return {name: text for name, text in why.items() if text}
 
 
+def with_table_format(config: Config, own: str) -> Config:
+    """The configuration with the table format of the project's gateway as the models' default, unless they have one."""
+    given, defaults = config.gateways[own].connection.table_format, config.model_defaults
+    if given is None or defaults.table_format is not None:
+        return config
+    return config.model_copy(update={"model_defaults": defaults.model_copy(update={"table_format": given})})
+
+
 def _apart(other: ConnectionConfig, mine: ConnectionConfig, own: str) -> str:
     if other == mine:
         return ""

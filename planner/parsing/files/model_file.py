@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
 from planner.model.kind import Fill, Kind
-from planner.model.model import Audit, Model
+from planner.model.model import TABLE_FORMATS, Audit, Model
 from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
 from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_body
@@ -230,6 +230,9 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     """ProjectError for properties that contradict each other."""
     if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
+    if model.table_format == "delta" and model.storage_format != "parquet":
+        at = keys.get("storage_format", keys["table_format"])
+        raise at.error("A table of Delta consists of parquet files.", "Remove `storage_format`.")
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
             raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
@@ -330,14 +333,15 @@ def _harmless(model: Model, given: Property, _: Defaults) -> Model:
 def _format(given: Property) -> str:
     text = word(given).lower()
     if text not in FORMATS:
-        raise given.error(f"`{given.key} {given.text}` is not supported.", f"Known: {', '.join(FORMATS)}.")
+        hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FORMATS)}."
+        raise given.error(f"`{given.key} {given.text}` is not supported.", hint)
     return text
 
 
 def _table_format(given: Property) -> str:
     text = word(given).lower()
-    if text not in ("hive", "none", *FORMATS):
-        raise given.error(f"`{given.key} {given.text}` is not supported yet: tables are files of parquet or orc.")
+    if text not in ("hive", "none", *FORMATS, *TABLE_FORMATS):
+        raise given.error(f"`{given.key} {given.text}` is not supported.", f"Known: {', '.join(TABLE_FORMATS)}, hive.")
     return "" if text == "none" else text
 
 

@@ -33,6 +33,12 @@ class ConnectionConfig(Section):
     type: Literal["spark"] = Field(description="The engine; mergeplan runs on Spark.")
     config_dir: str | None = Field(default=None, description="A folder with `spark-defaults.conf` and `hive-site.xml`.")
     catalog: str | None = Field(default=None, description="The catalog to work in.")
+    table_format: Literal["delta", "iceberg"] | None = Field(
+        default=None, description="The table format of models that set none, if this is the project's gateway."
+    )
+    jars_dir: str | None = Field(
+        default=None, description="A folder with the jars of the table formats; otherwise Spark fetches them."
+    )
     config: dict[str, str | int | float | bool] = Field(default={}, description="Settings of Spark, by name.")
     master: str | None = Field(
         default=None, description="The Spark master of a classic session: `spark://host:7077`, `yarn`, `local[4]`."
@@ -97,7 +103,9 @@ class ModelDefaults(Section):
     owner: str = Field(default="", description="Who owns the models.")
     audits: tuple[str, ...] = Field(default=(), description="Audits of every model, besides its own.")
     storage_format: str | None = Field(default=None, description="The format of the tables' files: `parquet` or `orc`.")
-    table_format: str | None = Field(default=None, description="The table format.")
+    table_format: str | None = Field(
+        default=None, description="The table format: `delta`, `iceberg`, or `hive` for plain files."
+    )
     physical_properties: dict[str, str | int | float | bool] | None = Field(
         default=None, description="Properties of every table; a model's own hide those of the same name."
     )

@@ -11,7 +11,7 @@ from sqlglot import exp
 JAVA = frozenset({"java_method", "reflect", "try_reflect"})
 OUTSIDE = frozenset(
     """secret try_secret list_secrets read_files cloud_files read_kafka read_kinesis read_pubsub read_pulsar
-    remote_query http_request""".split()
+    remote_query http_request table_changes table_changes_by_path""".split()
 )
 
 

@@ -32,6 +32,10 @@ PROGRAM = "`TRANSFORM ... USING` runs a program on the machine and is not allowe
         ("SELECT x FROM IDENTIFIER('shop.b')", "`IDENTIFIER(...)` hides which table is read: name the table."),
         ("SELECT secret('scope', 'key') AS x", "`secret` reads something other than tables and is not allowed."),
         ("SELECT * FROM read_files('/etc')", "`read_files` reads something other than tables and is not allowed."),
+        (
+            "SELECT * FROM table_changes_by_path('/x', 0)",
+            "`table_changes_by_path` reads something other than tables and is not allowed.",
+        ),
         ("SELECT * FROM text.`/etc/passwd`", "`text./etc/passwd` may hold only letters, digits and underscores."),
     ],
 )  # fmt: skip

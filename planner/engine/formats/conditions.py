@@ -1,0 +1,23 @@
+"""Conditions (Spark SQL) on the rows of a table whose place a commit takes."""
+
+from __future__ import annotations
+
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.table import PartitionColumn, Table
+from planner.intervals import Timeline
+
+ALL = "true"
+
+
+def between(by: PartitionColumn, low: str, high: str) -> str:
+    """The rows of partitions from the first value up to, and without, the second one."""
+    column = quoted(by.column)
+    return f"{column} >= cast({literal(low)} as {by.type}) AND {column} < cast({literal(high)} as {by.type})"
+
+
+def within(table: Table, rows: Timeline) -> str:
+    """The rows of these intervals; of a table that is not partitioned by time, all."""
+    by = table.partitioning
+    if by is None:
+        return ALL
+    return " OR ".join(f"({between(by, *by.bounds(each))})" for each in rows) or "false"

@@ -1,0 +1,174 @@
+"""Delta tables: each verb is one commit of the table's log, so that readers see all of a batch or nothing of it.
+
+A merge tells in its commit which batch it is and at which version the table stood before it. By that a batch which is
+repeated starts from that version, and one that was not recorded is taken back to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from planner.engine.formats.conditions import ALL, between, within
+from planner.engine.formats.definition import create_table, in_order
+from planner.engine.protocol import Written
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.session import Frame
+from planner.engine.spark.sessions import Sessions
+from planner.engine.table import Table
+from planner.intervals import Interval, Timeline
+
+OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
+MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
+RECENT = 20  # commits among which the last merge is looked for first
+OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers are told
+
+
+@dataclass(frozen=True)
+class LastMerge:
+    """The version at which a table stands, and the batch that was merged last with the version before it; of a table
+    without one the batch is ''."""
+
+    version: int
+    batch_id: str = ""
+    before: int = 0
+
+
+class Delta:
+    """The verbs of `TableFormat` for Delta."""
+
+    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
+        self._sessions, self._comments = sessions, comments
+        self._run = sessions.run
+
+    def create(self, table: Table) -> bool:
+        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        is_new = create_table(self._sessions, table, "delta", table.options, comments=self._comments)
+        if is_new and table.partitioning and self._history(table.name, 1)[0]["version"]:
+            # A drop that was cut off left its files there, and Delta takes them for the table's.
+            self._run(f"DELETE FROM {quoted(table.name)}")
+        return is_new
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table as a clone without files of its own; where columns went or have another type, as a copy."""
+        theirs = self._types(old)
+        ours = {column.name: column.type for column in table.columns}
+        ours |= {each.column: each.type for each in table.partition_columns if each.hidden}
+        wanted = within(table, rows)
+        if any(ours.get(name) != kind for name, kind in theirs.items()):
+            self.create(table)
+            given = ", ".join(map(quoted, theirs.keys() & ours.keys()))
+            self._replace(table, self._run(f"SELECT {given} FROM {quoted(old)} WHERE {wanted}"), ALL)
+            return
+        name = quoted(table.name)
+        self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.name.rpartition('.')[0])}")
+        self._run(f"CREATE TABLE {name} SHALLOW CLONE {quoted(old)}")
+        if new := [f"{quoted(each)} {kind}" for each, kind in ours.items() if each not in theirs]:
+            self._run(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(new)})")
+        if wanted != ALL:
+            self._run(f"DELETE FROM {name} WHERE NOT coalesce({wanted}, false)")
+
+    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
+        """Put the rows in place of all, in one commit."""
+        return self._replace(table, frame, ALL)
+
+    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
+        """Put the rows in place of exactly the interval's; days without rows end empty."""
+        by = table.partitioning
+        assert by is not None
+        values = f"collect_set(cast({quoted(by.column)} as string))"
+        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
+        self._overwrite(table, frame, between(by, *by.bounds(interval)))
+        seen = observed()
+        return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
+
+    def replace_partitions(
+        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+    ) -> Written:
+        """Put the rows in place of exactly the partitions that they lie in; those that begin with `first`, in which
+        all rows are to lie, or all others, end empty."""
+        if others:
+            return self._replace(table, frame, ALL)
+        if first is None:
+            return self._replace(table, frame, None)
+        by = table.partition_columns[0]
+        return self._replace(table, frame, f"{quoted(by.column)} = cast({literal(first)} as {by.type})")
+
+    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+        """Put the rows of a merge in place of all; a batch that is merged again starts from the version that the table
+        had before it was merged the first time."""
+        last = self._last_merge(table.name)
+        before = last.before if last.batch_id[:8] == batch_id[:8] else last.version
+        mark = f"{OURS} batch {batch_id} after version {before}"
+        if last.batch_id != batch_id:
+            return self._replace(table, merged(table.name), ALL, mark)
+        view = f"mergeplan_{uuid4().hex}"
+        self._run(f"SELECT * FROM {quoted(table.name)} VERSION AS OF {before}").createOrReplaceTempView(view)
+        try:
+            return self._replace(table, merged(view), ALL, mark)
+        finally:
+            self._run(f"DROP VIEW IF EXISTS {view}")
+
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Put the table back to the version before the first batch whose id begins so; nothing when the last one does
+        not."""
+        last = self._last_merge(table.name)
+        if last.batch_id[:8] == batch_id[:8]:
+            self._run(f"RESTORE TABLE {quoted(table.name)} TO VERSION AS OF {last.before}")
+
+    def drop(self, name: str) -> None:
+        """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""
+        self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+    def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> Written:
+        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)")
+        self._overwrite(table, frame, where, mark)
+        return Written(observed().get("rows", 0))
+
+    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> None:
+        """One commit in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
+        they lie in."""
+        self._sessions.check()
+        mode = "dynamic" if where is None else "static"  # the session's own would win over a condition
+        options = {key: value for key, value in table.options if key.lower() in OF_FILES}
+        options |= {"partitionOverwriteMode": mode, "userMetadata": mark}
+        writer = frame.writeTo(quoted(table.name)).options(**options)
+        if where is None:
+            writer.overwritePartitions()
+        else:
+            writer.overwrite(self._sessions.current.condition(where))
+
+    def _last_merge(self, name: str) -> LastMerge:
+        history = self._history(name, RECENT)
+        if _telling(history) is None and len(history) == RECENT:
+            history = self._history(name)
+        mark = _telling(history)
+        found = MARK.fullmatch(mark["userMetadata"]) if mark else None
+        return LastMerge(history[0]["version"], *((found[1], int(found[2])) if found else ()))
+
+    def _history(self, name: str, limit: int | None = None) -> list[Any]:
+        """The commits of a table, the newest first."""
+        sql = f"DESCRIBE HISTORY {quoted(name)}{f' LIMIT {limit}' if limit else ''}"
+        return self._run(sql).select("version", "operation", "operationParameters", "userMetadata").collect()
+
+    def _types(self, name: str) -> dict[str, str]:
+        fields = self._run(f"SELECT * FROM {quoted(name)}").schema.fields
+        return {field.name.lower(): field.dataType.simpleString() for field in fields}
+
+
+def _telling(history: Iterable[Any]) -> Any:
+    """Of the commits of a table, the newest first, the one by which it holds what mergeplan put there; None when it is
+    not among them. Others' commits tell nothing: a batch is no less interrupted when somebody deleted a row after it.
+    """
+    upto: int | None = None
+    for commit in history:
+        if upto is not None and commit["version"] > upto:
+            continue
+        if commit["operation"] == "RESTORE":
+            upto = int(commit["operationParameters"]["version"])  # it holds what it held then
+        elif (commit["userMetadata"] or "").startswith(OURS):
+            return commit
+    return None

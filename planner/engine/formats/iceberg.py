@@ -1,0 +1,164 @@
+"""Iceberg tables: each verb is one snapshot, so that readers see all of a batch or nothing of it.
+
+A merge tells in its snapshot which batch it is and which snapshot was the table's before it. By that a batch which is
+repeated starts from that snapshot, and one that was not recorded is taken back to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from planner.engine.formats.conditions import ALL, between, within
+from planner.engine.formats.definition import create_table, in_order
+from planner.engine.protocol import Written
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.session import Frame
+from planner.engine.spark.sessions import Sessions
+from planner.engine.table import Table
+from planner.intervals import Interval, Timeline
+
+KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
+OURS = "written"
+MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
+NONE = 0  # the snapshot of a table that has none yet
+
+
+@dataclass(frozen=True)
+class LastMerge:
+    """The snapshot of a table, and the batch that was merged last with the snapshot before it; of a table without one
+    the batch is ''."""
+
+    snapshot: int
+    batch_id: str = ""
+    before: int = NONE
+
+
+class Iceberg:
+    """The verbs of `TableFormat` for Iceberg."""
+
+    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
+        self._sessions, self._comments = sessions, comments
+        self._run = sessions.run
+
+    def create(self, table: Table) -> bool:
+        """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
+        self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.name.rpartition('.')[0])}")
+        return create_table(self._sessions, table, "iceberg", _properties(table), comments=self._comments)
+
+    def take_over(self, table: Table, old: str, rows: Timeline) -> None:
+        """Create the table with a copy of the rows of another one."""
+        self.create(table)
+        fields = {field.name.lower() for field in self._run(f"SELECT * FROM {quoted(old)}").schema.fields}
+        columns = {column.name: column.type for column in table.columns}
+        columns |= {each.column: each.type for each in table.partition_columns if each.hidden}
+        values = (
+            f"cast({quoted(name) if name in fields else 'NULL'} as {kind}) {quoted(name)}"
+            for name, kind in columns.items()
+        )
+        sql = f"SELECT {', '.join(values)} FROM {quoted(old)} WHERE {within(table, rows)}"
+        self._replace(table, self._run(sql), ALL)
+
+    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
+        """Put the rows in place of all, in one snapshot."""
+        return self._replace(table, frame, ALL)
+
+    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
+        """Put the rows in place of exactly the interval's; days without rows end empty."""
+        by = table.partitioning
+        assert by is not None
+        values = f"collect_set(cast({quoted(by.column)} as string))"
+        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
+        self._overwrite(table, frame, between(by, *by.bounds(interval)))
+        seen = observed()
+        return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
+
+    def replace_partitions(
+        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+    ) -> Written:
+        """Put the rows in place of exactly the partitions that they lie in; those that begin with `first`, in which
+        all rows are to lie, or all others, end empty."""
+        if others:
+            return self._replace(table, frame, ALL)
+        if first is None:
+            return self._replace(table, frame, None)
+        by = table.partition_columns[0]
+        return self._replace(table, frame, f"{quoted(by.column)} = cast({literal(first)} as {by.type})")
+
+    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+        """Put the rows of a merge in place of all; a batch that is merged again starts from the snapshot that the table
+        had before it was merged the first time."""
+        last = self._last_merge(table.name)
+        before = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
+        mark = f"batch {batch_id} after {before}"
+        if last.batch_id != batch_id:
+            return self._replace(table, merged(table.name), ALL, mark)
+        view = f"mergeplan_{uuid4().hex}"
+        at = f"VERSION AS OF {before}" if before else "WHERE false"
+        self._run(f"SELECT * FROM {quoted(table.name)} {at}").createOrReplaceTempView(view)
+        try:
+            return self._replace(table, merged(view), ALL, mark)
+        finally:
+            self._run(f"DROP VIEW IF EXISTS {view}")
+
+    def unmerge(self, table: Table, batch_id: str) -> None:
+        """Put the table back to the snapshot before the first batch whose id begins so; nothing when the last one does
+        not."""
+        last = self._last_merge(table.name)
+        if last.batch_id[:8] != batch_id[:8]:
+            return
+        if last.before:
+            procedure = "spark_catalog.system.rollback_to_snapshot"
+            self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {last.before})")
+        else:
+            self._overwrite(table, self._run(f"SELECT * FROM {quoted(table.name)} WHERE false"), ALL)
+
+    def drop(self, name: str) -> None:
+        """Drop a table that exists, with its files."""
+        self._run(f"DROP TABLE IF EXISTS {quoted(name)} PURGE")
+
+    def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> Written:
+        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)")
+        self._overwrite(table, frame, where, mark)
+        return Written(observed().get("rows", 0))
+
+    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> None:
+        """One snapshot in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
+        they lie in."""
+        self._sessions.check()
+        writer = frame.writeTo(quoted(table.name)).option(f"snapshot-property.{KEY}", mark)
+        if where is None:
+            writer.overwritePartitions()
+        else:
+            writer.overwrite(self._sessions.current.condition(where))
+
+    def _last_merge(self, name: str) -> LastMerge:
+        refs = self._run(f"SELECT snapshot_id FROM {quoted(name)}.refs WHERE name = 'main'").collect()
+        snapshots = self._run(f"SELECT snapshot_id, parent_id, summary['{KEY}'] FROM {quoted(name)}.snapshots")
+        return _last_merge(refs[0][0] if refs else NONE, snapshots.collect())
+
+
+def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
+    """What the snapshots of a table, from its own back, tell of its last merge. Others' snapshots tell nothing: a batch
+    is no less interrupted when somebody deleted a row after it."""
+    known = {snapshot: (parent, mark) for snapshot, parent, mark in snapshots}
+    at: int | None = current
+    while at in known:
+        at, mark = known[at]
+        if mark:
+            found = MARK.fullmatch(mark)
+            return LastMerge(current, found[1], int(found[2])) if found else LastMerge(current)
+    return LastMerge(current)
+
+
+def _properties(table: Table) -> list[tuple[str, str]]:
+    """The properties of the table: how its files are written, and what the model says itself."""
+    found = {"write.format.default": table.files}
+    if table.sorted_by:  # its writers would sort the rows by partition, and by nothing else
+        found |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "true"}
+    for key, value in table.options:
+        found[f"write.{table.files}.compression-codec" if key == "compression" else key] = value
+    return list(found.items())

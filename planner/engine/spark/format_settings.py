@@ -1,0 +1,59 @@
+"""The table formats that a Spark of ours is started with, and those that a running one must have.
+
+The embedded catalog remembers each format that it was opened with: as long as it may hold a table of it, every verb
+must be able to read and drop that table, whatever the project's files say by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from planner.engine.formats.tested_pairs import CATALOG, EXTENSIONS, FORMATS, settings_for, sign_of, title_of
+from planner.engine.protocol import Connection
+from planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
+from planner.engine.spark.installed import spark_version
+from planner.errors import RequestError
+
+REMEMBERED = "table_formats"
+SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
+
+
+def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
+    """The settings a Spark of our own starts with, those of its table formats among them."""
+    conf, path = driver_conf(connection, home), spark_folder(home) / REMEMBERED
+    before = _remembered(path) if is_embedded(connection) else frozenset()
+    formats = before | set(connection.formats)
+    if not formats:
+        return conf
+    if is_embedded(connection) and "iceberg" in formats:
+        # The embedded metastore has no tables for locks; its commits compare and swap.
+        conf["spark.hadoop.iceberg.engine.hive.lock-enabled"] = "false"
+    try:
+        return conf | settings_for(formats, conf, spark_version(), connection.jars_dir)
+    except RequestError as error:
+        if before - set(connection.formats):
+            error.hint += f" {path} lists the formats that this catalog was opened with: remove those without tables."
+        raise
+
+
+def remember_formats(connection: Connection, home: Path) -> None:
+    """Let the embedded catalog remember the formats with which a Spark has started on it."""
+    path = spark_folder(home) / REMEMBERED
+    if is_embedded(connection) and not (known := _remembered(path)).issuperset(connection.formats):
+        path.write_text("".join(f"{each}\n" for each in sorted(known.union(connection.formats))), encoding="utf-8")
+
+
+def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str, *, warm: bool) -> None:
+    """RequestError when a Spark that runs already was started without a format that is needed."""
+    for name in sorted(set(formats)):
+        key, value = sign_of(name)
+        if value not in conf.get(key, ""):
+            title, hint = title_of(name), "End it and start `mergeplan warm` again."
+            if not warm:
+                hint = f"Start that Spark with {title}'s jars and `{key}={value}`."
+            raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
+
+
+def _remembered(path: Path) -> frozenset[str]:
+    return frozenset(path.read_text("utf-8").split()).intersection(FORMATS) if path.exists() else frozenset()

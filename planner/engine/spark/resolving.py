@@ -1,0 +1,32 @@
+"""Jars that Spark fetches when it starts: how long that may take, and what is said when they cannot be had."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from planner.engine.formats.tested_pairs import PACKAGES, how_to_bring
+from planner.errors import RequestError
+
+FETCHING = 600.0  # seconds for the first start; afterwards they lie in the folder that Spark keeps them in
+UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")
+
+
+def start_timeout(conf: Mapping[str, str], usual: float) -> float:
+    """How many seconds Spark may take to start."""
+    return FETCHING if conf.get(PACKAGES) else usual
+
+
+def unresolved(conf: Mapping[str, str], log: Path, began: int) -> RequestError | None:
+    """The error of jars that could not be fetched, by what Spark wrote into its log since then; None if that was not
+    what kept it from starting."""
+    if not conf.get(PACKAGES):
+        return None
+    with log.open("rb") as file:
+        file.seek(began)
+        text = file.read().decode("utf-8", "replace")
+    missing = sorted({":".join(found) for found in UNRESOLVED.findall(text)})
+    if not missing:
+        return None
+    return RequestError(f"Spark cannot fetch {', '.join(missing)}.", hint=how_to_bring(conf[PACKAGES]))

@@ -1,0 +1,45 @@
+"""Jars that cannot be fetched, a format that a running Spark lacks, and formats that a catalog remembers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.engine.protocol import Connection
+from planner.engine.spark.catalog import spark_folder
+from planner.engine.spark.engine import open_engine
+from planner.engine.spark.format_settings import check_formats, remember_formats, starting_conf
+from planner.errors import RequestError
+
+
+def test_jars_that_cannot_be_fetched_are_an_error_that_says_what_to_do(home: Path) -> None:
+    nowhere = Path(home.parent, "ivy.xml")
+    pattern = f'<artifact pattern="{home}/[artifact].jar"/>'
+    resolvers = f'<resolvers><filesystem name="none">{pattern}</filesystem></resolvers>'
+    nowhere.write_text(f'<ivysettings><settings defaultResolver="none"/>{resolvers}</ivysettings>')
+    conf = (("spark.jars.ivySettings", str(nowhere)), ("spark.jars.ivy", str(home.parent / "ivy")))
+
+    with pytest.raises(RequestError) as caught:
+        open_engine(Connection(conf=conf, master="local[1]", formats=("delta",)), home)
+
+    assert caught.value.message == "Spark cannot fetch io.delta:delta-spark_4.1_2.13:4.3.0."
+    assert "`jars_dir`" in caught.value.hint
+    assert "https.proxyHost" in caught.value.hint
+
+
+def test_a_running_spark_without_the_format_is_refused() -> None:
+    with pytest.raises(RequestError, match=r"without Delta, which this project's tables need\. End it"):
+        check_formats(["delta"], {"spark.sql.extensions": "x.Y"}, "the warm Spark", warm=True)
+
+
+def test_the_embedded_catalog_remembers_the_formats_of_its_tables(home: Path) -> None:
+    spark_folder(home).mkdir(parents=True)
+    first = starting_conf(Connection(formats=("delta",)), home)
+    assert "spark.sql.extensions" not in starting_conf(Connection(), home)  # until a Spark has started with it
+
+    remember_formats(Connection(formats=("delta",)), home)
+
+    assert starting_conf(Connection(), home) == first
+    with pytest.raises(RequestError, match=r"cannot have tables of delta and iceberg.*table_formats lists the formats"):
+        starting_conf(Connection(formats=("iceberg",)), home)
