@@ -155,6 +155,8 @@ def _coerced(value: exp.Expression, hint: Any, dialect: str) -> Any:
 
 
 def _first_that_fits(value: exp.Expression, choices: tuple[Any, ...], dialect: str) -> Any:
+    if any(isinstance(each, type) and isinstance(value, each) for each in choices):
+        return value
     for choice in choices:
         if choice is type(None):
             if isinstance(value, exp.Null):

@@ -109,6 +109,10 @@ def grains(given: Property) -> tuple[str, ...]:
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
         for each in inner:
             alias = next((at for at, token in enumerate(each) if token.text.upper() == "AS"), len(each))
+            alone = each[0].text.split() if len(each) == 1 and each[0].token_type in _TEXTS else []
+            if len(alone) == 3 and alone[1].upper() == "AS":  # 'id AS order_id'
+                found[alone[0].lower()] = None
+                continue
             found[_dotted(given, each[:alias])] = None
     return tuple(found)
 
@@ -161,7 +165,7 @@ def columns(given: Property) -> tuple[Column, ...]:
 
 def descriptions(given: Property) -> tuple[tuple[str, str], ...]:
     """`(id = 'the key', name = 'a word')` as (column, text) pairs."""
-    return tuple((each.key, each.text) for each in properties(given.source, inside(given)))
+    return tuple((each.key, each.text) for each in properties(given.source, inside(given), quoted=True))
 
 
 def audit_calls(given: Property) -> tuple[AuditCall, ...]:
