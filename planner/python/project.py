@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from planner.errors import Place, ProjectError, ProjectErrors
+from planner.errors import Place, ProjectError
 from planner.fingerprint import digest
 from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults
@@ -56,18 +56,16 @@ class ProjectCode:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _data: DataFiles | None = None
 
-    def load(self, paths: Sequence[str]) -> None:
-        """Import these files and record what they register; ProjectErrors with all that cannot be imported."""
+    def load(self, paths: Sequence[str]) -> tuple[tuple[str, ProjectError], ...]:
+        """Import these files and record what they register; returns the files that cannot be imported, and why."""
         if not paths:
-            return
+            return ()
         self._paths = tuple(paths)
         loaded = self._loaded()
         self.names = frozenset(loaded.macros)
         self.signals = {each.name: Place(each.path, each.line) for each in loaded.signals}
         self.found = tuple(each for each in loaded.models if each.path in self.files)
-        errors = tuple(failure(each, Place(each.file, 1)) for each in loaded.errors)
-        if errors:
-            raise errors[0] if len(errors) == 1 else ProjectErrors(errors)
+        return tuple((each.file, failure(each, Place(each.file, 1))) for each in loaded.errors)
 
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
@@ -124,17 +122,13 @@ class ProjectCode:
             child.stop()
             raise
 
-    def check_tables(self, models: Collection[str]) -> None:
-        """ProjectError if the text of a query names a model's table, which differs between environments."""
-        for names in self.queried.values():
-            for name, place in names:
-                if name in models:
-                    hint = f'Write `{{context.table("{name}")}}` in its place.'
-                    raise ProjectError(
-                        f"The query names `{name}` directly, which is not its table in every environment.",
-                        place=place,
-                        hint=hint,
-                    )
+    def check_tables(self, model: str, models: Collection[str]) -> None:
+        """ProjectError if a query in a model's code names a model's table, which differs between environments."""
+        for name, place in self.queried.get(model, ()):
+            if name in models:
+                hint = f'Write `{{context.table("{name}")}}` in its place.'
+                message = f"The query names `{name}` directly, which is not its table in every environment."
+                raise ProjectError(message, place=place, hint=hint)
 
     def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
         """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""

@@ -28,6 +28,7 @@ BY_NAME = {
     "nojoinwithoutcondition": "A join has a condition, or is a CROSS JOIN.",
     "nomissingdescription": "A model has a description.",
     "nomissingowner": "A model has an owner.",
+    "refusedmodel": "Every model can be opened.",
 }
 BUILT_IN = {**RULES, **BY_NAME}
 ALL = "all"
