@@ -40,6 +40,7 @@ from planner.python.messages import RegisteredModel
 from planner.python.project import ProjectCode
 
 NO_CACHE = Cache(None)
+CONFIGS = ("config.yaml", "config.yml")
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 
 
@@ -188,13 +189,18 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
 
 
 def _config_document(reading: Folder, ruling: str | None = None) -> Document:
-    name = next((name for name in ("config.yaml", "config.yml") if (reading.root / name).is_file()), None)
+    name = next((name for name in CONFIGS if (reading.root / name).is_file()), None)
     if name is not None:
         text = reading.text(name)
         return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
         raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
-    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to create a project.")
+    above = next((each for each in reading.root.parents if any((each / name).is_file() for name in CONFIGS)), None)
+    hint = "Run `mergeplan init` to create a project."
+    if above is not None:
+        there = os.path.relpath(above, reading.root)
+        hint = f"The project above is {above}: go there, or add `-p {there}`."
+    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
 
 
 def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...]:

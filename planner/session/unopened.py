@@ -71,7 +71,7 @@ def _deployed(work: Workspace) -> Mapping[str, Model] | None:
 
 
 def _blocks(project: Project, refusal: Refusal, deployed: Mapping[str, Model] | None) -> bool:
-    if RULE in project.rules.every:
+    if RULE in project.rules.every | project.rules.ignored:
         return RULE in project.rules.errors
     if deployed is None:
         return True

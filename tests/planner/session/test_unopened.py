@@ -51,7 +51,8 @@ def test_a_refused_model_and_its_readers_stay_as_prod_shows_them() -> None:
     assert {name: plan.new.snapshots[name] for name in ("shop.b", "shop.c")} == {
         name: plan.old.snapshots[name] for name in ("shop.b", "shop.c")
     }
-    assert (plan.unopened.held, plan.unopened.left_out) == ({"shop.b", "shop.c"}, {"shop.c": "shop.b"})
+    assert plan.unopened.held == {"shop.b", "shop.c"}
+    assert plan.unopened.left_out == {"shop.c": "shop.b"}
 
 
 def test_a_model_that_was_never_deployed_is_left_out_with_its_readers() -> None:
