@@ -21,7 +21,7 @@ from planner.errors import Place, ProjectError
 from planner.fingerprint import digest
 from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults
-from planner.parsing.sql.user_macros import MacroCall
+from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
@@ -103,7 +103,9 @@ class ProjectCode:
         try:
             return TEXTS.validate_python(self._asked(request))
         except ChildFailed as failed:
-            raise failure(failed.wrong, place, f"The macro `@{call.name}`") from None
+            error = failure(failed.wrong, place, f"The macro `@{call.name}`")
+            wants = failed.wrong.wants
+            raise ColumnsWanted(error, wants) if wants and wants not in call.columns else error from None
 
     def close(self) -> None:
         """End the child that reads the project; the next call starts another."""

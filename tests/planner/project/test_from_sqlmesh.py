@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from planner.errors import ProjectError
 from planner.project.loader import Project, load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
@@ -94,3 +97,36 @@ def test_jinja_may_append_to_its_own_lists(tmp_path: Path) -> None:
     model = opened(tmp_path, "", a=f"MODEL (name a.b, kind FULL);\nJINJA_QUERY_BEGIN;\n{sql}\nJINJA_END;").models["a.b"]
 
     assert model.sql == "SELECT 1 AS a, 1 AS b, 2 AS c"
+
+
+def test_schemas_are_created_by_mergeplan_alone(tmp_path: Path) -> None:
+    sql = "MODEL (name a.b, kind FULL);\nCREATE SCHEMA IF NOT EXISTS `a`;\nSELECT 1 AS x;\n"
+    sql += "create database if not exists c"
+
+    model = opened(tmp_path, "", a=sql).models["a.b"]
+
+    assert (model.pre_statements, model.post_statements) == ((), ())
+
+
+def test_a_macro_may_ask_for_the_columns_of_any_model(tmp_path: Path) -> None:
+    macro = """
+from sqlmesh import macro
+@macro()
+def every(evaluator):
+    types = evaluator.columns_to_types("shop.b")
+    return [f"{name} AS {name}_{kind.sql('spark').lower()}" for name, kind in types.items()]
+"""
+    project_of(tmp_path, {"macros/all.py": macro})
+    models = {"a": "MODEL (name shop.a, kind FULL);\nSELECT @every() FROM shop.b", "b": ORDERS.replace("orders", "b")}
+
+    model = opened(tmp_path, "", **models).models["shop.a"]
+
+    assert model.sql == "SELECT id AS id_int, day AS day_int FROM shop.b"
+
+
+def test_a_macro_that_asks_for_unknown_columns_is_told_what_to_do(tmp_path: Path) -> None:
+    macro = "from sqlmesh import macro\n@macro()\ndef every(evaluator):\n    evaluator.columns_to_types('raw.x')"
+    project_of(tmp_path, {"macros/all.py": macro})
+
+    with pytest.raises(ProjectError, match=r"^macros/all.py:4: .*the columns of `raw.x` are not known: declare them"):
+        opened(tmp_path, "", a="MODEL (name shop.a, kind FULL);\nSELECT @every() FROM raw.x")
