@@ -276,7 +276,7 @@ def _read_models(
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
-    known, waiting = KnownColumns(models), list[str]()
+    known, waiting = KnownColumns(models), list[tuple[str, Callable[[], None]]]()
     defaults = replace(defaults, columns=known.of)
     said = partial(_said, reading, kept, defaults)
 
@@ -284,7 +284,7 @@ def _read_models(
         try:
             found, inline = said(name, parse_models)
         except NotRead:
-            waiting.append(name)
+            waiting.append((name, partial(read, name)))
             return
         for audit in inline:
             _add_audit(reading, audits, audit)
@@ -292,7 +292,12 @@ def _read_models(
             _add_model(reading, models, model)
 
     def read_python(found: RegisteredModel) -> None:
-        for model in tuple(code.models(found, defaults)):
+        try:
+            models_of_it = tuple(code.models(found, defaults))
+        except NotRead:
+            waiting.append((found.path, partial(read_python, found)))
+            return
+        for model in models_of_it:
             _add_model(reading, models, model)
 
     def read_external(name: str) -> None:
@@ -312,7 +317,7 @@ def _read_models(
     while waiting and not (reading.errors and known.complete):
         again, count = waiting[:], len(waiting)
         waiting.clear()
-        refusing.files(again, read)
+        refusing.each(again, lambda each: each[1](), lambda each: each[0])
         # the remaining ones need tables that no file defines, or depend on each other
         known.complete = known.complete or len(waiting) == count
     return dict(sorted(models.items())), audits

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from planner.errors import Place, ProjectError
 from planner.fingerprint import digest
 from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults
+from planner.parsing.sql.macro_scope import Lookup
 from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
@@ -69,7 +70,8 @@ class ProjectCode:
 
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
-        reader = ModelReader(self.files, defaults, self._query, installed, self._reached)
+        query = partial(self._query, defaults.columns)
+        reader = ModelReader(self.files, defaults, query, installed, self._reached)
         for model in python_models(found, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
@@ -158,7 +160,9 @@ class ProjectCode:
                 self._child = None
             raise
 
-    def _query(self, found: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+    def _query(self, columns: Lookup, found: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+        """The SQL of an `is_sql` model, which is asked for again with the columns of each table that it asks for."""
+        known: dict[str, list[tuple[str, str]]] = {}
         request = {
             "op": "sql",
             "path": found.path,
@@ -166,11 +170,17 @@ class ProjectCode:
             "dialect": dialect,
             "variables": {**self.variables, **blueprint},
             "gateway": self.gateway,
+            "columns": known,
         }
-        try:
-            return ", ".join(TEXTS.validate_python(self._asked(request)))
-        except ChildFailed as failed:
-            raise failure(failed.wrong, Place(found.path, found.line), f"`{found.name}`") from None
+        while True:
+            try:
+                return ", ".join(TEXTS.validate_python(self._asked(request)))
+            except ChildFailed as failed:
+                wants = failed.wrong.wants
+                wanted = columns(wants) if wants and wants not in known else None
+                if not wanted:
+                    raise failure(failed.wrong, Place(found.path, found.line), f"`{found.name}`") from None
+                known[wants] = list(wanted.items())
 
 
 def checked(kind: type[A], answer: Any) -> A:

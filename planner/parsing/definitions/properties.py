@@ -280,10 +280,11 @@ def _audit_call(given: Property, part: Tokens) -> AuditCall:
 
 
 def _items(given: Property) -> list[list[Token]]:
-    """The items of a list in brackets, or the value as the only item."""
-    first = given.value[0].token_type
-    if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(given.value, 0) == len(given.value) - 1:
-        return split(given.value[1:-1])
+    """The items of a list in brackets, with ARRAY before it or not, or the value as the only item."""
+    value = given.value[1:] if len(given.value) > 1 and given.value[0].text.upper() == "ARRAY" else given.value
+    first = value[0].token_type
+    if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(value, 0) == len(value) - 1:
+        return split(value[1:-1])
     return [list(given.value)]
 
 

@@ -342,6 +342,13 @@ def _harmless(model: Model, given: Property, _: Defaults) -> Model:
     return model
 
 
+def _session(model: Model, given: Property, _: Defaults) -> Model:
+    """Those of a Python model: its code has a session of its own, and may set its settings there."""
+    if session_statements(given):
+        raise given.error("Settings of Spark in `session_properties` of a Python model are not supported yet.")
+    return model
+
+
 def _format(given: Property) -> str:
     text = word(given).lower()
     if text not in FORMATS:
@@ -387,6 +394,7 @@ _READERS: dict[str, _Reader] = {
     "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
     "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
     "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
+    "session_properties": _session,  # of SQL models they are statements: see `_around`
     "gateway": _gateway,
     "formatting": _harmless,
     "optimize_query": _harmless,

@@ -130,3 +130,26 @@ def test_a_macro_that_asks_for_unknown_columns_is_told_what_to_do(tmp_path: Path
 
     with pytest.raises(ProjectError, match=r"^macros/all.py:4: .*the columns of `raw.x` are not known: declare them"):
         opened(tmp_path, "", a="MODEL (name shop.a, kind FULL);\nSELECT @every() FROM raw.x")
+
+
+def test_a_python_model_that_writes_sql_may_ask_for_columns_too(tmp_path: Path) -> None:
+    code = """
+from sqlmesh import model
+@model("shop.{}", is_sql=True, kind="FULL", session_properties={{"label": "x"}})
+def entrypoint(evaluator):
+    return "SELECT " + ", ".join(evaluator.columns_to_types("shop.{}")) + " FROM shop.{}"
+"""
+    files = {"models/a.py": code.format("a", "b", "b"), "models/b.py": code.format("b", "orders", "orders")}
+    project_of(tmp_path, files)
+
+    project = opened(tmp_path, "", orders=ORDERS)
+
+    assert project.models["shop.a"].sql == "SELECT id, day FROM shop.b"
+
+
+def test_lists_may_be_arrays(tmp_path: Path) -> None:
+    sql = "MODEL (name a.b, kind FULL, grain ARRAY[x], audits ARRAY[not_null(columns = ARRAY[x])]);\nSELECT 1 AS x"
+
+    model = opened(tmp_path, "", a=sql).models["a.b"]
+
+    assert (model.grain, [each.name for each in model.audits]) == (("x",), ["not_null"])
