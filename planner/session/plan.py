@@ -39,7 +39,7 @@ def prepared(work: Workspace, asked: PlanOptions) -> Plan:
     if asked.strict:
         work.project.refused.check()
     if not asked.skip_linter:
-        check_rules(work.project, work.on_event, () if asked.restate else refusals(work))
+        check_rules(work.project, work.on_event, () if asked.restate else refusals(work, asked.must_open))
     if asked.restate:
         return planned_for(work, asked, {})  # of what the environment shows: no file is looked at
     planned = planned_for(work, asked, work.project.models)

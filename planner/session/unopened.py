@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from planner.checks.linter import Violation
@@ -46,15 +46,17 @@ def with_unopened(plan: Plan, unopened: Unopened) -> Plan:
     return replace(plan, unopened=unopened, blockers=(*plan.blockers, *blockers))
 
 
-def refusals(work: Workspace) -> tuple[Violation, ...]:
-    """Each refused model as a violation: it stops a plan when prod shows it, for then it opened before."""
+def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
+    """Each refused model as a violation: it stops a plan when prod shows it, for then it opened before, and in a file
+    that `must_open`."""
     refused = work.project.refused
     if not refused:
         return ()
     deployed = _deployed(work)
     found = []
     for each in refused.refusals:
-        names, blocks = " ".join(each.models), _blocks(work.project, each, deployed)
+        edited = each.path in must_open or "*" in must_open
+        names, blocks = " ".join(each.models), edited or _blocks(work.project, each, deployed)
         found += [
             Violation(RULE, names, _sentence(error), error.place or Place(each.path), blocks) for error in each.errors
         ]

@@ -134,6 +134,8 @@ def test_what_never_opened_only_warns(offline: Session, tmp_path: Path) -> None:
     assert [str(v.place) for each in events if isinstance(each, Linted) for v in each.violations] == ["models/e.sql:1"]
     with pytest.raises(ProjectError, match=r"^models/e.sql:1: The kind MANAGED is not supported yet.$"):
         offline.plan("dev", PlanOptions(strict=True))
+    with pytest.raises(ProjectError, match="refusedmodel"):
+        offline.plan("dev", PlanOptions(must_open=("models/e.sql",)))
 
 
 def test_prod_keeps_what_opened_before(shop: Callable[..., Session], tmp_path: Path) -> None:
