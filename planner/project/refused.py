@@ -81,6 +81,15 @@ class RefusedModels:
         """Why, in the order of files."""
         return tuple(error for each in self.refusals for error in each.errors)
 
+    def check_model(self, name: str) -> None:
+        """ProjectErrors when this model is refused, or left out since it reads one that is."""
+        for refusal in self.refusals:
+            if name in refusal.models:
+                raise refusal.errors[0] if len(refusal.errors) == 1 else ProjectErrors(refusal.errors)
+        for each in self.left_out:
+            if each.model == name:
+                raise ProjectError(f"`{name}` reads `{each.reads}`, which cannot be opened.", place=each.place)
+
     def check(self) -> None:
         """ProjectErrors when anything is refused."""
         if self.errors:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectErrors
+from planner.errors import ProjectError, ProjectErrors
 from planner.project.loader import Project, load_project
 from planner.project.refused import defined_in
 from tests.planner.project.test_loader import NOW, project_of
@@ -31,6 +31,10 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
     project = opened(tmp_path, {f"models/{name}.sql": text for name, text in files.items()})
 
     assert sorted(project.models) == ["shop.c", "shop.good"]
+    with pytest.raises(ProjectError, match=r"^models/own.sql:1: The kind CUSTOM is not supported yet.$"):
+        project.refused.check_model("shop.own")
+    with pytest.raises(ProjectError, match=r"^models/b.sql:2: `shop.b` reads `shop.a`, which cannot be opened.$"):
+        project.refused.check_model("shop.b")
     assert [str(each) for each in project.refused.errors] == ["models/own.sql:1: The kind CUSTOM is not supported yet."]
     assert [(each.model, each.reads, str(each.place)) for each in project.refused.left_out] == [
         ("shop.a", "shop.own", "models/a.sql:2"),
