@@ -259,7 +259,7 @@ class Config(Section):
     variables: dict[str, VariableValue] = Field(
         default={}, description="Values that models and macros read with `@var`."
     )
-    model_naming: ModelNaming = Field(default=ModelNaming(), description="Where the names of models come from.")
+    model_naming: ModelNaming = Field(default=ModelNaming(), description="How models get names.")
     time_column_format: Literal["%Y-%m-%d"] = Field(
         default="%Y-%m-%d", description="Accepted as `%Y-%m-%d` only; another format belongs to a `time_column`."
     )
