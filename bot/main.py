@@ -9,6 +9,7 @@ BOT_VERBS = {
     "action": ("bot.cli:action", "Run the bot once, as a GitHub Action."),
     "sandbox": ("bot.cli:sandbox", "Run a GitHub on this machine, to try the bot out."),
     "schema": ("bot.schema:schema", VERBS["schema"][1]),  # with the keys of `cicd_bot`
+    "doctor": ("bot.doctor:doctor", "Check Java, Spark, the catalog, the state, isolation and GitHub."),
     "demo": ("bot.cli:demo", "Take a pull request from plan to prod on this machine."),
 }
 

@@ -8,6 +8,7 @@ reads that.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -31,6 +32,7 @@ from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
+EDITED_MOST = 1_000  # files that the planner is told by name
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -241,8 +243,10 @@ class _Reconciliation:
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
-            own_code = brings_code(self.checkout.changed(record.base_sha, commit))
-            arguments = plan_arguments(record, self.config)
+            changed = self.checkout.changed(record.base_sha, commit)
+            own_code = brings_code(changed)
+            edited = model_files(changed, self.context.settings.project_path)
+            arguments = plan_arguments(record, self.config, edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
             return self.context.plan(call, on_event=_Progress(self, shower).hear, should_stop=self._should_stop)
 
@@ -395,12 +399,25 @@ def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
     return tuple(word for word in record.words if word.who == record.words[0].who)
 
 
-def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
-    """The planner's arguments for a pull request's plan."""
+def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:
+    """The files of models among paths of a repository whose project is in `root`; `*` when they are too many to name.
+
+    >>> model_files(["etl/models/a.sql", "etl/README.md"], "etl")
+    ('models/a.sql',)
+    """
+    prefix = "" if root in ("", ".") else root.strip("/") + "/"
+    inside = (path.removeprefix(prefix) for path in changed if path.startswith(prefix))
+    found = tuple(path for path in inside if path.startswith("models/") and path.endswith((".sql", ".py")))
+    return found if len(found) <= EDITED_MOST else ("*",)
+
+
+def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] = ()) -> tuple[str, ...]:
+    """The planner's arguments for a pull request's plan, whose models in the `edited` files must open."""
     words = words_now(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
     skip = ["--skip-backfill"] if config.skip_pr_backfill else []
     start = [f"--start={config.pr_start}"] if config.pr_start else []
     forward = ["--forward-only"] if record.forward_only else []
-    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward)
+    opens = [f"--must-open={path}" for path in edited]
+    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward, *opens)

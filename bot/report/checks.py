@@ -17,6 +17,7 @@ from bot.report.words import (
     problem_line,
     promise_sentence,
     promotion_status,
+    refused_words,
     skipped_words,
     view_words,
     waiting_words,
@@ -127,7 +128,8 @@ def _tests(record: PullRecord) -> CheckView:
 def _plan(shown: Shown) -> CheckView:
     outcome = shown.record.outcome
     if outcome is None or (outcome.ok and not touches(outcome.plan)):
-        return CheckView(PLAN, "Nothing to do", "No model changes.")
+        refused = refused_words(outcome.plan if outcome else None)
+        return CheckView(PLAN, "Nothing to do", _fit(f"No model changes.\n\n{refused}".strip()))
     if outcome.plan is None:
         lines = [problem_line(each) for each in outcome.problems] or [f"{failure_title(outcome)}."]
         return CheckView(
@@ -138,7 +140,7 @@ def _plan(shown: Shown) -> CheckView:
             annotations=remarks(outcome.problems) + remarks(outcome.warnings, "warning"),
         )
     plan, warned = outcome.plan, remarks(outcome.warnings, "warning")
-    cut = "".join(f"\n\n{said}" for said in (skipped_words(plan), open_words(plan)) if said)
+    cut = "".join(f"\n\n{said}" for said in (skipped_words(plan), open_words(plan), refused_words(plan)) if said)
     rows = model_table(plan.models, CHECK_LIMIT - 9_000)
     text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:

@@ -28,6 +28,7 @@ from planner.contract.result import PromotionRow
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted
+REFUSED_MOST = 20  # files that cannot be opened
 COLUMNS_MOST = 8
 QUERY_MOST = 4_000  # characters
 
@@ -103,6 +104,22 @@ def open_words(plan: PlanView) -> str:
         said.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
     more = f"; and {len(said) - WHY_MOST} more like that" if len(said) > WHY_MOST else ""
     return f"**May still be skipped**, with what reads it: {'; '.join(said[:WHY_MOST])}{more}." if said else ""
+
+
+def refused_words(plan: PlanView | None) -> str:
+    """What is not planned: files that cannot be opened, each with its reason, and who reads them; '' when all is."""
+    if plan is None or not plan.refused:
+        return ""
+    lines = []
+    for each in plan.refused:
+        names = _some([code(name) for name in each.models], WHY_MOST) or code(each.path)
+        stays = " It stays in prod as it is." if each.deployed else ""
+        lines.append(f"- {names} ({code(f'{each.path}:{each.line}')}): {inert(clipped(each.message, 300))}{stays}")
+    title = f"**Not planned:** {counted(len(plan.refused), 'file')} of models cannot be opened."
+    readers = _some([code(each.model) for each in plan.left_out], WHY_MOST)
+    left = [f"- Left out, since they read one of these: {readers}."] if readers else []
+    more = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []
+    return "\n".join([f"🚫 {title}", "", *lines[:REFUSED_MOST], *more, *left])
 
 
 def _some(names: Sequence[str], most: int) -> str:

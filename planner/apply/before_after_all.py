@@ -9,6 +9,7 @@ from dataclasses import replace
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError, QueryError
 from planner.parsing.definitions.body import StatementTokens
+from planner.parsing.definitions.statements import is_needless
 from planner.parsing.macros.expand import expander
 from planner.parsing.macros.expander import Expander
 from planner.parsing.sql.token_lists import text_of
@@ -50,6 +51,8 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
         own = expander(part.source, scope)
         room = own if room is None else replace(room, source=part.source)
         for tokens in room.statements(part.tokens):
+            if is_needless(part.source, tokens):
+                continue
             found.append((part, _checked(part, key, text_of(part.source, tokens), {*views, *schemas})))
     return tuple(found)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Protocol
+from uuid import uuid4
 
 from planner.errors import Place, QueryError
 from planner.intervals import Interval, Timeline, batches, between, merge, subtract
@@ -21,9 +22,15 @@ class PythonRows(Protocol):
     """What computes the rows of Python models."""
 
     def rows(
-        self, model: Model, interval: Interval, tables: Mapping[str, str], execution: datetime
+        self,
+        model: Model,
+        interval: Interval,
+        tables: Mapping[str, str],
+        execution: datetime,
+        inputs: Mapping[str, str] | None = None,
     ) -> AbstractContextManager[str]:
-        """A query that returns the model's rows for an interval, good while this lasts."""
+        """A query that returns the model's rows for an interval, good while this lasts; `inputs` are views that it
+        reads, name -> query."""
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
         """The part of these intervals that all of the signals say is ready."""
@@ -76,13 +83,20 @@ class Layout:
         return before, after
 
     @contextmanager
-    def rows(self, model: Model, interval: Interval) -> Iterator[str]:
-        """A query that returns the model's rows for an interval, good while this lasts; code is run for it."""
+    def rows(self, model: Model, interval: Interval, own: str = "") -> Iterator[str]:
+        """A query that returns the model's rows for an interval, good while this lasts; code is run for it, over its
+        `own` rows, a query in brackets, where it reads itself."""
         if model.python is None:
             yield self.query(model, interval)
             return
         assert self.python is not None
-        with self.python.rows(model, interval, self.tables, self.now) as sql:
+        if not own:
+            with self.python.rows(model, interval, self.tables, self.now) as sql:
+                yield sql
+            return
+        view = f"own_rows_{uuid4().hex}"  # of this batch: the next one finds other rows under its model's name
+        tables = {**self.tables, model.name: view}
+        with self.python.rows(model, interval, tables, self.now, {view: f"SELECT * FROM {own}"}) as sql:
             yield sql
 
     def awaited(

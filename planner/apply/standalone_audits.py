@@ -6,7 +6,7 @@ the tables of its pull request, asks nothing again. In a run it waits for the ti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from planner.apply.context import ApplyContext
 from planner.apply.events import AuditRan
@@ -17,7 +17,7 @@ from planner.checks.standalone import dates_interval, due, read_by, run_standalo
 from planner.errors import AuditFailed, ProjectError, QueryError
 from planner.fingerprint import digest
 from planner.intervals import Timeline, merge
-from planner.model.model import Audit, Model
+from planner.model.model import Audit
 from planner.plan.build import Plan
 from planner.plan.change import ChangeKind
 from planner.project.loader import Project
@@ -31,12 +31,13 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
     `first` is the plan as it was before anything was written: later no table lacks rows, and models may be skipped.
     """
     project, store, failures = context.project, context.store, list[Failure]()
+    ours = project.models.keys() | project.refused.names
     show = project.config.audits.show_samples
     options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
     for audit in project.standalone:
         tables = _tables(audit, plan)
         written = _written(audit, first)
-        if audit.skip or not _is_called_for(audit, plan, written, store, project.models):
+        if audit.skip or not _is_called_for(audit, plan, written, store, ours):
             continue
         time = written or merge(each for held in store.intervals.loaded(tables).values() for each in held)
         try:
@@ -85,8 +86,8 @@ def _written(audit: Audit, plan: Plan) -> Timeline:
     return merge(found or (whole if seeds else ()))
 
 
-def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, models: Mapping[str, Model]) -> bool:
-    if any(name in models and name not in plan.new.snapshots for name in audit.depends_on):
+def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, ours: Collection[str]) -> bool:
+    if any(name in ours and name not in plan.new.snapshots for name in audit.depends_on):
         return False  # a run of an environment that does not have these models yet
     tables = _tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):

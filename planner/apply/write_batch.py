@@ -50,7 +50,7 @@ class Batch:
     def query(self, given: str, own: str = "") -> str:
         """Its query, which `given` is unless the model reads `own` rows; with the table's columns where these may
         differ."""
-        sql = self.layout.query(self.model, self.interval, own) if own else given
+        sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else given
         if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
             return sql
         columns = tuple(each for each in self.table.columns if each not in self.model.kept_columns)
@@ -64,7 +64,8 @@ def write_batch(batch: Batch) -> Written:
         return Written(0)  # a view stands already; its audits are all there is to do
     if fill is Fill.FILE:
         return _load(batch)
-    with batch.layout.rows(batch.model, batch.interval) as query:
+    own = batch.own_rows() if batch.model.python is not None else ""  # a query gets its own when its batch is written
+    with batch.layout.rows(batch.model, batch.interval, own) as query:
         return WRITERS[fill](batch, query)
 
 

@@ -5,9 +5,11 @@ A rule that is not certain reports nothing, because a violation may stop a plan.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,8 +22,9 @@ from planner.errors import Place, ProjectError
 from planner.intervals import Cron
 from planner.model.graph import graph_of
 from planner.model.model import Model
-from planner.parsing.files.lint_config import applicable
+from planner.parsing.files.lint_config import ALWAYS, applicable
 from planner.parsing.files.model_file import line_of
+from planner.parsing.sql.tokens import did_you_mean
 from planner.project.lineage import UNKNOWN, Followed, follow
 from planner.project.loader import Project
 from planner.python.linting import RuleRequest, run_rules
@@ -29,6 +32,8 @@ from planner.semantics.columns import shape_of
 
 UNNAMED = "_col_"  # sqlglot's alias of an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
+DIGITS = re.compile(r"\d+")
+NEAR = 0.75  # of two names that are one, misspelt
 TICKS = 10  # of a cron, enough to see how often it is due
 
 
@@ -87,7 +92,8 @@ def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violati
         if only is not None and name not in only:
             continue
         rules = applicable(project.rules, model)
-        for rule in sorted(rules.every & CHECKS.keys() - {own.name for own in project.rules.own}):
+        wanted = rules.every | (ALWAYS.keys() - rules.ignored)
+        for rule in sorted(wanted & CHECKS.keys() - {own.name for own in project.rules.own}):
             found += (
                 Violation(rule, name, message, place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)
@@ -147,7 +153,9 @@ def _column_names(linted: LintedProject, model: Model) -> Found:
     if tree is None:
         return
     if len(known) == len(model.depends_on) and (missing := shape_of(model.sql, parents, model.time_column).unresolved):
-        yield f"no table that `{model.name}` reads has a column `{missing}`.", line_of(model, missing)
+        columns = {column for table in known.values() for column in table}
+        hint = did_you_mean(missing, columns, most=12)
+        yield f"no table that `{model.name}` reads has a column `{missing}`. {hint}".rstrip(), line_of(model, missing)
     elif found := ambiguous_column(tree, known):
         column, sources = found
         tables = " and ".join(f"`{each}`" for each in sources)
@@ -185,6 +193,25 @@ def _external_models(linted: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
         if name not in linted.models:
             yield f"`{name}` is neither a model nor declared in external_models.yaml.", line_of(model, name)
+
+
+def _misspelled(linted: LintedProject, model: Model) -> Found:
+    """A table that no file defines, and a model whose name differs from it by a letter or two."""
+    for name in model.depends_on:
+        if name in linted.models or name in linted.project.refused.names:
+            continue
+        near = next((each for each in linted.models if _is_near(name, each)), "")
+        if near and near != model.name:
+            message = f"`{name}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
+            yield message, line_of(model, name)
+
+
+def _is_near(name: str, other: str) -> bool:
+    """True when two names differ by a slip of the hand, in the schema or in the table."""
+    pairs = [pair for pair in zip(name.split("."), other.split("."), strict=True) if pair[0] != pair[1]]
+    if len(pairs) != 1 or min(map(len, pairs[0])) < 4 or len({DIGITS.sub("", each) for each in pairs[0]}) == 1:
+        return False  # `src_1` and `src_2` are two on purpose
+    return bool(get_close_matches(pairs[0][0], [pairs[0][1]], n=1, cutoff=NEAR))
 
 
 def _crons(linted: LintedProject, model: Model) -> Found:
@@ -245,6 +272,7 @@ CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {
     "ambiguousorinvalidcolumn": _column_names,
     "cronintervalalignment": _crons,
     "invalidselectstarexpansion": _invalid_star,
+    "misspelledtable": _misspelled,
     "noambiguousprojections": _projections,
     "nojoinwithoutcondition": _joins,
     "nomissingaudits": _audits,

@@ -166,12 +166,13 @@ class _Code:
 
     def rows(self, model: Model, test: UnitTest, schemas: _Schemas) -> str:
         """A query that returns what a Python model makes of the test's inputs."""
-        if odd := set(test.inputs) - set(model.depends_on):
-            hint = did_you_mean(min(odd), model.depends_on)
+        reads = (*model.depends_on, *([model.name] if model.reads_itself else []))
+        if odd := set(test.inputs) - set(reads):
+            hint = did_you_mean(min(odd), reads)
             raise ProjectError(f"{model.name} does not read `{min(odd)}`.", place=test.place, hint=hint)
         if test.ctes:
             raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
-        views = {name: f"given_{index}" for index, name in enumerate(model.depends_on)}
+        views = {name: f"given_{index}" for index, name in enumerate(reads)}
         inputs = {
             view: _inlined(name, test.inputs.get(name), schemas.of(name), test, model.dialect)
             for name, view in views.items()

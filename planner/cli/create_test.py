@@ -61,6 +61,7 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
     with opened(root, gateway, only_looks=True) as work:
         found = work.project.models.get(model.lower())
         if found is None:
+            work.project.refused.check_model(model.lower())
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
         short = found.name.partition(".")[2]
         title = asked.name or f"test_{short}"

@@ -18,10 +18,10 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import workspace
 from planner.contract.result import FormatResult, LeftFile, ResultLine
-from planner.errors import ProjectError, ProjectErrors, RequestError
+from planner.errors import Place, ProjectError, ProjectErrors, RequestError
 from planner.parsing.definitions.block_format import COMMENT
 from planner.parsing.definitions.formatting import Formatted, Style, formatted
-from planner.parsing.sql.tokens import did_you_mean
+from planner.parsing.sql.tokens import checked_dialect, did_you_mean
 from planner.project.loader import SqlFile, sql_files
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
@@ -69,7 +69,8 @@ def format_files(
         raise RequestError(f"There is no folder `{root}`.")
     config, files = sql_files(root)
     wanted = _style(Style(**config.format.model_dump()), style)
-    results = _formatted(_chosen(root.resolve(), files, names), config.model_defaults.dialect, wanted)
+    dialect = checked_dialect(config.model_defaults.dialect, Place("config.yaml"))
+    results = _formatted(_chosen(root.resolve(), files, names), dialect, wanted)
     changed = [each for each in results if each.changed]
     if not check and not diff:
         for each in changed:

@@ -13,25 +13,32 @@ from planner.cli.workspace import opened, workspace
 from planner.contract.result import LintCounts, ResultLine
 from planner.project.loader import Project
 from planner.session.lint import linted
+from planner.session.unopened import refusals
 
 
 @click.command("lint")
 @click.argument("names", nargs=-1)
 @click.option("-m", "--model", "--models", "models", multiple=True, help="Only this model; the same as NAMES.")
+@click.option("--strict", is_flag=True, help="Fail for every model that cannot be opened.")
 @output_option
 @workspace
-def lint_models(names: tuple[str, ...], models: tuple[str, ...], output: str, root: Path, gateway: str | None) -> int:
+def lint_models(
+    names: tuple[str, ...], models: tuple[str, ...], strict: bool, output: str, root: Path, gateway: str | None
+) -> int:
     """Hold the models, or those of NAMES (also globs, tag:x), to the rules of `linter` in config.yaml.
 
     \b
     mergeplan lint
     mergeplan lint --model shop.orders
+    mergeplan lint --strict
     mergeplan lint --output json
     """
     out = output_of(output)
     with opened(root, gateway) as work:
         project = work.project
-        report = linted(project, (*names, *models))
+        if strict:
+            project.refused.check()
+        report = linted(project, (*names, *models), refusals(work))
     found, failed = report.violations, [each for each in report.violations if each.blocking]
     out.lint(found)
     if isinstance(out, JsonLines):

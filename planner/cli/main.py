@@ -39,6 +39,7 @@ VERBS = {
     "janitor": ("planner.cli.environments:janitor", "Drop expired environments and unused tables."),
     "state": ("planner.cli.state:state", "Export or import the state."),
     "migrate": ("planner.cli.environments:migrate", "Migrate the state database."),
+    "doctor": ("planner.cli.doctor:doctor", "Check Java, Spark, the catalog, the state and isolation."),
     "info": ("planner.cli.upkeep:info", "Show the project, its Spark and its state."),
     "clean": ("planner.cli.upkeep:clean", "Remove caches and logs."),
     "schema": ("planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),

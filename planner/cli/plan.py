@@ -99,6 +99,8 @@ class Handling:
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
 @click.option("--rerun-tests", is_flag=True, help="Also run the unit tests that have not changed since they passed.")
 @click.option("--skip-linter", is_flag=True, help="Do not run the linter first.")
+@click.option("--strict", is_flag=True, help="Plan nothing if a model cannot be opened.")
+@click.option("--must-open", multiple=True, metavar="FILE", help="Fail if a model of this file cannot be opened.")
 @click.option("--no-diff", is_flag=True, help="Do not show the diffs of edited models.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="Who gives these categories, for the history.")

@@ -40,7 +40,7 @@ def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
 def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
     """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
     if plan.is_empty:
-        return Text(headline(plan), style="bold")
+        return Group(Text(headline(plan), style="bold"), *_unopened(plan))
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
@@ -50,6 +50,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += _computed_already(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
+    parts += _unopened(plan)
     parts += [_note(f"Warning: {each.place or ''} {each.message}") for each in plan.warnings]
     parts += [_note(f"Left empty, as asked: {shown_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
@@ -65,6 +66,17 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
         return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
     head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
     return Group(head, _models(plan), *_decisions(plan, diffs=True))
+
+
+def _unopened(plan: Plan) -> Iterator[RenderableType]:
+    """What of the project is not planned, and why."""
+    for file in plan.unopened.refused:
+        names = ", ".join(file.models) or file.place.path
+        stays = " It stays in prod as it is deployed." if file.stands else ""
+        yield _warning(f"Refused: {names}: {file.place}: {file.sentence}{stays}")
+    for name, read in plan.unopened.left_out.items():
+        stays = ": it stays as it is" if name in plan.unopened.held else ""
+        yield _note(f"Left out: {name}, which reads {read}{stays}.")
 
 
 def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:

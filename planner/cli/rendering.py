@@ -87,6 +87,7 @@ def _rendering(work: Workspace, name: str, given: RenderFilling) -> Rendering:
     models = work.project.models
     model = models.get(name.lower())
     if model is None:
+        work.project.refused.check_model(name.lower())
         raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
     since, until = moment(given.start, work.now), moment(given.end, work.now, end=True) or work.now
     if since and since >= until:

@@ -14,6 +14,7 @@ from planner.contract.plan import (
     ModelChange,
     OverrideRow,
     PlanView,
+    RefusedRow,
     Remark,
     RestatementView,
     TableComparison,
@@ -25,6 +26,7 @@ from planner.intervals import Interval, Timeline
 from planner.plan.build import Plan
 from planner.plan.change import Blocker, Change, Columns, Override
 from planner.plan.costs import Estimate
+from planner.plan.refused import RefusedFile
 from planner.plan.restatement import Restatement
 
 
@@ -51,6 +53,11 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         warnings=tuple(map(_remark, plan.warnings)),
         overrides=tuple(map(_override, plan.overrides)),
         unused_overrides=tuple(map(_override, plan.unused_overrides)),
+        refused=tuple(map(_refused, plan.unopened.refused)),
+        left_out=tuple(
+            LeftOutRow(model=name, reason=f"It reads `{read}`, which cannot be opened.")
+            for name, read in plan.unopened.left_out.items()
+        ),
         restatement=_restatement(plan.restatement) if plan.restatement else None,
     )
 
@@ -123,6 +130,11 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         diff=change.diff,
         override=_override(change.override) if change.override else None,
     )
+
+
+def _refused(file: RefusedFile) -> RefusedRow:
+    path, line, _ = placed(file.place)
+    return RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
 
 
 def _estimate(estimate: Estimate) -> CostEstimate:

@@ -89,10 +89,20 @@ class Remark(Data):
 
 
 class LeftOutRow(Data):
-    """A model that a restatement reaches and does not compute."""
+    """A model that a restatement reaches and does not compute, or that cannot be planned."""
 
     model: str = Field(description="the model")
-    reason: str = Field(description="why it keeps its rows")
+    reason: str = Field(description="why it stays as it is")
+
+
+class RefusedRow(Data):
+    """A file of models that cannot be opened: what it would define is not planned."""
+
+    models: Names = Field(default=(), description="the models that it would define, as far as its text says them")
+    path: str = Field(default="", description="the file in which the error is")
+    line: int = Field(default=0, description="its line, or 0")
+    message: str = Field(description="why, and what to do")
+    deployed: bool = Field(default=False, description="prod shows a model of it, which stays as it is")
 
 
 class TouchedEnvironment(Data):
@@ -137,6 +147,10 @@ class PlanView(Data):
     unused_overrides: tuple[OverrideRow, ...] = Field(
         default=(), description="those that are no longer about this change"
     )
+    refused: tuple[RefusedRow, ...] = Field(
+        default=(), description="[files of models that cannot be opened](projects.md#models-that-cannot-be-opened)"
+    )
+    left_out: tuple[LeftOutRow, ...] = Field(default=(), description="models that read what is refused")
     restatement: RestatementView | None = Field(
         default=None, description="null, or what a plan of [`--restate-model`](restatement.md) leaves out and touches"
     )

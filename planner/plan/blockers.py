@@ -8,15 +8,17 @@ from planner.errors import ProjectError
 from planner.model.graph import Graph
 from planner.model.model import Model
 from planner.parsing.files.model_file import line_of
+from planner.parsing.sql.tokens import did_you_mean
 from planner.plan.change import Blocker, Category, Change, Columns
 from planner.semantics.columns import Shape
 from planner.snapshot.snapshot import Snapshot
 
 
 def unresolved(
-    graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns]
+    graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns], known: Iterable[str] = ()
 ) -> Blocker | ProjectError | None:
-    """A column that no parent has is an error; one that a parent has lost in this very change blocks it."""
+    """A column that no parent has is an error; one that a parent has lost in this very change blocks it. `known` are
+    the columns that its parents have."""
     if shape is None or shape.unresolved is None:
         return None
     column = shape.unresolved
@@ -30,7 +32,7 @@ def unresolved(
     return ProjectError(
         f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
         place=place,
-        hint="Name a column that is there.",
+        hint=did_you_mean(column, known, most=12) or "Name a column that is there.",
     )
 
 

@@ -27,6 +27,7 @@ from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
 from planner.plan.override import overrides_for
 from planner.plan.previews import PreviewStage, previewed
+from planner.plan.refused import ALL_OPENED, Unopened
 from planner.plan.restatement import Restatement
 from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
@@ -56,6 +57,7 @@ class Plan:
     restatement: Restatement | None = None  # of a plan that computes anew what did not change
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
     late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
+    unopened: Unopened = ALL_OPENED  # what of the project it leaves alone
 
     @property
     def backfills(self) -> tuple[Change, ...]:

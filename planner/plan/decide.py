@@ -51,7 +51,9 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
     if old is not None and _is_as_before(inputs, model, old, parents):
         return Decision(old)
     analysis = analysed(inputs, model, parents)
-    problem = unresolved(inputs.graph, model, analysis.shape, {name: each.effect for name, each in parents.items()})
+    effects = {name: each.effect for name, each in parents.items()}
+    known = {column for each in parents.values() for column in each.snapshot.as_parent.columns or ()}
+    problem = unresolved(inputs.graph, model, analysis.shape, effects, known)
     return _decided(inputs, model, old, analysis, parents).with_problem(problem)
 
 

@@ -33,6 +33,7 @@ from planner.parsing.sql.macro_scope import Scalar
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document, read_document
 from planner.project.folder import Folder
+from planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
 from planner.project.remembered import Remembered, Said, remembered
 from planner.project.seeds import with_seed
 from planner.python.isolation import NO_ISOLATION, Isolation
@@ -40,6 +41,7 @@ from planner.python.messages import RegisteredModel
 from planner.python.project import ProjectCode
 
 NO_CACHE = Cache(None)
+CONFIGS = ("config.yaml", "config.yml")
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 
 
@@ -59,6 +61,7 @@ class Project:
     code: ProjectCode
     rules: Chosen = NONE  # of the linter
     rule_files: Mapping[str, str] = field(default_factory=dict)  # Python texts by path, for rules of the project's own
+    refused: RefusedModels = NOTHING  # what is not in `models` since it cannot be opened
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -78,8 +81,13 @@ def load_project(
     gateways_from: Path | None = None,
     isolation: Isolation = NO_ISOLATION,
     cache: Cache = NO_CACHE,
+    *,
+    strict: bool = True,
 ) -> Project:
     """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
+
+    Unless `strict`, a model that cannot be opened is refused by itself, with what reads it; ProjectErrors when no model
+    is left.
 
     Environment variables are read only where config.yaml uses them with `{{ env_var('X') }}`. `gateways_from` is
     another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Refused when the
@@ -102,37 +110,46 @@ def load_project(
     rules = chosen_rules(config.linter, document, own)
     defaults = replace(read_defaults(config, chosen, document, now), jinja=_jinja_macros(reading, config))
 
-    code = _read_code(reading, config, defaults, isolation)
+    refusing = Refusing(strict, reading.errors, reading.text, defaults.infer_names)
+    code = _read_code(reading, refusing, config, defaults, isolation)
     defaults = replace(defaults, macros=code)
     known = remembered(cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
-    models, audits = _read_models(reading, config, known, code, defaults)
+    models, audits = _read_models(reading, refusing, config, known, code, defaults)
     code.close()
-    _read_audits(reading, config, known, defaults, audits)
-    _check_audits(reading, known, models, audits)
+    _read_audits(reading, refusing, config, known, defaults, audits)
+    _check_audits(refusing, known, models, audits)
     known.keep()
-    reading.each(models.values(), lambda model: check_ignored(model, own))
-    reading.each(models.values(), lambda model: _check_signals(model, code))
-    reading.each([models], code.check_tables)
+    refusing.check(models.values(), lambda model: check_ignored(model, own))
+    refusing.check(models.values(), lambda model: _check_signals(model, code))
+    named = {*models, *refusing.names().names}
+    refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
     models = {name: _with_audits(model, audits) for name, model in models.items()}
-    models = _under_settings(reading, config, ruled_by, chosen, models)
-    tests = _unit_tests(reading, config, models, now)
+    models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
+    models, refused = without_refused(models, refusing.names())
+    if refused and all(model.kind.is_external for model in models.values()):
+        reading.errors += refused.errors
+    tests = _unit_tests(reading, config, models, now, refused)
     reading.finish()
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *_seeds(models))
-    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, code, rules, rule_files)
+    rest = (code, rules, rule_files, refused)
+    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
 
-def _unit_tests(reading: Folder, config: Config, models: Mapping[str, Model], now: datetime) -> list[UnitTest]:
-    """The unit tests of a project without errors: a model that could not be read would look like an unknown one."""
+def _unit_tests(
+    reading: Folder, config: Config, models: Mapping[str, Model], now: datetime, refused: RefusedModels
+) -> list[UnitTest]:
+    """The unit tests of the models that open, in a project without errors: a model that could not be read would look
+    like an unknown one."""
     if reading.errors:
         return []
     tests: list[UnitTest] = []
-    dialects = {name: model.dialect for name, model in models.items()}
+    dialects = refused.with_dialects({name: model.dialect for name, model in models.items()})
     around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
     files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
     reading.each(files, lambda name: tests.extend(_read_tests(_document(reading, name), around)))
     reading.each(tests, lambda test: _check_name(test, tests))
-    return tests
+    return [test for test in tests if test.model in models]
 
 
 @dataclass(frozen=True)
@@ -174,13 +191,18 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
 
 
 def _config_document(reading: Folder, ruling: str | None = None) -> Document:
-    name = next((name for name in ("config.yaml", "config.yml") if (reading.root / name).is_file()), None)
+    name = next((name for name in CONFIGS if (reading.root / name).is_file()), None)
     if name is not None:
         text = reading.text(name)
         return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
         raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
-    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint="Run `mergeplan init` to create a project.")
+    above = next((each for each in reading.root.parents if any((each / name).is_file() for name in CONFIGS)), None)
+    hint = "Run `mergeplan init` to create a project."
+    if above is not None:
+        there = os.path.relpath(above, reading.root)
+        hint = f"The project above is {above}: go there, or add `-p {there}`."
+    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
 
 
 def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...]:
@@ -222,8 +244,14 @@ def _python_texts(reading: Folder) -> dict[str, str]:
     return {name: reading.text(name) for name in names}
 
 
-def _read_code(reading: Folder, config: Config, defaults: Defaults, isolation: Isolation) -> ProjectCode:
-    """The project's Python, with what it registers; nothing is started where there is none."""
+def _read_code(
+    reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation
+) -> ProjectCode:
+    """The project's Python, with what it registers; nothing is started where there is none.
+
+    A file of models that fails is refused. One of macros or signals closes the project: without its macro, a built-in
+    one of the same name would be called.
+    """
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
     paths = [
         name
@@ -231,18 +259,26 @@ def _read_code(reading: Folder, config: Config, defaults: Defaults, isolation: I
         for name in reading.files(folder, config.ignore_patterns, ".py")
         if not name.endswith("/__init__.py") or reading.text(name).strip()
     ]
+
+    def load(code: ProjectCode, paths: Sequence[str]) -> None:
+        for path, error in code.load(paths):
+            if path.startswith("models/"):
+                refusing.file(path, error)
+            else:
+                reading.errors.append(error)
+
     if paths:
         code = replace(code, files=_python_texts(reading))
-        reading.each([paths], code.load)
+        reading.each([paths], lambda paths: load(code, paths))
     return code
 
 
 def _read_models(
-    reading: Folder, config: Config, kept: Remembered, code: ProjectCode, defaults: Defaults
+    reading: Folder, refusing: Refusing, config: Config, kept: Remembered, code: ProjectCode, defaults: Defaults
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
-    known, waiting = KnownColumns(models), list[str]()
+    known, waiting = KnownColumns(models), list[tuple[str, Callable[[], None]]]()
     defaults = replace(defaults, columns=known.of)
     said = partial(_said, reading, kept, defaults)
 
@@ -250,35 +286,40 @@ def _read_models(
         try:
             found, inline = said(name, parse_models)
         except NotRead:
-            waiting.append(name)
+            waiting.append((name, partial(read, name)))
             return
         for audit in inline:
-            _add_audit(audits, audit)
-        for model in found:
-            _add_model(models, with_seed(reading.root, model) if model.seed else model)
+            _add_audit(reading, audits, audit)
+        for model in [with_seed(reading.root, each) if each.seed else each for each in found]:
+            _add_model(reading, models, model)
 
     def read_python(found: RegisteredModel) -> None:
-        for model in code.models(found, defaults):
-            _add_model(models, model)
+        try:
+            models_of_it = tuple(code.models(found, defaults))
+        except NotRead:
+            waiting.append((found.path, partial(read_python, found)))
+            return
+        for model in models_of_it:
+            _add_model(reading, models, model)
 
     def read_external(name: str) -> None:
         def external(text: str, path: str, defaults: Defaults) -> Said:
             return tuple(external_models(read_document(path, text), text, defaults, config.gateways)), ()
 
         for model in said(name, external)[0]:
-            _add_model(models, model)
+            _add_model(reading, models, model)
 
     names = tuple(reading.files("models", config.ignore_patterns, ".sql"))
     singles = [name for name in ("external_models.yaml", "external_models.yml") if (reading.root / name).is_file()]
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
     _foresee(reading, kept, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
-    reading.each(names, read)
-    reading.each(code.found, read_python)
+    refusing.files(names, read)
+    refusing.each(code.found, read_python, lambda found: found.path)
     reading.each(singles, read_external)
     while waiting and not (reading.errors and known.complete):
         again, count = waiting[:], len(waiting)
         waiting.clear()
-        reading.each(again, read)
+        refusing.each(again, lambda each: each[1](), lambda each: each[0])
         # the remaining ones need tables that no file defines, or depend on each other
         known.complete = known.complete or len(waiting) == count
     return dict(sorted(models.items())), audits
@@ -301,10 +342,12 @@ def _said(reading: Folder, kept: Remembered, defaults: Defaults, name: str, pars
     return kept.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
 
 
-def _add_model(models: dict[str, Model], model: Model) -> None:
+def _add_model(reading: Folder, models: dict[str, Model], model: Model) -> None:
+    """One more model; of two with one name nobody knows which is meant, and so the project is closed."""
     other = models.setdefault(model.name, model)
     if other is not model:
-        raise ProjectError(f"The model `{model.name}` is already defined at {other.place}.", place=model.place)
+        message = f"The model `{model.name}` is already defined at {other.place}."
+        reading.errors.append(ProjectError(message, place=model.place))
 
 
 def _own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
@@ -317,27 +360,47 @@ def _own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
 
 
 def _read_audits(
-    reading: Folder, config: Config, kept: Remembered, defaults: Defaults, audits: dict[str, Audit]
+    reading: Folder,
+    refusing: Refusing,
+    config: Config,
+    kept: Remembered,
+    defaults: Defaults,
+    audits: dict[str, Audit],
 ) -> None:
+    """The audits of audits/. A model that calls one that cannot be read is refused for that; a standalone one is called
+    by nobody, and closes the project."""
+
     def parse(text: str, path: str, defaults: Defaults) -> Said:
         return (), parse_audits(text, path, defaults)
 
     def read(name: str) -> None:
         for audit in _said(reading, kept, defaults, name, parse)[1]:
-            _add_audit(audits, audit)
+            _add_audit(reading, audits, audit)
 
-    reading.each(reading.files("audits", config.ignore_patterns, ".sql"), read)
+    names = list(reading.files("audits", config.ignore_patterns, ".sql"))
+    alone = [name for name in names if "standalone" in _quietly(reading, name).lower()]
+    reading.each(alone, read)
+    refusing.files([name for name in names if name not in alone], read)
 
 
-def _add_audit(audits: dict[str, Audit], audit: Audit) -> None:
+def _quietly(reading: Folder, name: str) -> str:
+    """A file's text, '' when it cannot be read: it is an error when it is parsed."""
+    try:
+        return reading.text(name)
+    except ProjectError:
+        return ""
+
+
+def _add_audit(reading: Folder, audits: dict[str, Audit], audit: Audit) -> None:
+    """One more audit; two of one name close the project."""
     other = audits.setdefault(audit.name, audit)
     if other is not audit:
         message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."
-        raise ProjectError(message, place=Place(audit.path, audit.line))
+        reading.errors.append(ProjectError(message, place=Place(audit.path, audit.line)))
 
 
 def _under_settings(
-    reading: Folder, config: Config, document: Document, own: str, models: Mapping[str, Model]
+    reading: Folder, refusing: Refusing, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
     """The models with the settings of the Spark that computes them, if these change results."""
     found: dict[str, GatewaySettings] = {}
@@ -354,7 +417,7 @@ def _under_settings(
 
     named = {model.gateway for model in models.values()} & config.gateways.keys()
     reading.each(sorted(named | {own}), read)
-    reading.each(models.values(), compute)
+    refusing.check(models.values(), compute)
     return under
 
 
@@ -369,7 +432,9 @@ def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
         raise ProjectError("The file cannot be read as UTF-8 text.", place=Place(str(path))) from None
 
 
-def _check_audits(reading: Folder, kept: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]) -> None:
+def _check_audits(
+    refusing: Refusing, kept: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]
+) -> None:
     calls = {call for model in models.values() for call in model.audits if call.name not in audits}
     tried = kept.tried(calls)
 
@@ -377,9 +442,9 @@ def _check_audits(reading: Folder, kept: Remembered, models: Mapping[str, Model]
         for call in model.audits:
             check_call(call, audits, partial(line_of, model, call.name, header=True), tried)
 
-    before = len(reading.errors)
-    reading.each(models.values(), check)
-    if len(reading.errors) == before:
+    before = len(refusing.names().refusals), len(refusing.errors)
+    refusing.check(models.values(), check)
+    if (len(refusing.names().refusals), len(refusing.errors)) == before:
         kept.keep_tried(calls - tried)
 
 

@@ -107,7 +107,14 @@ class Remembered:
 def remembered(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
     """The entries for files that are read with these defaults; `shared` is what config.yaml gives every model, as text,
     with its environment variables filled in."""
-    given = (defaults.variables, defaults.gateway, defaults.gateways, defaults.given, sorted(defaults.apart.items()))
+    given = (
+        defaults.infer_names,
+        defaults.variables,
+        defaults.gateway,
+        defaults.gateways,
+        defaults.given,
+        sorted(defaults.apart.items()),
+    )
     context = digest(_FORM, reader_version(), repr(given), str(defaults.start), shared)
     jinja = (part for pair in defaults.jinja for part in pair)
     return Remembered(

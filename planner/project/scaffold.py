@@ -13,6 +13,7 @@ from typing import Literal
 from planner.errors import RequestError
 
 FOLDERS = ("models", "seeds", "audits", "tests", "macros")
+IGNORED = (".mergeplan/", "spark-warehouse/", "metastore_db/", "derby.log", "__pycache__/")
 Template = Literal["default", "empty"]
 FLOW = b"""
 # --- CLI mode FLOW: shorter output and no prompt ---
@@ -57,9 +58,22 @@ def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
             (target / folder).mkdir(exist_ok=True)
         for name in sorted(contents, key=lambda name: (name == "config.yaml", name)):
             (aside / name).replace(target / name)
+        ignored = _ignore(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return tuple(Path(name) for name in sorted(contents))
+    return tuple(Path(name) for name in sorted((*contents, *ignored)))
+
+
+def _ignore(target: Path) -> tuple[str, ...]:
+    """Add to .gitignore what is of one machine only; lines that are there stay as they are."""
+    file = target / ".gitignore"
+    text = file.read_text("utf-8") if file.is_file() else ""
+    missing = [line for line in IGNORED if line not in text.split("\n")]
+    if not missing:
+        return ()
+    start = text if not text or text.endswith("\n") else f"{text}\n"
+    file.write_text(start + "".join(f"{line}\n" for line in missing), "utf-8")
+    return (file.name,)
 
 
 def _config(text: bytes, wishes: Wishes) -> bytes:

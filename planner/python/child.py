@@ -12,6 +12,7 @@ import importlib.machinery
 import json
 import os
 import queue
+import re
 import signal
 import sys
 import threading
@@ -24,7 +25,7 @@ from functools import cache
 from typing import IO, Any
 
 from planner.python import rules, shims
-from planner.python.evaluator import Evaluator, call, sql_of
+from planner.python.evaluator import Evaluator, UnknownColumns, call, sql_of
 from planner.python.executing import Context, Execution, first_line, intervals_of, readiness
 from planner.python.modules import module_name
 
@@ -176,6 +177,9 @@ def plain(value: Any) -> Any:
     raise TypeError(f"`{type(value).__name__}` is not a value that @model accepts")
 
 
+TABLE = re.compile(r"\w+\.\w+")
+
+
 def error_data(error: BaseException, files: Files) -> dict[str, Any]:
     """An error as data: its message, and its place in the project."""
     path, line = files.where(error)
@@ -186,7 +190,9 @@ def error_data(error: BaseException, files: Files) -> dict[str, Any]:
     else:
         message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
     message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
-    return {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
+    found = {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
+    wants = error.wants if isinstance(error, UnknownColumns) else ""
+    return {**found, "wants": wants} if TABLE.fullmatch(wants) else found
 
 
 def serve(asking: IO[str], answering: IO[str]) -> None:

@@ -19,6 +19,14 @@ DATES = [
 ]
 
 
+class UnknownColumns(ValueError):
+    """The columns of a table are not known here; `wants` is its name."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"the columns of `{table}` are not known: declare them with `columns` in its model")
+        self.wants = table
+
+
 class Evaluator:
     """What a macro can use while it runs: variables, columns, the model and the gateway."""
 
@@ -52,8 +60,7 @@ class Evaluator:
         name = table if isinstance(table, str) else table.sql(dialect=self.dialect)
         key = name.replace("`", "").replace('"', "").lower()
         if key not in self._columns:
-            how = "hand the table to the macro as an argument, and declare its columns"
-            raise ValueError(f"the columns of `{key}` are not known here: {how}")
+            raise UnknownColumns(key)
         return {column: exp.DataType.build(kind, dialect="spark") for column, kind in self._columns[key]}
 
     def parse_one(self, sql: Any, **options: Any) -> Any:
@@ -155,6 +162,8 @@ def _coerced(value: exp.Expression, hint: Any, dialect: str) -> Any:
 
 
 def _first_that_fits(value: exp.Expression, choices: tuple[Any, ...], dialect: str) -> Any:
+    if any(isinstance(each, type) and isinstance(value, each) for each in choices):
+        return value
     for choice in choices:
         if choice is type(None):
             if isinstance(value, exp.Null):

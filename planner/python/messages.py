@@ -35,6 +35,7 @@ class Wrong(ChildMessage):
     line: int = 0
     called: bool = False
     file: Path = ""  # the file that was being loaded
+    wants: Annotated[str, Field(pattern=r"^(\w+\.\w+)?$")] = ""  # the table whose columns a macro asked for
 
 
 class Registration(ChildMessage):

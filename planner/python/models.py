@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.fingerprint import digest
-from planner.model.kind import Kind
+from planner.model.kind import Fill, Kind
 from planner.model.model import Model, PythonCode
+from planner.parsing.definitions.incremental import reading_itself
 from planner.parsing.files.model_file import Defaults, parse_block, parse_model
 from planner.parsing.sql.names import model_name
 from planner.python.messages import RegisteredModel
@@ -104,6 +105,7 @@ def _model(
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
     code = reached(files, found.path, found.name, reader.versions)
     tables = _tables(found, model, code)
+    model = _reading_itself(model) if model.name in tables else model
     variables = _variables(code, files, {**defaults.variables, **blueprint})
     values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
     gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
@@ -112,20 +114,29 @@ def _model(
     python = PythonCode(found.path, found.name, of_code, values)
     kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns
     columns = tuple(column for column in model.columns if column.name not in kept)
-    return replace(model, source=files[found.path], columns=columns, depends_on=tables, python=python)
+    return replace(
+        model, source=files[found.path], columns=columns, depends_on=tuple(sorted(tables - {model.name})), python=python
+    )
 
 
-def _tables(found: RegisteredModel, model: Model, code: Reached) -> tuple[str, ...]:
+def _reading_itself(model: Model) -> Model:
+    """A model whose code reads its own table as it was before the batch. A merge into that table has its rows only when
+    the code has run."""
+    if model.kind.fill not in (Fill.TIME, Fill.APPEND):
+        message = f"`{model.name}` reads itself: that is not supported for a Python model of kind {model.kind}."
+        hint = f"Python models that can: {Kind.INCREMENTAL_BY_TIME_RANGE} and {Kind.INCREMENTAL_UNMANAGED}."
+        raise ProjectError(message, place=model.place, hint=hint)
+    return reading_itself(model, model.place)
+
+
+def _tables(found: RegisteredModel, model: Model, code: Reached) -> set[str]:
     """The tables that it reads: those that it declares, and those that its code names."""
     if code.unclear and "depends_on" not in found.arguments:
         hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
         message = f"The table that `{model.name}` reads here cannot be determined before it runs."
         raise ProjectError(message, place=code.unclear[0], hint=hint)
     named = {model_name(name.removeprefix("spark_catalog."), model.place) for name in code.tables}
-    tables = named | set(model.depends_on)
-    if model.name in tables:
-        raise ProjectError(f"`{model.name}` reads itself: that is not supported yet.", place=model.place)
-    return tuple(sorted(tables))
+    return named | set(model.depends_on)
 
 
 def _variables(code: Reached, files: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from planner.errors import Place, ProjectError, ProjectErrors
+from planner.errors import Place, ProjectError
 from planner.fingerprint import digest
 from planner.model.model import Model
 from planner.parsing.files.model_file import Defaults
-from planner.parsing.sql.user_macros import MacroCall
+from planner.parsing.sql.macro_scope import Lookup
+from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
@@ -56,22 +57,21 @@ class ProjectCode:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _data: DataFiles | None = None
 
-    def load(self, paths: Sequence[str]) -> None:
-        """Import these files and record what they register; ProjectErrors with all that cannot be imported."""
+    def load(self, paths: Sequence[str]) -> tuple[tuple[str, ProjectError], ...]:
+        """Import these files and record what they register; returns the files that cannot be imported, and why."""
         if not paths:
-            return
+            return ()
         self._paths = tuple(paths)
         loaded = self._loaded()
         self.names = frozenset(loaded.macros)
         self.signals = {each.name: Place(each.path, each.line) for each in loaded.signals}
         self.found = tuple(each for each in loaded.models if each.path in self.files)
-        errors = tuple(failure(each, Place(each.file, 1)) for each in loaded.errors)
-        if errors:
-            raise errors[0] if len(errors) == 1 else ProjectErrors(errors)
+        return tuple((each.file, failure(each, Place(each.file, 1))) for each in loaded.errors)
 
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
-        reader = ModelReader(self.files, defaults, self._query, installed, self._reached)
+        query = partial(self._query, defaults.columns)
+        reader = ModelReader(self.files, defaults, query, installed, self._reached)
         for model in python_models(found, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
@@ -105,7 +105,9 @@ class ProjectCode:
         try:
             return TEXTS.validate_python(self._asked(request))
         except ChildFailed as failed:
-            raise failure(failed.wrong, place, f"The macro `@{call.name}`") from None
+            error = failure(failed.wrong, place, f"The macro `@{call.name}`")
+            wants = failed.wrong.wants
+            raise ColumnsWanted(error, wants) if wants and wants not in call.columns else error from None
 
     def close(self) -> None:
         """End the child that reads the project; the next call starts another."""
@@ -124,17 +126,13 @@ class ProjectCode:
             child.stop()
             raise
 
-    def check_tables(self, models: Collection[str]) -> None:
-        """ProjectError if the text of a query names a model's table, which differs between environments."""
-        for names in self.queried.values():
-            for name, place in names:
-                if name in models:
-                    hint = f'Write `{{context.table("{name}")}}` in its place.'
-                    raise ProjectError(
-                        f"The query names `{name}` directly, which is not its table in every environment.",
-                        place=place,
-                        hint=hint,
-                    )
+    def check_tables(self, model: str, models: Collection[str]) -> None:
+        """ProjectError if a query in a model's code names a model's table, which differs between environments."""
+        for name, place in self.queried.get(model, ()):
+            if name in models:
+                hint = f'Write `{{context.table("{name}")}}` in its place.'
+                message = f"The query names `{name}` directly, which is not its table in every environment."
+                raise ProjectError(message, place=place, hint=hint)
 
     def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
         """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
@@ -162,7 +160,9 @@ class ProjectCode:
                 self._child = None
             raise
 
-    def _query(self, found: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+    def _query(self, columns: Lookup, found: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+        """The SQL of an `is_sql` model, which is asked for again with the columns of each table that it asks for."""
+        known: dict[str, list[tuple[str, str]]] = {}
         request = {
             "op": "sql",
             "path": found.path,
@@ -170,11 +170,17 @@ class ProjectCode:
             "dialect": dialect,
             "variables": {**self.variables, **blueprint},
             "gateway": self.gateway,
+            "columns": known,
         }
-        try:
-            return ", ".join(TEXTS.validate_python(self._asked(request)))
-        except ChildFailed as failed:
-            raise failure(failed.wrong, Place(found.path, found.line), f"`{found.name}`") from None
+        while True:
+            try:
+                return ", ".join(TEXTS.validate_python(self._asked(request)))
+            except ChildFailed as failed:
+                wants = failed.wrong.wants
+                wanted = columns(wants) if wants and wants not in known else None
+                if not wanted:
+                    raise failure(failed.wrong, Place(found.path, found.line), f"`{found.name}`") from None
+                known[wants] = list(wanted.items())
 
 
 def checked(kind: type[A], answer: Any) -> A:

@@ -93,6 +93,8 @@ class Running:
         self._check_code(model)
         prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.on(model.gateway)
         context = self._context(model, tables)
+        if model.reads_itself:
+            context["tables"][model.name] = tables[model.name]
         context["variables"] |= {name.lower(): each for name, each in (variables or {}).items()}
         request = {**context, **_execution(model, interval, execution), "prefix": prefix}
         reading = Reading(tuple(context["tables"].values()), dict(inputs or {}), prefix)

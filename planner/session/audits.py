@@ -39,8 +39,9 @@ def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterat
     for name, snapshot in sorted(shown.snapshots.items()):
         if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
             yield from run_audits(work.engine, snapshot, time, options)
+    ours = project.models.keys() | project.refused.names
     for each in project.standalone:
-        here = all(name in shown.snapshots or name not in project.models for name in each.depends_on)
+        here = all(name in shown.snapshots or name not in ours for name in each.depends_on)
         if here and not each.skip and (not asked.select or chosen & set(each.depends_on)):
             yield run_standalone(work.engine, each, time, work.now, options)
 

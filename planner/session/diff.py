@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from planner.model.model import Model
 from planner.plan.build import Plan, Request, build_plan
 from planner.plan.schedule import Window
+from planner.session.unopened import with_held
 from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.environment import Environment, checked_name
 
@@ -25,4 +26,5 @@ def _models(environment: Environment) -> Mapping[str, Model]:
 def _local(work: Workspace, shown: Environment) -> Mapping[str, Model]:
     """The project's models, and the external tables that only Spark's catalog knew: Spark is not asked again."""
     known = {name: each.model for name, each in shown.snapshots.items() if name in work.undefined}
-    return {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}
+    models = {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}
+    return with_held(models, work.project.refused, _models(shown))[0]

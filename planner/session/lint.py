@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planner.checks.linter import Violation, lint
@@ -27,15 +27,15 @@ class LintReport:
         return not any(each.blocking for each in self.violations)
 
 
-def linted(project: Project, selectors: Sequence[str] = ()) -> LintReport:
-    """The models, or those of the selectors, held to the rules of `linter` in config.yaml."""
+def linted(project: Project, selectors: Sequence[str] = (), refused: Iterable[Violation] = ()) -> LintReport:
+    """The models, or those of the selectors, held to the rules of `linter` in config.yaml; with those `refused`."""
     chosen = select(graph_of(project.models), selectors, changed_since(project)) if selectors else None
-    return LintReport(len(project.models) if chosen is None else len(chosen), tuple(lint(project, chosen)))
+    return LintReport(len(project.models) if chosen is None else len(chosen), (*refused, *lint(project, chosen)))
 
 
-def check_rules(project: Project, on_event: Emit) -> None:
+def check_rules(project: Project, on_event: Emit, refused: Iterable[Violation] = ()) -> None:
     """What stands before a plan: warnings are reported, and a broken rule is one of the ProjectErrors raised."""
-    found = lint(project)
+    found = (*refused, *lint(project))
     on_event(Linted(tuple(each for each in found if not each.blocking)))
     if errors := tuple(each.error for each in found if each.blocking):
         raise ProjectErrors(errors)

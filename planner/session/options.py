@@ -51,6 +51,8 @@ class PlanOptions:
     skip_tests: bool = False  # do not run the unit tests first
     rerun_tests: bool = False  # also those of which nothing has changed since they passed
     skip_linter: bool = False  # do not hold the models to the linter's rules first
+    strict: bool = False  # a model that cannot be opened closes the project
+    must_open: tuple[str, ...] = ()  # files whose models must open, whether prod shows them or not; `*` for all
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from planner.session.events import Revised, Tested, TestsStarted
 from planner.session.lint import check_rules
 from planner.session.options import PlanOptions
 from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
+from planner.session.unopened import refusals
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD, view_changes, views_of
 from planner.state.environments import HistoryAction
@@ -35,8 +36,10 @@ def prepared(work: Workspace, asked: PlanOptions) -> Plan:
 
     A wrong project or request is reported before Spark is started.
     """
+    if asked.strict:
+        work.project.refused.check()
     if not asked.skip_linter:
-        check_rules(work.project, work.on_event)
+        check_rules(work.project, work.on_event, () if asked.restate else refusals(work, asked.must_open))
     if asked.restate:
         return planned_for(work, asked, {})  # of what the environment shows: no file is looked at
     planned = planned_for(work, asked, work.project.models)

@@ -20,6 +20,7 @@ from planner.serial import from_json, to_json
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
 from planner.session.options import PlanOptions, categories
+from planner.session.unopened import with_held, with_unopened
 from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.content_hash import Contents
 from planner.snapshot.environment import PROD, checked_name
@@ -86,19 +87,21 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
     loaded = loaded_in(work)
     base = store.environments.get(PROD)
     target = base if asked.environment == PROD else store.environments.get(asked.environment)
+    deployed = {name: snapshot.model for name, snapshot in base.snapshots.items()}
+    models, unopened = with_held(models, work.project.refused, deployed)
     if asked.select:
-        deployed = target if target.exists else base
-        models = chosen_models(models, deployed, asked.select, changed_since(work.project))
+        there = target if target.exists else base
+        models = chosen_models(models, there, asked.select, changed_since(work.project))
     request = _request(work, asked, models)
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
-        return build_plan(models, target, base, loaded, request, overrides)
+        return with_unopened(build_plan(models, target, base, loaded, request, overrides), unopened)
     contents: dict[str, Contents] = {}
     while True:
         known = replace(loaded, contents=contents)
         plan = build_plan(models, target, base, known, request, overrides)
         compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
         if compared <= contents.keys():
-            return plan
+            return with_unopened(plan, unopened)
         contents |= store.contents.known(compared - contents.keys())
 
 

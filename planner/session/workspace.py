@@ -83,7 +83,7 @@ class Workspace:
         given = self.settings
         isolation = given.isolation.hiding(self.settings.folder)
         cache = Cache(given.cache)
-        return load_project(given.root, self.now, given.gateway, given.gateways_from, isolation, cache)
+        return load_project(given.root, self.now, given.gateway, given.gateways_from, isolation, cache, strict=False)
 
     @property
     def store(self) -> StateStore:

@@ -154,6 +154,7 @@ def plan(name: str) -> None:
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
         "comparisons": [], "warnings": [], "blockers": turn.get("blockers", []),
         "overrides": [override_of(each) for each in overrides.values()], "unused_overrides": [], "restatement": None,
+        "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip
     say("plan", plan=shown)
     wait(name)

@@ -13,7 +13,7 @@ from planner.parsing.sql.token_lists import joined
 from planner.parsing.sql.tokens import SourceText, Tokens, closing, split
 
 Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> its tokens
-HELD = ("blueprints", "pre_statements", "post_statements", "on_virtual_update")
+HELD = ("blueprints", "session_properties", "pre_statements", "post_statements", "on_virtual_update")
 
 
 def held_out(source: SourceText, header: Tokens) -> tuple[list[Token], dict[str, Property]]:

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model.model import Statement
-from planner.parsing.definitions.statements import read_statement, read_view_statement
+from planner.parsing.definitions.statements import is_needless, read_statement, read_view_statement
 from planner.parsing.macros.expand import expander
 from planner.parsing.macros.expander import Expander
 from planner.parsing.macros.jinja import Template, dated, rendered
@@ -117,6 +117,8 @@ class _Reader:
         return self.source.error(at, "The model has no query.", "Write a SELECT below MODEL (...);.")
 
     def _add(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
+        if is_needless(part.source, part.tokens):
+            return
         if views:
             self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
             return

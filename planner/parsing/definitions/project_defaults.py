@@ -34,6 +34,7 @@ class Defaults:
 
     now: datetime
     dialect: str = "spark"
+    infer_names: bool = False  # a model without a name is called after its path
     kind: Kind = Kind.VIEW
     start: datetime | None = None
     start_moves: bool = False  # written as `2 days ago`

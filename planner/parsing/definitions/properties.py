@@ -109,6 +109,10 @@ def grains(given: Property) -> tuple[str, ...]:
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
         for each in inner:
             alias = next((at for at, token in enumerate(each) if token.text.upper() == "AS"), len(each))
+            alone = each[0].text.split() if len(each) == 1 and each[0].token_type in _TEXTS else []
+            if len(alone) == 3 and alone[1].upper() == "AS":  # 'id AS order_id'
+                found[alone[0].lower()] = None
+                continue
             found[_dotted(given, each[:alias])] = None
     return tuple(found)
 
@@ -161,7 +165,7 @@ def columns(given: Property) -> tuple[Column, ...]:
 
 def descriptions(given: Property) -> tuple[tuple[str, str], ...]:
     """`(id = 'the key', name = 'a word')` as (column, text) pairs."""
-    return tuple((each.key, each.text) for each in properties(given.source, inside(given)))
+    return tuple((each.key, each.text) for each in properties(given.source, inside(given), quoted=True))
 
 
 def audit_calls(given: Property) -> tuple[AuditCall, ...]:
@@ -276,10 +280,11 @@ def _audit_call(given: Property, part: Tokens) -> AuditCall:
 
 
 def _items(given: Property) -> list[list[Token]]:
-    """The items of a list in brackets, or the value as the only item."""
-    first = given.value[0].token_type
-    if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(given.value, 0) == len(given.value) - 1:
-        return split(given.value[1:-1])
+    """The items of a list in brackets, with ARRAY before it or not, or the value as the only item."""
+    value = given.value[1:] if len(given.value) > 1 and given.value[0].text.upper() == "ARRAY" else given.value
+    first = value[0].token_type
+    if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(value, 0) == len(value) - 1:
+        return split(value[1:-1])
     return [list(given.value)]
 
 

@@ -63,6 +63,8 @@ _BESIDE = (
     _form(rf"ALTER TABLE {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
     _form(rf"COMMENT ON TABLE {_TABLE} IS .*", harmless=True),
 )
+# mergeplan creates the schemas of its own tables and views, and nothing else of a project can write to another one
+_NEEDLESS = re.compile(r"CREATE\s+(?:SCHEMA|DATABASE|NAMESPACE)\s+IF\s+NOT\s+EXISTS\s+[`'\w.]+", re.IGNORECASE)
 _AT_VIEWS = (
     _form(rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
     _form(rf"COMMENT ON (?:TABLE|VIEW) {_TABLE} IS .*", harmless=True),
@@ -91,6 +93,11 @@ _READS_FUNCTION = (
 )
 _READS_VARIABLE = "A variable may not read tables: write `CREATE TEMPORARY VIEW ... AS SELECT` instead."
 _VIEW_HINT = "Allowed for a view: GRANT, REVOKE, COMMENT ON and ALTER VIEW @this_model SET TBLPROPERTIES."
+
+
+def is_needless(source: SourceText, tokens: Tokens) -> bool:
+    """True for `CREATE SCHEMA IF NOT EXISTS x`, which is accepted and not run."""
+    return _NEEDLESS.fullmatch(text_of(source, tokens)) is not None
 
 
 def read_statement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -12,12 +13,14 @@ from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
 from planner.model.kind import Kind
 from planner.parsing.definitions.audits import audit_call
+from planner.parsing.definitions.body import Around
 from planner.parsing.definitions.kinds import kind_named
 from planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
 from planner.parsing.definitions.project_defaults import Defaults
+from planner.parsing.definitions.sessions import default_session
 from planner.parsing.files.environments import check_environments
 from planner.parsing.files.gateways import gateway_variables, gateways_apart
-from planner.parsing.files.schema import Config, Section
+from planner.parsing.files.schema import Config, ModelDefaults, Section
 from planner.parsing.sql.dates import instant, moves
 from planner.parsing.sql.tokens import checked_dialect, did_you_mean
 from planner.parsing.sql.yaml_documents import Document
@@ -25,12 +28,16 @@ from planner.parsing.sql.yaml_documents import Document
 M = TypeVar("M", bound=BaseModel)
 
 LATER = frozenset(
-    """default_connection default_test_connection default_scheduler loader loader_kwargs env_vars username
-    gateway_managed_virtual_layer infer_python_dependencies model_naming
-    dbt time_column_format physical_schema_override scheduler state_schema variables_file
-    auto_categorize_changes
-    partitioned_by clustered_by session_properties python_env batch_concurrency""".split()
+    """loader loader_kwargs dbt physical_schema_override variables_file model_defaults
+    partitioned_by clustered_by python_env batch_concurrency""".split()
 )
+# what to write in place of a value that would change results if it were ignored
+INSTEAD = {
+    "env_vars": "Project code sees no environment variables: write the values under `variables`.",
+    "time_column_format": "Write the format in each model: `time_column (day, '%Y%m%d')`.",
+    "gateway_managed_virtual_layer": "All gateways share one catalog of views: remove the key.",
+    "type": "Cron jobs and orchestrators call `mergeplan run`: set `type: builtin`.",
+}
 
 
 def read_config(document: Document) -> Config:
@@ -49,6 +56,7 @@ def read_config(document: Document) -> Config:
 def read_defaults(config: Config, gateway: str, document: Document, now: datetime) -> Defaults:
     """What every file of the project inherits; ProjectError at the line of a wrong default."""
     given, at = config.model_defaults, ("model_defaults",)
+    dialect = checked_dialect(given.dialect, document.place((*at, "dialect")))
     if why := cron_error(given.cron):
         raise document.error((*at, "cron"), f"`{given.cron}` is not a cron expression ({why.rstrip('.')}).")
     try:
@@ -58,7 +66,8 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
     moving = given.start if given.start and moves(given.start) else ""
     return Defaults(
         now=now,
-        dialect=checked_dialect(given.dialect, document.place((*at, "dialect"))),
+        dialect=dialect,
+        infer_names=config.model_naming.infer_names,
         kind=_default_kind(given.kind, document.place((*at, "kind"))),
         start=start,
         start_moves=bool(moving),
@@ -66,9 +75,9 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         cron=given.cron,
         owner=given.owner,
         properties=default_properties(given.model_dump(), document),
-        around=default_statements(given.model_dump(), document, checked_dialect(given.dialect, document.place(at))),
-        before_all=statement_parts(config.before_all, document, ("before_all",), given.dialect),
-        after_all=statement_parts(config.after_all, document, ("after_all",), given.dialect),
+        around=_around(given, document, dialect),
+        before_all=statement_parts(config.before_all, document, ("before_all",), dialect),
+        after_all=statement_parts(config.after_all, document, ("after_all",), dialect),
         on_destructive_change=given.on_destructive_change or "",
         on_additive_change=given.on_additive_change or "",
         audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
@@ -77,6 +86,13 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         gateways=gateway_variables(config),
         apart=gateways_apart(config, gateway),
     )
+
+
+def _around(given: ModelDefaults, document: Document, dialect: str) -> Around:
+    """The statements around every model's query, the settings of its session first."""
+    stated = default_statements(given.model_dump(), document, dialect)
+    session = default_session(given.session_properties or {}, document)
+    return replace(stated, before=(*session, *stated.before))
 
 
 def validated(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
@@ -110,9 +126,18 @@ def _sentence(
             return path[:-1], f"`{key}` is missing here.", ""
         case "literal_error" if own[-2:] == ("connection", "type"):
             return path, f"mergeplan runs on Spark, not on `{error['input']}`: set `type: spark`.", ""
+    if error["type"] in ("literal_error", "too_long") and key in INSTEAD:
+        return path, f"`{key}: {_shown(error['input'])}` is not supported.", INSTEAD[key]
     path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
     message = str(error["msg"]).removeprefix("Value error, ")
     return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
+
+
+def _shown(value: object) -> str:
+    """A value of YAML in a sentence; of a mapping only that it is one."""
+    if isinstance(value, dict):
+        return "{...}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
+from planner.errors import Place
 from planner.intervals import Cron
 from planner.model.kind import Kind
 from planner.model.model import AuditCall, Column, Model
@@ -14,7 +15,7 @@ from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import spark_type
 from planner.parsing.sql.dates import moves, text_of
-from planner.parsing.sql.names import model_name
+from planner.parsing.sql.names import CATALOG, model_name
 from planner.parsing.sql.tokens import checked_dialect, did_you_mean
 from planner.parsing.sql.yaml_documents import Document, Path
 
@@ -36,8 +37,12 @@ def external_models(
     named: set[str] = set()  # tables with an item for this very gateway
     chosen: list[tuple[int, str]] = []
     for index, given in enumerate(document.value):
-        _check_keys(document, index, given, gateways)
-        name, gateway = model_name(given["name"], document.place((index, "name"))), given.get("gateway")
+        _check_keys(document, index, given)
+        if given.get("gateway") not in (None, *gateways):
+            continue  # of a gateway that config.yaml does not have: nobody can ask it for this table
+        if len(parts := given["name"].split(".")) == 3 and parts[0].strip('"`').lower() != CATALOG:
+            continue  # of another catalog: whatever reads it is refused there, with the reason
+        name, gateway = _name(given["name"], document.place((index, "name"))), given.get("gateway")
         if gateway in (None, defaults.gateway):
             chosen.append((index, name))
         if gateway is not None and gateway == defaults.gateway:
@@ -47,17 +52,18 @@ def external_models(
             yield _model(document, text, defaults, index, name)
 
 
-def _check_keys(document: Document, index: int, given: Any, gateways: Collection[str]) -> None:
+def _name(text: str, place: Place) -> str:
+    """The name of a table, whose parts may be quoted."""
+    return model_name(re.sub('["`]', "", text), place)
+
+
+def _check_keys(document: Document, index: int, given: Any) -> None:
     if not isinstance(given, dict) or not isinstance(given.get("name"), str):
         raise document.error((index,), "An external model needs a `name`.", "Write `- name: schema.table`.")
     for key in given:
         if key not in _KEYS:
             hint = did_you_mean(str(key), _KEYS)
             raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
-    gateway = given.get("gateway")
-    if gateway is not None and gateway not in gateways:
-        hint = did_you_mean(str(gateway), gateways)
-        raise document.error((index, "gateway"), f"`{gateway}` is not one of the gateways.", hint)
 
 
 def _model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:

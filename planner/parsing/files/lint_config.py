@@ -29,7 +29,12 @@ BY_NAME = {
     "nomissingdescription": "A model has a description.",
     "nomissingowner": "A model has an owner.",
 }
-BUILT_IN = {**RULES, **BY_NAME}
+# These also hold where nothing names them, and where the linter is not enabled.
+ALWAYS = {
+    "misspelledtable": "No table that nobody defines is called almost like a model.",
+    "refusedmodel": "Every model can be opened.",
+}
+BUILT_IN = {**RULES, **BY_NAME, **ALWAYS}
 ALL = "all"
 
 
@@ -44,11 +49,13 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The names of the rules that stop a plan, and of those that only warn; `own` are the custom rules."""
+    """The names of the rules that stop a plan, and of those that only warn; `own` are the custom rules, `ignored` what
+    config.yaml does not want to be checked."""
 
     errors: frozenset[str] = frozenset()
     warnings: frozenset[str] = frozenset()
     own: tuple[OwnRule, ...] = ()
+    ignored: frozenset[str] = frozenset()
 
     @property
     def every(self) -> frozenset[str]:
@@ -80,7 +87,7 @@ def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnR
     unknown rule, and for one that is in both lists.
     """
     if not given.enabled:
-        return Chosen()
+        return NONE
     lists = {key: _listed(key, getattr(given, key), document, own) for key in ("rules", "warn_rules", "ignored_rules")}
     left_out = lists["ignored_rules"]
     errors, warnings = lists["rules"] - left_out, lists["warn_rules"] - left_out
@@ -88,7 +95,7 @@ def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnR
         message = f"`{both[0]}` is in both `rules` and `warn_rules`: remove it from one of them."
         raise document.error(("linter", "warn_rules"), message)
     used = tuple(rule for name, rule in sorted(own.items()) if name in errors | warnings)
-    return Chosen(frozenset(errors), frozenset(warnings), used)
+    return Chosen(frozenset(errors), frozenset(warnings), used, frozenset(left_out))
 
 
 def check_ignored(model: Model, own: Collection[str]) -> None:
@@ -105,8 +112,8 @@ def applicable(chosen: Chosen, model: Model) -> Chosen:
     """The rules that apply to a model."""
     ignored = frozenset(model.ignored_rules)
     if ALL in ignored:
-        return Chosen()
-    return Chosen(chosen.errors - ignored, chosen.warnings - ignored, chosen.own)
+        return Chosen(ignored=frozenset(ALWAYS))
+    return Chosen(chosen.errors - ignored, chosen.warnings - ignored, chosen.own, chosen.ignored | ignored)
 
 
 def _listed(key: str, given: Iterable[str] | str, document: Document, own: Collection[str]) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -43,6 +44,7 @@ from planner.parsing.definitions.properties import (
     words,
 )
 from planner.parsing.definitions.schedules import unit, unit_error, zone
+from planner.parsing.definitions.sessions import session_statements
 from planner.parsing.definitions.signals import signal_calls
 from planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from planner.parsing.macros.splicing import is_placed, reads_as
@@ -53,7 +55,7 @@ from planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened,
 from planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
 from planner.semantics.spark_sql import FAILURES
 
-LATER = """session_properties physical_version default_catalog
+LATER = """physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
 
@@ -129,8 +131,9 @@ def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], genera
         sources = (SourceText(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
         return tuple(StatementTokens(each, tokenize(each)) for each in sources)
 
+    session = session_statements(held["session_properties"]) if "session_properties" in held else ()
     return Around(
-        (*general.before, *parts("pre_statements")),
+        (*general.before, *session, *parts("pre_statements")),
         (*general.after, *parts("post_statements")),
         (*general.views, *parts("on_virtual_update")),
     )
@@ -216,7 +219,10 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
             errors.append(error)
     keys = {each.key: each for each in given}
     if "name" not in keys:
-        errors.append(source.error(header[0], "The model has no name.", "Add `name schema.table` to MODEL."))
+        try:
+            model = replace(model, name=_inferred(source.path, defaults, place))
+        except ProjectError as error:
+            errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else ProjectErrors(tuple(errors))
     for each in defaults.properties:
@@ -224,6 +230,15 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
             model = merged(model, _READERS[each.key](Model("", model.kind, "", 0, ""), each, defaults))
     _check_together(model, keys)
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
+
+
+def _inferred(path: str, defaults: Defaults, place: Place) -> str:
+    """The name of a model after its path, `shop.orders` of `models/shop/orders.sql`; ProjectError where config.yaml
+    does not say that names are inferred."""
+    if not defaults.infer_names:
+        raise ProjectError("The model has no name.", place=place, hint="Add `name schema.table` to MODEL.")
+    folders = PurePosixPath(path).with_suffix("").parts[1:]
+    return model_name(".".join(folders[-3:]), place)
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
@@ -330,6 +345,13 @@ def _harmless(model: Model, given: Property, _: Defaults) -> Model:
     return model
 
 
+def _session(model: Model, given: Property, _: Defaults) -> Model:
+    """Those of a Python model: its code has a session of its own, and may set its settings there."""
+    if session_statements(given):
+        raise given.error("Settings of Spark in `session_properties` of a Python model are not supported yet.")
+    return model
+
+
 def _format(given: Property) -> str:
     text = word(given).lower()
     if text not in FORMATS:
@@ -357,7 +379,7 @@ _READERS: dict[str, _Reader] = {
     "start": _with_start,
     "end": lambda model, given, defaults: replace(model, end=dated(given, defaults, end=True)),
     "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
-    "grain": lambda model, given, _: replace(model, grain=names(given)),
+    "grain": lambda model, given, _: replace(model, grain=grains(given)),
     "grains": lambda model, given, _: replace(model, grain=grains(given)),
     "references": _harmless,
     "audits": lambda model, given, _: replace(model, audits=(*model.audits, *audit_calls(given))),
@@ -376,6 +398,7 @@ _READERS: dict[str, _Reader] = {
     "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
     "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
     "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
+    "session_properties": _session,  # of SQL models they are statements: see `_around`
     "gateway": _gateway,
     "formatting": _harmless,
     "optimize_query": _harmless,

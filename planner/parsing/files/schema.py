@@ -4,8 +4,10 @@ Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignorin
 
     accepted, no effect here    project, ui, users, notification_targets,
                                 disable_anonymized_analytics, log_limit, cache_dir, janitor, migration, run,
-                                plan.no_prompts, test_connection,
-                                model_defaults.{optimize_query,validate_query}
+                                plan.{no_prompts,auto_categorize_changes,use_finalized_state,
+                                always_recreate_environment}, username, infer_python_dependencies,
+                                gateways.*.{test_connection,state_schema}, default_test_connection,
+                                a `scheduler` of type builtin, model_defaults.{optimize_query,validate_query}
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot, linter,
                                 default_target_environment, format, openlineage, audits, how long things are kept
                                 (environment_ttl, ...) and what they are called (environment_suffix_target, ...)
@@ -75,6 +77,22 @@ class StateConfig(Section):
 VariableValue = str | int | float | bool | date | datetime | None | list[Any] | dict[str, Any]
 
 
+class SchedulerConfig(Section):
+    """Who runs models when they are due: SQLMesh's own scheduler, which `mergeplan run` stands for."""
+
+    type: Literal["builtin"] = Field(default="builtin", description="`builtin`: `mergeplan run` runs what is due.")
+
+
+class ModelNaming(Section):
+    """Where the names of models come from."""
+
+    infer_names: bool = Field(
+        default=False,
+        description="Whether a model without `name` is called after its path: `models/shop/orders.sql` is "
+        "`shop.orders`.",
+    )
+
+
 class GatewayConfig(Section):
     """A Spark connection, a state database, and variables."""
 
@@ -83,7 +101,9 @@ class GatewayConfig(Section):
         default=None,
         description="The database that keeps plans, environments and intervals; SQLite in `.mergeplan` otherwise.",
     )
-    test_connection: ConnectionConfig | None = Field(default=None, description="Accepted, no effect here.")
+    scheduler: SchedulerConfig | None = Field(default=None, description="Accepted as `type: builtin` only.")
+    test_connection: dict[str, Any] | None = Field(default=None, description="Accepted, no effect here.")
+    state_schema: str | None = Field(default=None, description="Accepted, no effect here.")
     variables: dict[str, VariableValue] = Field(
         default={}, description="Variables that hide the project's own, for the models that run on this gateway."
     )
@@ -108,6 +128,9 @@ class ModelDefaults(Section):
     )
     physical_properties: dict[str, str | int | float | bool] | None = Field(
         default=None, description="Properties of every table; a model's own hide those of the same name."
+    )
+    session_properties: dict[str, str | int | float | bool] | None = Field(
+        default=None, description="Settings `spark.sql...` of every model's session; a model's own hide these."
     )
     virtual_properties: dict[str, str | int | float | bool] | None = Field(
         default=None, description="Properties of every view; a model's own hide those of the same name."
@@ -207,8 +230,9 @@ class PlanConfig(Section):
     )
     enable_preview: bool = Field(default=True, description="Whether previews of forward-only changes are computed.")
     forward_only: bool = Field(default=False, description="Whether every plan is forward-only.")
-    use_finalized_state: Literal[False] = Field(default=False, description="Accepted as `false` only.")
-    always_recreate_environment: Literal[False] = Field(default=False, description="Accepted as `false` only.")
+    auto_categorize_changes: dict[str, str] = Field(default={}, description="Accepted, no effect here.")
+    use_finalized_state: bool = Field(default=False, description="Accepted, no effect here.")
+    always_recreate_environment: bool = Field(default=False, description="Accepted, no effect here.")
 
 
 Samples = Literal["full", "masked", "none"]
@@ -229,6 +253,11 @@ class Config(Section):
         default="", description="The name under which state is kept, for several projects in one database."
     )
     gateways: dict[str, GatewayConfig] = Field(min_length=1, description="Where models run, by name.")
+    default_connection: dict[str, Any] | None = Field(
+        default=None, description="The `connection` of gateways that have none of their own."
+    )
+    default_test_connection: dict[str, Any] | None = Field(default=None, description="Accepted, no effect here.")
+    default_scheduler: SchedulerConfig | None = Field(default=None, description="Accepted as `type: builtin` only.")
     default_gateway: str = Field(
         default="", description="The gateway that is used when none is named; the first one otherwise."
     )
@@ -238,6 +267,14 @@ class Config(Section):
     variables: dict[str, VariableValue] = Field(
         default={}, description="Values that models and macros read with `@var`."
     )
+    model_naming: ModelNaming = Field(default=ModelNaming(), description="How models get names.")
+    time_column_format: Literal["%Y-%m-%d"] = Field(
+        default="%Y-%m-%d", description="Accepted as `%Y-%m-%d` only; another format belongs to a `time_column`."
+    )
+    env_vars: Annotated[dict[str, str], Field(max_length=0)] = Field(default={}, description="Accepted when empty.")
+    username: str = Field(default="", description="Accepted, no effect here.")
+    infer_python_dependencies: bool = Field(default=True, description="Accepted, no effect here.")
+    gateway_managed_virtual_layer: Literal[False] = Field(default=False, description="Accepted as `false` only.")
     linter: LinterConfig = Field(default=LinterConfig(), description="Rules about how models are written.")
     cicd_bot: dict[str, Any] | None = Field(
         default=None, description="The rules of the bot."
@@ -295,6 +332,19 @@ class Config(Section):
     cache_dir: str | None = Field(default=None, description="Accepted, no effect here.")
     log_limit: int = Field(default=20, description="Accepted, no effect here.")
     disable_anonymized_analytics: bool = Field(default=True, description="Accepted, no effect here.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _connected(cls, given: Any) -> Any:
+        """`default_connection` is that of gateways without one of their own; of `default`, where there are none."""
+        default = given.get("default_connection") if isinstance(given, dict) else None
+        gateways = (given.get("gateways") or {"default": {}}) if default else None
+        if not isinstance(gateways, dict):
+            return given
+        filled = {
+            name: {"connection": default, **each} if isinstance(each, dict) else each for name, each in gateways.items()
+        }
+        return {**given, "gateways": filled}
 
     @property
     def gateway(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -18,7 +18,7 @@ from planner.parsing.macros.evaluate import Unknowable, Value, value_of
 from planner.parsing.sql.macro_scope import DATES, MacroScope
 from planner.parsing.sql.token_lists import Piece, fused, in_brackets, joined, made, text_of, tokens_of, value_tokens
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, did_you_mean, parsed, split
-from planner.parsing.sql.user_macros import MacroCall
+from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 
 DEEPEST = 50  # macros inside the results of macros
 LATER = ("resolve_template", "column_type", "physical_location", "insert_seed")  # SQLMesh has them
@@ -245,20 +245,30 @@ class Expander:
         own = {**self.scope.blueprint, **self.names}
         texts_of = {k: text_of(self.source, value) for k, value in own.items() if not isinstance(value, Lambda)}
         variables = {**self.scope.variables, **texts_of}
-        given = self.scope.macros.call(
-            MacroCall(
-                call.name.lower(),
-                texts,
-                keywords,
-                dialect=self.source.dialect,
-                model=self.scope.model,
-                variables=variables,
-                gateway=self.scope.gateway,
-                columns=self._columns_by_table(texts),
-                place=self.source.place(call.at),
-            )
+        asked = MacroCall(
+            call.name.lower(),
+            texts,
+            keywords,
+            dialect=self.source.dialect,
+            model=self.scope.model,
+            variables=variables,
+            gateway=self.scope.gateway,
+            columns=self._columns_by_table(texts),
+            place=self.source.place(call.at),
         )
+        given = self._with_columns(asked)
         return [self.run(self.cut(text, call.at, call.last)) for text in given]
+
+    def _with_columns(self, asked: MacroCall) -> tuple[str, ...]:
+        """The result of a call, which is made again with the columns of each table that the macro asks for."""
+        while True:
+            try:
+                return self.scope.macros.call(asked)
+            except ColumnsWanted as wanted:
+                columns = self.scope.columns(wanted.table)
+                if not columns:
+                    raise
+                asked = replace(asked, columns={**asked.columns, wanted.table: tuple(columns.items())})
 
     def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Table -> columns and types, for arguments that name a table whose columns are known."""

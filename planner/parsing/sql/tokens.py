@@ -24,7 +24,9 @@ ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _PIECES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[()]|[^()'\"`/-]+|.", re.DOTALL)
-_DIALECT = re.compile(r"[(,]\s*dialect\s+['\"]?(\w+)", re.IGNORECASE)
+_DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
+# how SQLMesh folds the case of names; in Spark, case distinguishes no names
+_FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase")
 
 Tokens = Sequence[Token]
 
@@ -68,7 +70,16 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 30) -> str:
 
 
 def checked_dialect(name: str, place: Place) -> str:
-    """The dialect's name in lower case; ProjectError when sqlglot does not read it."""
+    """The dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
+
+    ProjectError when sqlglot does not read it, or for a setting under which names would be others.
+    """
+    name, *given = (part.strip() for part in name.split(","))
+    for each in given:
+        key, _, value = (part.strip().lower() for part in each.partition("="))
+        if key != "normalization_strategy" or value not in _FOLDS:
+            hint = f"Known: normalization_strategy = {', '.join(_FOLDS)}. In Spark, case distinguishes no names."
+            raise ProjectError(f"`{each}` of a dialect is not supported.", place=place, hint=hint)
     if name.lower() in NAMES:
         return name.lower()
     raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
@@ -86,9 +97,8 @@ def opened(path: str, text: str, dialect: str) -> SourceText:
     named = _DIALECT.search(header)
     if named is None:
         return SourceText(path, text, dialect)
-    return SourceText(
-        path, text, checked_dialect(named[1], SourceText(path, text, dialect).place_at(text.find(named[1])))
-    )
+    name = next(filter(None, named.groups()), "")
+    return SourceText(path, text, checked_dialect(name, SourceText(path, text, dialect).place_at(text.find(name))))
 
 
 def tokenize(source: SourceText) -> list[Token]:

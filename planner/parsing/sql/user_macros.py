@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Protocol
 
-from planner.errors import Place
+from planner.errors import Place, ProjectError
 
 Scalar = str | int | float | bool | date | None
 Variable = Scalar | tuple["Variable", ...] | Mapping[str, "Variable"]
@@ -26,6 +26,14 @@ class MacroCall:
     gateway: str = ""
     columns: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)  # table -> (name, type), if known
     place: Place | None = None  # of the call
+
+
+class ColumnsWanted(ProjectError):
+    """The macro asks for the columns of a table that no argument names; with them the same call may succeed."""
+
+    def __init__(self, error: ProjectError, table: str) -> None:
+        super().__init__(error.message, place=error.place, hint=error.hint)
+        self.table = table
 
 
 class UserMacros(Protocol):

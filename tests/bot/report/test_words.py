@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from bot.records import PullState
 from bot.report.checks import checks
 from bot.report.comment import plan_comment
-from bot.report.words import moved_sentence, open_words, promise_sentence, skipped_words
+from bot.report.words import moved_sentence, open_words, promise_sentence, refused_words, skipped_words
 from bot.results import PlannerOutcome
-from planner.contract.plan import CostEstimate, ModelChange, PlanView, TableComparison
+from planner.contract.plan import CostEstimate, LeftOutRow, ModelChange, PlanView, RefusedRow, TableComparison
 from tests.bot.report.test_comment import shown
 
 T = TypeVar("T", bound=BaseModel)
@@ -105,3 +105,16 @@ def test_a_merge_that_only_cut_off_more_does_not_say_that_prod_had_moved() -> No
 
     assert [moved_sentence(promised, outcome) for promised in ("first", "later", "")] == ["", "", ""]
     assert moved_sentence("another", outcome).startswith("Prod had moved since the plan, so `shop.orders`")
+
+
+def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
+    row = RefusedRow(models=("shop.own",), path="models/own.sql", line=3, message="No <b>.", deployed=True)
+    plan = changed(PLAN, refused=(row,), left_out=(LeftOutRow(model="shop.below", reason="It reads `shop.own`."),))
+
+    assert refused_words(PLAN) == ""
+    assert refused_words(plan).splitlines() == [
+        "🚫 **Not planned:** 1 file of models cannot be opened.",
+        "",
+        "- `shop.own` (`models/own.sql:3`): No &lt;b&gt;. It stays in prod as it is.",
+        "- Left out, since they read one of these: `shop.below`.",
+    ]

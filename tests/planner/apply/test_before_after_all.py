@@ -34,6 +34,7 @@ def said(root: Path, key: str, statement: str, shown: Environment = VIEWS) -> li
         ),
         ("'@EACH(@schemas, s -> GRANT USAGE ON SCHEMA @s TO y)'", ["GRANT USAGE ON SCHEMA shop__dev TO y"]),
         ("\"@IF(@this_env = 'prod', GRANT SELECT ON VIEW shop.a TO x)\"", []),
+        ("CREATE SCHEMA IF NOT EXISTS udfs", []),  # mergeplan creates the schemas that it needs
         (
             "\"ALTER VIEW shop__dev.a SET TBLPROPERTIES ('env' = @this_env)\"",
             ["ALTER VIEW shop__dev.a SET TBLPROPERTIES ('env' = 'dev')"],

@@ -103,7 +103,7 @@ def test_a_model_due_more_often_than_what_it_reads_is_told_at_its_cron(tmp_path:
 
 
 def test_every_rule_has_its_check_and_each_check_is_a_rule() -> None:
-    assert CHECKS.keys() == BUILT_IN.keys()
+    assert CHECKS.keys() | {"refusedmodel"} == BUILT_IN.keys()
 
 
 def test_all_are_those_that_sqlmesh_has_and_a_model_may_ignore_some_or_all(tmp_path: Path) -> None:
@@ -146,3 +146,19 @@ def test_an_outer_tables_owner_is_the_defaults_one(tmp_path: Path) -> None:
     files = {"config.yaml": config, "external_models.yaml": "- name: raw.t\n"}
 
     assert load_project(project_of(tmp_path, files), NOW).models["raw.t"].owner == "ann"
+
+
+MISSPELLED = {"shop.order": "shop.orders", "shpo.orders": "shop.orders", "raw.order": "", "shop2.orders": ""}
+
+
+@pytest.mark.parametrize(("read", "near"), MISSPELLED.items())
+def test_a_table_called_almost_like_a_model_warns_without_a_linter(tmp_path: Path, read: str, near: str) -> None:
+    files = {
+        "models/orders.sql": "MODEL (name shop.orders);\nSELECT 1 AS id",
+        "models/a.sql": f"MODEL (name mart.a);\nSELECT id\nFROM {read}",
+    }
+
+    found = lint(load_project(project_of(tmp_path, files), NOW))
+
+    message = f"`{read}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
+    assert [(each.message, each.place.line, each.blocking) for each in found] == ([(message, 3, False)] if near else [])

@@ -90,3 +90,13 @@ def test_what_config_yaml_says_of_plan_spares_the_question_and_the_diff(shop: Ca
     assert "Apply -" not in first.out + second.out
     assert "SELECT 8" not in second.out
     assert mergeplan.state.environments.get("prod").revision == 2
+
+
+def test_what_belongs_to_one_machine_is_ignored_by_git(offline: CommandLine) -> None:
+    offline.write(".gitignore", "*.log\n.mergeplan/")
+
+    offline("init", "spark", "-t", "empty")
+
+    lines = (offline.root / ".gitignore").read_text().splitlines()
+    assert lines[:2] == ["*.log", ".mergeplan/"]
+    assert lines.count(".mergeplan/") == 1 and "spark-warehouse/" in lines

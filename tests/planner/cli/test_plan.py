@@ -227,6 +227,7 @@ def test_a_model_that_reads_a_table_nobody_defined_knows_its_columns(shop: Shop,
     assert rows(engine, "SELECT id, name FROM shop.total") == [(7, "x")]
     assert wrong.code == 1
     assert wrong.err.startswith("Error: models/total.sql:2: `shop.total` reads the column `nme`, which is not in")
+    assert "Did you mean `name`?" in wrong.err
 
 
 def test_without_a_name_the_plan_is_for_the_environment_that_the_project_names(shop: Shop) -> None:

@@ -80,6 +80,15 @@ def test_a_folder_that_is_no_project_is_told_what_to_do(tmp_path: Path) -> None:
         load_project(tmp_path, NOW)
 
 
+def test_in_a_subfolder_the_project_above_is_named(tmp_path: Path) -> None:
+    below = project_of(tmp_path, {"models/shop/a.sql": ""}) / "models/shop"
+
+    with pytest.raises(ProjectError) as error:
+        load_project(below, NOW)
+
+    assert error.value.hint == f"The project above is {tmp_path}: go there, or add `-p ../..`."
+
+
 def test_a_file_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
     project_of(tmp_path, {"models/a.sql": ""})
     (tmp_path / "models/a.sql").write_bytes(b"MODEL (name shop.a);\nSELECT '\xe9' AS x")

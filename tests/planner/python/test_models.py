@@ -273,3 +273,39 @@ class NoSpark:
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
+
+
+RUNNING = """
+from sqlmesh import model
+import pandas as pd
+
+@model("shop.running", kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "day"},
+       columns={"day": "date", "total": "bigint"})
+def execute(context, start, end, execution_time, **kwargs):
+    own, items = context.table("shop.running"), context.table("shop.items")
+    before = context.fetchdf(f"SELECT coalesce(max(total), 0) AS t FROM {own}").iloc[0]["t"]
+    new = context.fetchdf(f"SELECT coalesce(sum(price), 0) AS p FROM {items} WHERE day = '{start.date()}'").iloc[0]["p"]
+    return pd.DataFrame({"day": [start.date()], "total": [int(before + new)]})
+"""
+RUNNING_TEST = """
+test_running:
+  model: shop.running
+  inputs:
+    shop.running: [{day: 2025-12-31, total: 5}]
+    shop.items: [{id: 1, day: 2026-01-01, price: 4}]
+  vars: {start: 2026-01-01, end: 2026-01-01}
+  outputs: {query: [{day: 2026-01-01, total: 9}]}
+"""
+
+
+def test_a_model_that_reads_itself_sees_its_table_as_it_was_before_the_batch(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    project = project_with(tmp_path, {"models/running.py": RUNNING, "tests/running.yaml": RUNNING_TEST})
+
+    applied(project, engine, store)
+
+    model = project.models["shop.running"]
+    assert (model.reads_itself, model.depends_on, model.batch_size) == (True, ("shop.items",), 1)
+    assert rows(engine, "SELECT total FROM shop.running ORDER BY day") == [(10,), (30,), (30,), (60,), (60,)]
+    assert [result.ok for result in run_unit_tests(engine, project, project.tests)] == [True]

@@ -1,0 +1,33 @@
+"""doctor with the bot's finding: whether GitHub lets it in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.github.gateway import GitHub
+from bot.github.patience import GitHubFailed
+from bot.settings import checked_for_github, load_settings
+from planner.cli.doctor import doctor_command
+from planner.errors import MergeplanError
+from planner.session.doctor import Finding
+
+
+def github() -> Iterator[Finding]:
+    """Who the bot is on GitHub; nothing is asked where it has no login."""
+    try:
+        settings = load_settings()
+        if not settings.is_app and not settings.github_token.get_secret_value():
+            yield Finding("github", None, "no login: MERGEPLAN_GITHUB_APP_ID or MERGEPLAN_GITHUB_TOKEN is for the bot")
+            return
+        asked = checked_for_github(settings).model_copy(update={"bot_login": ""})  # so that GitHub itself says it
+        login = GitHub(asked).login()
+        yield Finding("github", True, f"logged in as {login} by {'an App' if settings.is_app else 'a token'}")
+    except (MergeplanError, GitHubFailed) as error:
+        yield Finding("github", False, " ".join(str(error).split()))
+    except Exception as error:  # of the library that reads the key: its text may hold a part of it
+        yield Finding(
+            "github", False, f"the login cannot be used ({type(error).__name__}): is the key a whole PEM file?"
+        )
+
+
+doctor = doctor_command(github)

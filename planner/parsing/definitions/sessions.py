@@ -1,0 +1,48 @@
+"""`session_properties` of a MODEL block or of `model_defaults`: settings that hold while a model is computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from planner.parsing.definitions.body import StatementTokens
+from planner.parsing.definitions.properties import Property, inside
+from planner.parsing.sql.tokens import SourceText, split, tokenize
+from planner.parsing.sql.yaml_documents import Document
+
+_SETTING = re.compile(r"spark\.sql\.[\w.]+", re.IGNORECASE)
+_EQUALS = ("=", ":=")
+
+
+def session_statements(given: Property) -> tuple[StatementTokens, ...]:
+    """`('spark.sql.shuffle.partitions' = 8)` as statements before the query; ProjectError for a broken list."""
+    found = []
+    for part in split(inside(given)):
+        at = next((index for index, token in enumerate(part) if token.text in _EQUALS), 0)
+        if not at or at + 1 == len(part):
+            hint = "Write `session_properties ('spark.sql.ansi.enabled' = true)`."
+            raise given.error("A session property is written `key = value`.", hint, part[0] if part else None)
+        key = "".join(token.text for token in part[:at])
+        value = given.source.slice(part[at + 1 :]) if len(part) > at + 2 else part[at + 1].text
+        source = SourceText(given.source.path, "", "spark", given.source.place(part[0]))
+        found += list(_statements(source, [(key, value)]))
+    return tuple(found)
+
+
+def default_session(given: Mapping[str, object], document: Document) -> tuple[StatementTokens, ...]:
+    """Those of `model_defaults`, each at its line."""
+    found: list[StatementTokens] = []
+    for key, value in given.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        place = document.place(("model_defaults", "session_properties", key))
+        found += _statements(SourceText(document.path, "", "spark", place), [(key, text)])
+    return tuple(found)
+
+
+def _statements(source: SourceText, given: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
+    """`SET key = value` for each setting of Spark's SQL; others are of other engines, or hold for a whole Spark and
+    are not of a session."""
+    for key, value in given:
+        if _SETTING.fullmatch(key):
+            own = SourceText(source.path, f"SET {key} = {value}", source.dialect, source.at)
+            yield StatementTokens(own, tokenize(own))

@@ -1,0 +1,223 @@
+"""Models that cannot be opened: each is refused by itself, with what reads it, and the rest of the project opens.
+
+Which models a file would define is guessed from its text. `clear` says whether the guess names all of them: where it
+does not, nothing that stands in prod may be taken for removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from planner.errors import Place, ProjectError, ProjectErrors
+from planner.model.model import Model
+from planner.parsing.files.model_file import line_of
+from planner.parsing.sql.names import CATALOG
+
+T = TypeVar("T")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_BLOCK = re.compile(r"\bMODEL\s*\(", re.IGNORECASE)
+_NAME = re.compile(r"[(,]\s*name\s+((?:`?\w+`?\.)+`?\w+`?)\s*[,)]", re.IGNORECASE)
+_DECORATOR = re.compile(r"@(?:\w+\.)*model\s*\(")
+_DECORATED = re.compile(r"@(?:\w+\.)*model\s*\(\s*(?:name\s*=\s*)?['\"]([\w.]+)['\"]")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A file, or one model of it, that cannot be opened; `models` are those that it would define."""
+
+    path: str
+    errors: tuple[ProjectError, ...]
+    models: tuple[str, ...] = ()
+    clear: bool = True
+    whole: bool = True  # nothing of the file opens
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A model that could be opened and reads one that cannot."""
+
+    model: str
+    reads: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class RefusedModels:
+    """What of a project cannot be opened, and what is left out because it reads that."""
+
+    refusals: tuple[Refusal, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.refusals)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every model that is not planned, as far as it is known."""
+        refused = (name for each in self.refusals for name in each.models)
+        return frozenset((*refused, *(each.model for each in self.left_out)))
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """The files of which nothing opens."""
+        return frozenset(each.path for each in self.refusals if each.whole)
+
+    @property
+    def clear(self) -> bool:
+        """True when every model that a refused file would define is known."""
+        return all(each.clear for each in self.refusals)
+
+    def with_dialects(self, known: Mapping[str, str]) -> Mapping[str, str]:
+        """The dialects of models by name, with those of refused ones, which are not known; any, if none is certain."""
+        return {**dict.fromkeys(self.names, "spark"), **known} if self.clear else _Any(known)
+
+    @property
+    def errors(self) -> tuple[ProjectError, ...]:
+        """Why, in the order of files."""
+        return tuple(error for each in self.refusals for error in each.errors)
+
+    def check_model(self, name: str) -> None:
+        """ProjectErrors when this model is refused, or left out since it reads one that is."""
+        for refusal in self.refusals:
+            if name in refusal.models:
+                raise refusal.errors[0] if len(refusal.errors) == 1 else ProjectErrors(refusal.errors)
+        for each in self.left_out:
+            if each.model == name:
+                raise ProjectError(f"`{name}` reads `{each.reads}`, which cannot be opened.", place=each.place)
+
+    def check(self) -> None:
+        """ProjectErrors when anything is refused."""
+        if self.errors:
+            raise self.errors[0] if len(self.errors) == 1 else ProjectErrors(self.errors)
+
+
+NOTHING = RefusedModels()
+
+
+class _Any(dict[str, str]):
+    """The dialects of models, where every name may be that of a model."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return "spark"
+
+
+@dataclass
+class Refusing:
+    """What is refused while a project is read; under `strict` every error is the whole project's."""
+
+    strict: bool
+    errors: list[ProjectError]  # of the whole project
+    text: Callable[[str], str]
+    infer_names: bool = False
+    _files: dict[str, list[ProjectError]] = field(default_factory=dict)
+    _models: dict[tuple[str, str], list[ProjectError]] = field(default_factory=dict)  # by path and name
+
+    def files(self, paths: Iterable[str], read: Callable[[str], None]) -> None:
+        """Read every file; one that is wrong is refused."""
+        self.each(paths, read, lambda path: path)
+
+    def each(self, things: Iterable[T], read: Callable[[T], None], path: Callable[[T], str]) -> None:
+        """Read every thing of these files; one that is wrong refuses its file."""
+        for thing in things:
+            try:
+                read(thing)
+            except ProjectError as error:
+                self.file(path(thing), error)
+
+    def file(self, path: str, error: ProjectError) -> None:
+        """Nothing of this file opens."""
+        (self.errors if self.strict else self._files.setdefault(path, [])).extend(_parts(error))
+
+    def check(self, models: Iterable[Model], check: Callable[[Model], None]) -> None:
+        """Check every model; one that is wrong is refused, and others of its file are not."""
+        for model in models:
+            try:
+                check(model)
+            except ProjectError as error:
+                found = self.errors if self.strict else self._models.setdefault((model.path, model.name), [])
+                found.extend(_parts(error))
+
+    def names(self) -> RefusedModels:
+        """What is refused so far; what reads it is not looked for yet."""
+        found = [self._refusal(path, errors) for path, errors in self._files.items()]
+        found += [
+            Refusal(path, _once(errors), (name,), whole=False)
+            for (path, name), errors in self._models.items()
+            if path not in self._files
+        ]
+        return RefusedModels(tuple(sorted(found, key=lambda each: (each.path, each.models))))
+
+    def _refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
+        try:
+            names, clear = defined_in(path, self.text(path), infer_names=self.infer_names)
+        except ProjectError:  # it is not even text
+            names, clear = (), False
+        return Refusal(path, _once(errors), names, clear)
+
+
+def without_refused(models: Mapping[str, Model], refused: RefusedModels) -> tuple[dict[str, Model], RefusedModels]:
+    """The models that are neither refused nor read one that is; and what is refused, with all that reads it."""
+    if not refused:
+        return dict(models), refused
+    left = {name: each for name, each in models.items() if each.path not in refused.paths and name not in refused.names}
+    out = readers_of(left, refused.names)
+    found = tuple(LeftOut(name, read, _place(left[name], read)) for name, read in sorted(out.items()))
+    opened = {name: each for name, each in left.items() if name not in out}
+    return opened, RefusedModels(refused.refusals, found)
+
+
+def readers_of(models: Mapping[str, Model], refused: Collection[str]) -> dict[str, str]:
+    """The models that read one of these, or one that does: each with the name that it reads."""
+    found: dict[str, str] = {}
+    while True:
+        more = {
+            name: next(read for read in model.depends_on if read in refused or read in found)
+            for name, model in models.items()
+            if name not in found and any(read in refused or read in found for read in model.depends_on)
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def defined_in(path: str, text: str, *, infer_names: bool = False) -> tuple[tuple[str, ...], bool]:
+    """The models that a file seems to define, and whether these are all; Python files may define none."""
+    if not path.startswith("models/"):
+        return (), True
+    if path.endswith(".py"):
+        named = _DECORATED.findall(text)
+        return _cleaned(named), len(named) == len(_DECORATOR.findall(text)) and "blueprints" not in text
+    bare = _COMMENT.sub(" ", text)
+    begins = _BLOCK.search(bare)
+    if begins is None:
+        return (), False
+    found = _NAME.search(bare, begins.end() - 1)
+    if found is None and infer_names:
+        return _cleaned([".".join(PurePosixPath(path).with_suffix("").parts[1:][-3:])]), False
+    return _cleaned([found[1]] if found else []), found is not None and "blueprints" not in bare.lower()
+
+
+def _cleaned(names: Iterable[str]) -> tuple[str, ...]:
+    """Names as models have them; others could not be opened either."""
+    bare = (name.replace("`", "").lower().removeprefix(f"{CATALOG}.") for name in names)
+    return tuple(dict.fromkeys(bare))
+
+
+def _parts(error: ProjectError) -> tuple[ProjectError, ...]:
+    return error.errors if isinstance(error, ProjectErrors) else (error,)
+
+
+def _once(errors: Iterable[ProjectError]) -> tuple[ProjectError, ...]:
+    return tuple({str(error): error for error in errors}.values())
+
+
+def _place(model: Model, read: str) -> Place:
+    return model.place if model.python or not model.sql else line_of(model, read)

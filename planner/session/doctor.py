@@ -1,0 +1,135 @@
+"""doctor: what mergeplan needs on this machine, one finding each; no secret is ever in one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from planner.engine.spark.installed import find_java, java_version, spark_home
+from planner.errors import MergeplanError, RequestError
+from planner.isolation.mode import NONE, VARIABLE, isolation_of
+from planner.isolation.probe import cannot
+from planner.parsing.files.schema import ConnectionConfig
+from planner.session.workspace import Workspace
+
+HIDDEN = "***"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether one thing is as it must be (`ok`; None: it is not needed here), and what it is."""
+
+    what: str
+    ok: bool | None
+    text: str
+
+
+def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
+    """Every finding, in the order in which the things build on each other; `connect` starts Spark."""
+    try:
+        project = work.project
+    except MergeplanError as error:
+        yield Finding("project", False, _line(error))
+        yield from _java(None)
+        yield from _isolation()
+        return
+    refused = len(project.refused.refusals)
+    left = f"; {refused} files of models cannot be opened: `mergeplan lint`" if refused else ""
+    yield Finding("project", True, f"{project.root}: {len(project.models)} models, gateway `{project.gateway}`{left}")
+    connection = project.config.gateways[project.gateway].connection
+    yield from _java(connection)
+    yield _jars(connection)
+    if connect:
+        yield _tried("catalog", lambda: _catalog(work), work)
+        yield _tried("state", lambda: _state(work), work)
+    yield from _isolation()
+
+
+def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
+    if connection is not None and connection.remote:
+        yield Finding("java", None, "not needed: Spark runs behind Spark Connect")
+        yield Finding("spark", True, f"{_pyspark()}, connects to {urlsplit(connection.remote).hostname}")
+        return
+    try:
+        java = find_java()
+        yield Finding("java", True, f"Java {java_version(java)}: {java}")
+    except RequestError as error:
+        yield Finding("java", False, _line(error))
+    try:
+        yield Finding("spark", True, f"{_pyspark()}: {spark_home()}")
+    except RequestError as error:
+        yield Finding("spark", False, _line(error))
+
+
+def _pyspark() -> str:
+    try:
+        return f"pyspark {version('pyspark')}"
+    except PackageNotFoundError:
+        return "pyspark"
+
+
+def _jars(connection: ConnectionConfig) -> Finding:
+    """The jars that `spark.jars` names on this machine; packages are fetched by Spark when it starts."""
+    named = [each.strip() for each in str(connection.config.get("spark.jars", "")).split(",") if each.strip()]
+    packages = str(connection.config.get("spark.jars.packages", ""))
+    local = [each.removeprefix("file:") for each in named if ":" not in each.removeprefix("file:")]
+    if missing := [each for each in local if not Path(each).is_file()]:
+        return Finding("jars", False, f"`spark.jars` names files that are not there: {', '.join(missing)}")
+    said = [f"{len(named)} of `spark.jars`"] * bool(named) + [f"packages {packages}"] * bool(packages)
+    return Finding("jars", True if said else None, "; ".join(said) or "none beside Spark's own")
+
+
+def _catalog(work: Workspace) -> str:
+    found = work.engine.fetch("SELECT current_catalog(), version()").rows[0]
+    schemas = work.engine.fetch("SHOW SCHEMAS").rows
+    return f"`{found[0]}` with {len(schemas)} schemas, Spark {str(found[1]).split()[0]}"
+
+
+def _state(work: Workspace) -> str:
+    found = work.store.environments.all()
+    return f"{len(found)} environments"
+
+
+def _tried(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
+    try:
+        return Finding(what, True, _without_secrets(ask(), work))
+    except MergeplanError as error:
+        return Finding(what, False, _without_secrets(_line(error), work))
+
+
+def _isolation() -> Iterator[Finding]:
+    mode, why = os.environ.get(VARIABLE, "") or NONE, cannot()
+    able = f"this machine cannot: {why}" if why else "this machine can"
+    try:
+        needed = isolation_of(os.environ).required
+    except RequestError as error:
+        yield Finding("isolation", False, _line(error))
+        return
+    yield Finding("isolation", (not why if needed else None), f"of project code: `{mode}`; {able}")
+
+
+def _line(error: MergeplanError) -> str:
+    return " ".join(str(error).split())
+
+
+def _without_secrets(text: str, work: Workspace) -> str:
+    """The text without the passwords and keys that this process was given."""
+    states = [gateway.state_connection for gateway in work.project.config.gateways.values()]
+    urls = [work.settings.state_url, *(each.url or "" for each in states if each)]
+    secrets = [each.password or "" for each in states if each] + [_password(url) for url in urls]
+    remotes = (gateway.connection.remote or "" for gateway in work.project.config.gateways.values())
+    secrets += [part.partition("=")[2] for url in remotes for part in url.split(";") if part.startswith("token=")]
+    for secret in sorted((each for each in secrets if each), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""

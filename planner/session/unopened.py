@@ -1,0 +1,105 @@
+"""Models that cannot be opened, in a plan and before it: held as they are deployed, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from planner.checks.linter import Violation
+from planner.errors import Place, ProjectError, RequestError
+from planner.model.model import Model
+from planner.plan.build import Plan
+from planner.plan.refused import RefusedFile, Unopened, held_computed
+from planner.project.loader import Project
+from planner.project.refused import Refusal, RefusedModels, readers_of
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD
+
+RULE = "refusedmodel"
+
+
+def with_held(
+    models: Mapping[str, Model], refused: RefusedModels, deployed: Mapping[str, Model]
+) -> tuple[Mapping[str, Model], Unopened]:
+    """The models of a plan against these deployed ones: what cannot be opened, and what reads it, as deployed."""
+    if not refused:
+        return models, Unopened()
+    gone = deployed.keys() - models.keys()
+    stands = {name for name in gone if name in refused.names or _may_be(deployed[name], refused)}
+    out = {**{each.model: each.reads for each in refused.left_out}, **readers_of(models, stands)}
+    held = (stands | out.keys()) & deployed.keys()
+    opened = {name: model for name, model in models.items() if name not in out}
+    # what only they read is in no file: tables that Spark's catalog knows
+    outer = {read for name in held for read in deployed[name].depends_on if read in deployed and read not in opened}
+    kept = held | {name for name in outer if deployed[name].kind.is_external}
+    files = tuple(_file(each, {name: deployed[name] for name in gone}, refused) for each in refused.refusals)
+    both = {**opened, **{name: deployed[name] for name in kept}}
+    return dict(sorted(both.items())), Unopened(files, dict(sorted(out.items())), frozenset(held))
+
+
+def with_unopened(plan: Plan, unopened: Unopened) -> Plan:
+    """The plan that names what it leaves alone, and is blocked where that would be computed."""
+    if not unopened.refused:
+        return plan
+    models = {name: each.model for name, each in plan.new.snapshots.items()}
+    blockers = held_computed(plan.changes, unopened, models)
+    return replace(plan, unopened=unopened, blockers=(*plan.blockers, *blockers))
+
+
+def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
+    """Each refused model as a violation: it stops a plan when prod shows it, for then it opened before, and in a file
+    that `must_open`."""
+    refused = work.project.refused
+    if not refused:
+        return ()
+    deployed = _deployed(work)
+    found = []
+    for each in refused.refusals:
+        edited = each.path in must_open or "*" in must_open
+        names, blocks = " ".join(each.models), edited or _blocks(work.project, each, deployed)
+        found += [
+            Violation(RULE, names, _sentence(error), error.place or Place(each.path), blocks) for error in each.errors
+        ]
+    return tuple(found)
+
+
+def _deployed(work: Workspace) -> Mapping[str, Model] | None:
+    """The models of prod; None when the state cannot be asked."""
+    try:
+        found = work.store.environments.get(PROD)
+    except RequestError:
+        return None
+    return {name: snapshot.model for name, snapshot in found.snapshots.items()}
+
+
+def _blocks(project: Project, refusal: Refusal, deployed: Mapping[str, Model] | None) -> bool:
+    if RULE in project.rules.every | project.rules.ignored:
+        return RULE in project.rules.errors
+    if deployed is None:
+        return True
+    gone = {name: model for name, model in deployed.items() if name not in project.models}
+    return _stands(refusal, gone, project.refused)
+
+
+def _stands(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -> bool:
+    """True when prod shows a model of the file; in doubt, too: one that no file defines any more may be its model."""
+    named = any(
+        name in refusal.models or (refusal.whole and model.path == refusal.path) for name, model in gone.items()
+    )
+    return named or (not refusal.clear and bool(gone.keys() - refused.names))
+
+
+def _may_be(model: Model, refused: RefusedModels) -> bool:
+    """True when a deployed model that no file defines may be one of those that cannot be opened."""
+    return model.path in refused.paths or not refused.clear
+
+
+def _file(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -> RefusedFile:
+    first, more = refusal.errors[0], len(refusal.errors) - 1
+    message = first.message + (f" (and {more} more: `mergeplan lint`)" if more else "")
+    place = first.place or Place(refusal.path)
+    return RefusedFile(place, message, first.hint, refusal.models, _stands(refusal, gone, refused))
+
+
+def _sentence(error: ProjectError) -> str:
+    return f"the model cannot be opened: {error.message}" + (f" {error.hint}" if error.hint else "")

@@ -1,0 +1,20 @@
+"""What the planner is asked for a pull request."""
+
+from __future__ import annotations
+
+from bot.pulls.reconcile import EDITED_MOST, model_files, plan_arguments
+from bot.records import PullRecord
+from bot.settings import BotConfig
+
+
+def test_the_models_that_a_pull_request_edits_must_open() -> None:
+    changed = ["etl/models/a.sql", "etl/models/deep/b.py", "etl/seeds/c.csv", "models/other.sql", "etl/models/d.yaml"]
+
+    edited = model_files(changed, "etl")
+
+    assert edited == ("models/a.sql", "models/deep/b.py")
+    assert plan_arguments(PullRecord("o/r", 7, environment="pr_7"), BotConfig(), edited)[-2:] == (
+        "--must-open=models/a.sql",
+        "--must-open=models/deep/b.py",
+    )
+    assert model_files([f"models/{n}.sql" for n in range(EDITED_MOST + 1)], ".") == ("*",)

@@ -1,0 +1,24 @@
+"""doctor's line about GitHub: who the bot is there, and never its key."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.doctor import github
+
+
+def test_a_key_that_is_none_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_GITHUB_APP_ID", "7")
+    monkeypatch.setenv("MERGEPLAN_GITHUB_PRIVATE_KEY", "sesame sesame")
+
+    found = next(github())
+
+    assert (found.what, found.ok) == ("github", False)
+    assert "sesame" not in found.text and "PEM" in found.text
+
+
+def test_without_a_login_github_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MERGEPLAN_GITHUB_APP_ID", raising=False)
+    monkeypatch.delenv("MERGEPLAN_GITHUB_TOKEN", raising=False)
+
+    assert next(github()).ok is None

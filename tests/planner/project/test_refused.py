@@ -1,0 +1,114 @@
+"""What a project still opens when some of its models cannot be opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import ProjectError, ProjectErrors
+from planner.project.loader import Project, load_project
+from planner.project.refused import defined_in
+from tests.planner.project.test_loader import NOW, project_of
+
+GOOD = "MODEL (name shop.good, kind FULL);\nSELECT 1 AS x"
+READER = "MODEL (name shop.{}, kind FULL);\nSELECT x FROM shop.{}"
+CUSTOM = "MODEL (name shop.own, kind CUSTOM (materialization 'm'));\nSELECT 1 AS x"
+
+
+def opened(root: Path, files: dict[str, str]) -> Project:
+    return load_project(project_of(root, {"models/good.sql": GOOD, **files}), NOW, strict=False)
+
+
+def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> None:
+    files = {
+        "own": CUSTOM,
+        "a": READER.format("a", "own"),
+        "b": READER.format("b", "a"),
+        "c": READER.format("c", "good"),
+    }
+
+    project = opened(tmp_path, {f"models/{name}.sql": text for name, text in files.items()})
+
+    assert sorted(project.models) == ["shop.c", "shop.good"]
+    with pytest.raises(ProjectError, match=r"^models/own.sql:1: The kind CUSTOM is not supported yet.$"):
+        project.refused.check_model("shop.own")
+    with pytest.raises(ProjectError, match=r"^models/b.sql:2: `shop.b` reads `shop.a`, which cannot be opened.$"):
+        project.refused.check_model("shop.b")
+    assert [str(each) for each in project.refused.errors] == ["models/own.sql:1: The kind CUSTOM is not supported yet."]
+    assert [(each.model, each.reads, str(each.place)) for each in project.refused.left_out] == [
+        ("shop.a", "shop.own", "models/a.sql:2"),
+        ("shop.b", "shop.a", "models/b.sql:2"),
+    ]
+
+
+def test_a_project_of_which_nothing_opens_is_closed(tmp_path: Path) -> None:
+    with pytest.raises(ProjectErrors, match="CUSTOM"):
+        opened(tmp_path, {"models/good.sql": CUSTOM})
+
+
+def test_what_belongs_to_no_model_closes_the_project(tmp_path: Path) -> None:
+    files = {
+        "models/own.sql": CUSTOM,
+        "models/twice.sql": GOOD,
+        "audits/a.sql": "AUDIT (name a, standalone true);\nSELEC",
+    }
+
+    with pytest.raises(ProjectErrors) as error:
+        opened(tmp_path, files)
+
+    assert [each.place.path for each in error.value.errors if each.place] == ["audits/a.sql", "models/twice.sql"]
+
+
+def test_an_audit_that_cannot_be_read_refuses_who_calls_it(tmp_path: Path) -> None:
+    calls = "MODEL (name shop.audited, kind FULL, audits (positive));\nSELECT 1 AS x"
+
+    project = opened(tmp_path, {"audits/a.sql": "AUDIT (name positive);\nSELEC FROM", "models/a.sql": calls})
+
+    assert list(project.models) == ["shop.good"]
+    assert [each.path for each in project.refused.refusals] == ["audits/a.sql", "models/a.sql"]
+
+
+def test_one_blueprint_that_is_wrong_leaves_the_others(tmp_path: Path) -> None:
+    names = "blueprints ((n := p, rule := unknown), (n := q, rule := noselectstar))"
+    text = f"MODEL (name shop.@n, kind FULL, ignored_rules (@rule), {names});\nSELECT 1 AS x"
+
+    project = opened(tmp_path, {"models/many.sql": text})
+
+    assert sorted(project.models) == ["shop.good", "shop.q"]
+    assert [each.models for each in project.refused.refusals] == [("shop.p",)]
+
+
+def test_a_macro_does_not_go_on_without_the_columns_of_a_refused_model(tmp_path: Path) -> None:
+    star = "MODEL (name shop.star, kind FULL);\nSELECT @STAR(shop.own) FROM shop.other"
+
+    project = opened(tmp_path, {"models/own.sql": CUSTOM, "models/star.sql": star})
+
+    assert [each.models for each in project.refused.refusals] == [("shop.own",), ("shop.star",)]
+
+
+def test_tests_of_refused_models_are_left_out(tmp_path: Path) -> None:
+    test = "test_{}:\n  model: shop.{}\n  outputs:\n    query:\n    - x: 1\n"
+    files = {"models/own.sql": CUSTOM, "tests/test_own.yaml": test.format("own", "own") + test.format("good", "good")}
+
+    assert [each.name for each in opened(tmp_path, files).tests] == ["test_good"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names", "clear"),
+    [
+        ("models/a.sql", "-- name x.y,\nMODEL (kind FULL, name `Shop`.A,);", ("shop.a",), True),
+        ("models/a.sql", "MODEL (columns (name STRING), name a.b", (), False),
+        ("models/a.sql", "MODEL (name spark_catalog.a.b)", ("a.b",), True),
+        ("models/a.sql", "MODEL (name @x.b, kind FULL)", (), False),
+        ("models/a.sql", "SELECT 1", (), False),
+        ("models/a.py", "@model('a.b', kind='FULL')\ndef x", ("a.b",), True),
+        ("models/a.py", "@sqlmesh.model(name=NAME)\ndef x", (), False),
+        ("models/helpers.py", "def shared(): ...", (), True),
+        ("audits/a.sql", "AUDIT (name a)", (), True),
+    ],
+)
+def test_a_file_that_cannot_be_opened_still_says_its_name(
+    path: str, text: str, names: tuple[str, ...], clear: bool
+) -> None:
+    assert defined_in(path, text) == (names, clear)

@@ -1,0 +1,50 @@
+"""doctor: each thing in one line, what is wrong told without a secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.engine.protocol import Engine
+from planner.errors import SparkAway
+from planner.session.doctor import Finding, examined
+from planner.session.settings import SessionSettings
+from planner.session.workspace import Workspace
+from tests.planner.project.test_loader import CONFIG, project_of
+
+NOWHERE = "postgresql+psycopg://ann:sesame@127.0.0.1:1/state?connect_timeout=1"
+
+
+def away(*_: object) -> Engine:
+    raise SparkAway("Spark did not start with the password sesame.")
+
+
+def found(root: Path, config: str, **files: str) -> dict[str, Finding]:
+    project_of(root, {"config.yaml": config, **files})
+    work = Workspace(SessionSettings(root, state_url=NOWHERE, open_engine=away))
+    return {each.what: each for each in examined(work)}
+
+
+def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
+    seen = found(tmp_path, CONFIG + "      config:\n        spark.jars: /nowhere/udf.jar\n")
+
+    assert [what for what, each in seen.items() if each.ok is False] == ["jars", "catalog", "state"]
+    assert "/nowhere/udf.jar" in seen["jars"].text
+    assert "***" in seen["catalog"].text
+    assert not any("sesame" in each.text or "\n" in each.text for each in seen.values())
+
+
+def test_java_is_not_needed_behind_spark_connect(tmp_path: Path) -> None:
+    seen = found(tmp_path, CONFIG + "      remote: sc://spark.internal:15002/;token=sesame\n")
+
+    assert (seen["java"].ok, seen["spark"].ok) == (None, True)
+    assert seen["spark"].text.endswith("connects to spark.internal")
+
+
+def test_a_project_that_does_not_open_is_one_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_ISOLATION", "sometimes")
+
+    seen = found(tmp_path, "gateways: {}\n")
+
+    assert [what for what, each in seen.items() if each.ok is False] == ["project", "isolation"]
