@@ -13,6 +13,7 @@ from planner.contract.base import Data
 from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
 from planner.contract.plan import ModelChange, PlanView, Remark
 from planner.contract.result import EnvironmentRow, PromotionRow, ResultLine
+from planner.contract.tables import DataDifference
 from planner.contract.wire import Line
 
 Kept = PlanLine | ErrorLine | LintLine | TestLine | AuditLine | ResultLine
@@ -59,6 +60,7 @@ class PlannerOutcome:
     environments: tuple[EnvironmentRow, ...] | None = None
     pending: frozenset[str] = frozenset()  # environments whose views may be of two revisions
     warnings: tuple[Problem, ...] = ()  # of the linter: they stop nothing
+    data_diff: tuple[DataDifference, ...] = ()  # what the changes do to rows, as far as that was asked for
 
     @property
     def is_defect(self) -> bool:
@@ -132,6 +134,7 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         environments=result.environments,
         pending=frozenset(result.pending or ()),
         warnings=tuple(_warning(each) for each in lines if isinstance(each, LintLine) and each.severity == "warning"),
+        data_diff=result.data_diff or (),
     )
 
 

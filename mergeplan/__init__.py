@@ -15,7 +15,9 @@ HOMES = {
         "AuditFailed", "Cancelled", "CatalogBusy", "LeaseHeld", "MergeplanError", "PlanMoved", "ProjectError",
         "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway",
     ),
-    "planner.session.options": ("AuditOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions"),
+    "planner.session.options": (
+        "AuditOptions", "DataDiffOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions",
+    ),
     "planner.session.results": ("Difference", "LineageView", "SessionPlan"),
     "planner.session.session": ("Session",),
     "planner.session.opening": ("open",),
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from planner.errors import SparkAway as SparkAway
     from planner.session.opening import open as open
     from planner.session.options import AuditOptions as AuditOptions
+    from planner.session.options import DataDiffOptions as DataDiffOptions
     from planner.session.options import PlanOptions as PlanOptions
     from planner.session.options import RunOptions as RunOptions
     from planner.session.options import TableDiffOptions as TableDiffOptions

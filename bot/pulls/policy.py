@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.commands import Command, Verb
-from bot.settings import ROLES, Role
+from bot.rules import ROLES, Role
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ reads that.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -24,7 +25,7 @@ from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, PullState
 from bot.results import packed
-from bot.settings import BotConfig
+from bot.rules import BotConfig, DiffRules
 from planner.contract.lines import BatchLine, PlanLine
 from planner.contract.wire import Line
 from planner.errors import ProjectError
@@ -242,7 +243,10 @@ class _Reconciliation:
             self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
             own_code = brings_code(self.checkout.changed(record.base_sha, commit))
-            arguments = plan_arguments(record, self.config)
+            rows = self.config.diff
+            if self.pull.is_fork_of(self.job.repository):
+                rows = rows.without_samples()  # whoever wrote the query would choose what is shown
+            arguments = plan_arguments(record, replace(self.config, diff=rows))
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
             return self.context.plan(call, on_event=_Progress(self, shower).hear, should_stop=self._should_stop)
 
@@ -403,4 +407,16 @@ def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     skip = ["--skip-backfill"] if config.skip_pr_backfill else []
     start = [f"--start={config.pr_start}"] if config.pr_start else []
     forward = ["--forward-only"] if record.forward_only else []
-    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward)
+    rows = () if config.skip_pr_backfill or config.diff.is_off else diff_arguments(config.diff, "data-diff-")
+    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward, *rows)
+
+
+def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
+    """What of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
+    detail = prefix.removesuffix("-") or "detail"
+    return (
+        *(f"--{detail}={selector}={word}" for selector, word in rules.detail),
+        *(f"--{prefix}unmasked={column}" for column in rules.unmasked),
+        f"--{prefix}seconds={rules.seconds:g}",
+        f"--{prefix}rows={rules.rows}",
+    )

@@ -15,7 +15,7 @@ from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, P
 from bot.report.comment import Shown
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.results import direct
-from bot.settings import ROLES, BotConfig, Role
+from bot.rules import ROLES, BotConfig, Role
 
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.commands import MARKER
-from bot.records import PLAN, ProdRecord, PullRecord, PullState
+from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
 from bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
@@ -25,6 +25,7 @@ from bot.report.markdown import (
     tag_text,
     within,
 )
+from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
 from bot.report.words import (
     WHOLE_KINDS,
     audit_details,
@@ -52,6 +53,7 @@ PROBLEMS_MOST = 12_000
 AUDITS_MOST = 5  # whose query and rows are shown
 FOOT_MOST = 12_000
 DIFF_MOST = 12_000
+ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def plan_comment(shown: Shown) -> str | None:
         status(shown),
         *_problem_blocks(record, outcome),
         *_warning_blocks(record, outcome),
+        *(rows_blocks(outcome) + schema_block(outcome) + impact_block(plan) if record.state in ROWS_SHOWN else ()),
         *(_plan_blocks(plan) if plan and record.state not in (PullState.HELD, PullState.WAITING) else ()),
         *_checks_block(outcome),
         *_notes(shown),
@@ -131,7 +134,8 @@ def headline(shown: Shown) -> str:
         case PullState.PLANNED:
             if plan is None or not touches(plan):
                 return "### ✅ No models change"
-            return f"### {'⛔' if plan.blockers else '✅'} {change_words(plan)}"
+            told = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
+            return f"### {'⛔' if plan.blockers else '✅'} {told}"
 
 
 def facts_line(shown: Shown) -> str:

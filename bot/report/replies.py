@@ -10,7 +10,7 @@ from bot.report.comment import Shown, accepted_commands, blockers
 from bot.report.markdown import NAMES, category_of, clipped, code, inert, within
 from bot.report.words import change_words, promise_sentence, view_words, work_words
 from bot.results import touches
-from bot.settings import Role
+from bot.rules import Role
 
 REPLY_LIMIT = 60_000
 

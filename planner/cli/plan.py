@@ -12,6 +12,7 @@ import click
 from planner.apply.events import Promoted
 from planner.apply.executor import Outcome
 from planner.apply.work import Filled
+from planner.cli.data_diff import data_diff_options, of_plan, options_of
 from planner.cli.given import given_to
 from planner.cli.outcome import ended, unapplied
 from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
@@ -22,7 +23,7 @@ from planner.contract.result import PromotionRow, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
 from planner.session.applying import estimates
-from planner.session.options import PlanOptions, categories
+from planner.session.options import DataDiffOptions, PlanOptions, categories
 from planner.session.plan import applied, check_queries, made_again, prepared, promoted_before, renew, requested
 from planner.session.planning import save
 from planner.session.run import run_after_plan
@@ -41,6 +42,7 @@ class Handling:
     no_prompts: bool
     note: str
     expect_digest: str | None
+    data_diff: DataDiffOptions | None = None  # what of the rows is compared when it is applied; None: nothing
 
 
 @click.command()
@@ -105,6 +107,7 @@ class Handling:
 @click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
+@data_diff_options("data-diff")
 @execution_time_option
 @output_option
 @workspace
@@ -121,7 +124,9 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     mergeplan plan dev --forward-only  keep the existing rows
     """
     name = "" if environment is None else checked_name(environment)
-    asked, handling = given_to(PlanOptions, {**given, "environment": name}), given_to(Handling, given)
+    asked = given_to(PlanOptions, {**given, "environment": name})
+    rows = options_of({key: given[key] for key in ("detail", "unmasked", "seconds", "rows")})
+    handling = given_to(Handling, {**given, "data_diff": rows if given["detail"] else None})
     out, looks = output_of(output), handling.explain
     with opened(root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks) as work:
         asked = requested(work, asked)
@@ -196,7 +201,9 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
             renew(work, planned)
         if handling.then_run:
             return ended(out, _run(work, out, planned))
-    return unapplied(out, planned, _promoted_before(promoted_before(work, planned.environment, handling.note)))
+    rows = None if planned.blockers else of_plan(work, out, planned, handling.data_diff)
+    before = _promoted_before(promoted_before(work, planned.environment, handling.note))
+    return unapplied(out, planned, before, rows)
 
 
 def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
@@ -217,7 +224,10 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, ha
         outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
     seconds = round(time.monotonic() - started, 3)
     expected = handling.expect_digest in (None, final.digest)
-    return ended(out, outcome, ResultLine(ok=True, seconds=seconds, expected=expected))
+    result = ResultLine(ok=True, seconds=seconds, expected=expected)
+    if not outcome.failures and (rows := of_plan(work, out, final, handling.data_diff)) is not None:
+        result = result.model_copy(update={"data_diff": tuple(rows)})
+    return ended(out, outcome, result)
 
 
 def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:

@@ -103,6 +103,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         kind=str(change.kind),
         path=shown.model.path,
         line=shown.model.line,
+        owner=shown.model.owner,
         change=str(change.change),
         category=str(change.category) if change.category else None,
         rule=change.rule,

@@ -38,6 +38,7 @@ class ModelChange(Data):
     kind: str = Field(default="", description="its kind")
     path: str = Field(default="", description="its file")
     line: int = Field(default=0, description="its line in that file")
+    owner: str = Field(default="", description="who owns it, as its file says")
     change: Change = Field(description="how it came into the plan; `due` for `run`, `restated` for `--restate-model`")
     category: Category | None = Field(
         default=None, description="what the change does to tables; null for `added`, `removed`, `due` and `restated`"

@@ -112,9 +112,10 @@ def change_of(
     """A model of a plan with every key of docs/schema/plan.json."""
     override = override_of(said) if said and change == "direct" else None
     return {
-        "name": name, "kind": "FULL", "path": "", "line": 1, "change": change, "category": category, "rule": "text",
-        "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False}, "recomputed": False,
-        "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [], "needed": [], "recorded": [],
+        "name": name, "kind": "FULL", "path": "", "line": 1, "owner": "", "change": change, "category": category,
+        "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
+        "recomputed": False, "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [],
+        "needed": [], "recorded": [],
         "preview": False, "keeps": [], "estimate": {"bytes": 0, "rows": 0, "seconds": 0.0}, "parents": [], "diff": "",
         "override": override,
     }  # fmt: skip
@@ -191,6 +192,8 @@ def plan(name: str) -> None:
         say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
         return
     promotion = {"views": views, "revision": revision, "spark_jobs": jobs}
+    asked = any(each.startswith("--data-diff") for each in sys.argv)
+    compared = {"data_diff": data_diff(found)} if asked and turn.get("rows_changed") is not None else {}
     say(
         "result",
         ok=True,
@@ -199,7 +202,23 @@ def plan(name: str) -> None:
         promotion=promotion,
         tests={"passed": 2, "failed": 0, "unchanged": 0},
         audits=[],
+        **compared,
     )
+
+
+def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many rows of `amount` changed as the knobs say, in each table that is built anew."""
+    changed, empty = knobs().get("rows_changed", 0), {"columns": list[str](), "rows": list[str]()}
+    rows = {"first": 10, "second": 10, "only_first": 0, "only_second": 0, "common": 10, "matched": 10 - changed,
+            "changed": changed, "null_keys": [0, 0], "duplicate_keys": [0, 0]}  # fmt: skip
+    return [
+        {"model": each["name"], "schema": {"added": [], "removed": [], "retyped": []}, "nullability": [],
+         "before": 10, "after": 10, "rows": rows, "columns": [{"name": "amount", "changed": changed}], "key": ["id"],
+         "days": [], "left_out": [], "note": "", "seconds": 0.1,
+         "samples": {"changed": empty, "only_first": empty, "only_second": empty}}
+        for each in found
+        if each["change"] in ("direct", "indirect") and each["recomputed"]
+    ]  # fmt: skip
 
 
 def wait(name: str) -> None:
@@ -236,6 +255,17 @@ def main() -> None:
         raise SystemExit(3)
     if verb == "plan":
         plan(sys.argv[2])
+    elif verb == "data_diff":
+        asked = [each for each in sys.argv[2:] if each.startswith("shop.")]
+        now, base = (state["environments"][each]["models"] for each in (sys.argv[-1 - len(asked)], "prod"))
+        found = [
+            {"name": name, "change": "direct", "recomputed": True}
+            for name in sorted(now.keys() & base.keys())
+            if now[name] != base[name] and (not asked or name in asked)
+        ]
+        if asked and not found:
+            fail(f"`{asked[0]}` has no table here that differs from prod's.", "", 0, "RequestError", "")
+        say("result", ok=True, applied=False, data_diff=data_diff(found))
     elif verb == "environments":
         rows = [
             {"name": name, "revision": each["revision"], "plan_id": each["plan_id"], "promoted_at": None,

@@ -9,7 +9,7 @@ import pytest
 
 from bot.commands import Command, Verb
 from bot.pulls.policy import Allowed, Facts, NotAllowed, decide
-from bot.settings import DEFAULT_NEEDS, ROLES
+from bot.rules import DEFAULT_NEEDS, ROLES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HEAD, OLD = "a" * 40, "b" * 40
