@@ -152,6 +152,9 @@ class PullRecord:
     checks: tuple[CheckRef, ...] = ()
     words: tuple[PendingWord, ...] = ()
     again: bool = False  # somebody asked for another plan of the same head
+    backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
+    destructive: tuple[str, ...] = ()  # models that may lose columns
+    destructive_head: str = ""  # in plans of this head
     allowed_head: str = ""  # a fork's head that a maintainer let in
     edits_rules: bool = False  # it changes config.yaml, whose rules come from the base branch
     merge_sha: str = ""
@@ -171,6 +174,11 @@ class PullRecord:
     @property
     def promoted(self) -> PlannerOutcome | None:
         return unpacked(self.promotion)
+
+    @property
+    def may_be_destructive(self) -> tuple[str, ...]:
+        """The models that may lose columns in a plan of the head as it is."""
+        return self.destructive if self.destructive_head == self.head else ()
 
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((each for each in self.checks if each.name == name and each.sha == sha), None)
@@ -194,6 +202,7 @@ class ProdRecord:
     said: str = ""
     attempts: int = 0
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
+    namespace: str = ""  # what commands begin with, by the rules as they were last read
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
 
     @property
@@ -215,9 +224,10 @@ class Answer:
     text: str
     ok: bool
     sentence: str
-    waits_for: str = ""  # "", "plan", "rollback"
+    waits_for: str = ""  # "", "plan", "rollback", "answer"
     model: str = ""  # of a /categorize
     category: str = ""
+    asked: tuple[str, ...] = ()  # the planner's arguments, of a command that only asks
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,12 @@ from datetime import date
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
 from planner.contract.base import Detail
 from planner.errors import Place, ProjectError, RequestError
 from planner.snapshot.environment import checked_name
-
-Role = Literal["none", "read", "triage", "write", "maintain", "admin"]
-ROLES: tuple[Role, ...] = ("none", "read", "triage", "write", "maintain", "admin")
-DEFAULT_NEEDS: Mapping[str, Role] = {
-    "plan": "write",
-    "categorize": "write",
-    "cancel": "write",
-    "rollback": "maintain",
-    "ok-to-plan": "maintain",
-    "help": "read",
-}
 
 
 @dataclass(frozen=True)
@@ -56,6 +46,7 @@ class BotConfig:
     forward_only_suffix: str = "-forward-only"  # of branches whose plans are forward-only; '' for none
     needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
     diff: DiffRules = field(default_factory=lambda: DiffRules())
+    namespace: str = ""  # what commands begin with; '' where `/plan` is enough
 
     def is_forward_only(self, branch: str) -> bool:
         """True for a branch whose plans are forward-only, by its name."""
@@ -77,6 +68,16 @@ def _worded(value: object) -> object:
     if isinstance(value, dict):
         return {key: _worded(each) for key, each in value.items()}
     return "off" if value is False else value
+
+
+def _ruled(word: str) -> str:
+    if word not in RULED:
+        raise ValueError(f"it is one of {', '.join(RULED)}")
+    return word
+
+
+RULED = tuple(verb.value for verb in Verb if verb not in UNRULED)
+Ruled = Annotated[str, AfterValidator(_ruled), WithJsonSchema({"enum": list(RULED)})]
 
 
 class DiffBudget(BaseModel):
@@ -126,8 +127,11 @@ class CicdBot(BaseModel):
         default=(), description="Columns whose values samples of changed rows show as they are."
     )
     data_diff_budget: DiffBudget | None = Field(default=None, description="What comparing rows may cost.")
-    permissions: dict[Literal["plan", "categorize", "cancel", "rollback", "ok-to-plan"], Role] = Field(
-        default_factory=dict, description="The role on GitHub that a command needs."
+    permissions: dict[Ruled, Role] = Field(default_factory=dict, description="The role on GitHub that a command needs.")
+    command_namespace: str | None = Field(
+        default=None,
+        pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
+        description="What commands begin with: with `warehouse` they are `/warehouse plan`.",
     )
 
 
@@ -162,6 +166,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         forward_only_suffix="-forward-only" if suffix is None else suffix,
         needs={**DEFAULT_NEEDS, **{str(verb): role for verb, role in read.permissions.items()}},
         diff=_diff_rules(read),
+        namespace=(read.command_namespace or "").lstrip("#/").lower(),
     )
 
 

@@ -20,12 +20,14 @@ from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
+from bot.pulls.arguments import plan_arguments, words_now
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
 from bot.pulls.publish import Shower, end_checks, publish
+from bot.pulls.questions import Questions
 from bot.pulls.talk import answer_all, carry_out, pick_up
-from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, PullState
+from bot.records import AFTER_MERGE, News, Prod, Pull, PullRecord, PullState
 from bot.results import packed
-from bot.rules import BotConfig, DiffRules
+from bot.rules import BotConfig
 from planner.contract.lines import BatchLine, PlanLine
 from planner.contract.wire import Line
 from planner.errors import ProjectError
@@ -106,7 +108,14 @@ class _Reconciliation:
             self._refresh()
         else:
             raise Later(5.0, "it keeps moving")
+        self._answer_questions()
         answer_all(self.context, self.gateway, self.pull.number, self.config)
+
+    def _answer_questions(self) -> None:
+        """What somebody only asks is answered when nothing else is left to do; news end it, and it is asked again."""
+        questions = Questions(self.context, self.job, self.checkout, self._should_stop)
+        if reason := questions.answer_all(self._record()):
+            raise Superseded(reason)
 
     # --- looking ---
 
@@ -153,6 +162,8 @@ class _Reconciliation:
             self.config = found or BotConfig(prod_branch=branch)
         except ProjectError as error:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
+        if self.config.namespace != prod.namespace and self.config_error is None:
+            self.inbox.prods.change(self.job.repository, namespace=self.config.namespace)
 
     # --- planning ---
 
@@ -392,31 +403,3 @@ class _Progress:
         self.told_at = time.monotonic()
         self.run._change(**changes)
         self.shower.wake()
-
-
-def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
-    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
-    return tuple(word for word in record.words if word.who == record.words[0].who)
-
-
-def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
-    """The planner's arguments for a pull request's plan."""
-    words = words_now(record)
-    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
-    by = ["--who", words[0].who] if words else []
-    skip = ["--skip-backfill"] if config.skip_pr_backfill else []
-    start = [f"--start={config.pr_start}"] if config.pr_start else []
-    forward = ["--forward-only"] if record.forward_only else []
-    rows = () if config.skip_pr_backfill or config.diff.is_off else diff_arguments(config.diff, "data-diff-")
-    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward, *rows)
-
-
-def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
-    """What of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
-    detail = prefix.removesuffix("-") or "detail"
-    return (
-        *(f"--{detail}={selector}={word}" for selector, word in rules.detail),
-        *(f"--{prefix}unmasked={column}" for column in rules.unmasked),
-        f"--{prefix}seconds={rules.seconds:g}",
-        f"--{prefix}rows={rules.rows}",
-    )

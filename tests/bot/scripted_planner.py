@@ -256,8 +256,9 @@ def main() -> None:
     if verb == "plan":
         plan(sys.argv[2])
     elif verb == "data_diff":
-        asked = [each for each in sys.argv[2:] if each.startswith("shop.")]
-        now, base = (state["environments"][each]["models"] for each in (sys.argv[-1 - len(asked)], "prod"))
+        given = [each for each in sys.argv[2:-2] if not each.startswith("--")]
+        environment, asked = given[0], given[1:]
+        now, base = (state["environments"][each]["models"] for each in (environment, "prod"))
         found = [
             {"name": name, "change": "direct", "recomputed": True}
             for name in sorted(now.keys() & base.keys())

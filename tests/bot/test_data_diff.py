@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.bot.conftest import FILTER, Bench
+from collections.abc import Callable
+
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, Bench
 
 
 def test_the_comment_tells_what_happens_to_rows_and_its_first_line_that_none_changed(bench: Bench) -> None:
@@ -20,3 +22,37 @@ def test_the_comment_tells_what_happens_to_rows_and_its_first_line_that_none_cha
     bench.say(number, "/plan")
     assert "8 rows changed" in bench.plan(number).splitlines()[1]
     assert "| `shop.orders` | 10 → 10 | 0 | 0 | 4 (40 %) | `amount` 4 (40 %) | by `id` |" in bench.plan(number)
+
+
+def test_a_diff_is_asked_for_with_a_model_and_a_condition(bench: Bench) -> None:
+    """Behaviour 47: the planner is asked, from prod's commit; nothing of the pull request changes."""
+    bench.knobs(rows_changed=4)
+    number = bench.open(FILTER)
+    bench.idle()
+    before = len(bench.calls("plan"))
+    comment = bench.say(number, "/diff shop.orders --where amount > 1 AND `day` = '$(id)'")
+
+    (call,) = bench.calls("data_diff")
+    assert call["argv"][-4:] == [f"pr_{number}", "shop.orders", "--output", "json"]
+    assert "--where=amount > 1 AND `day` = '$(id)'" in call["argv"]
+    (reply,) = bench.replies(number)
+    assert "**4 rows changed**" in reply
+    assert "| `shop.orders` | 10 → 10 |" in reply
+    assert bench.reactions(number, comment) == ["eyes", "rocket"]
+    assert len(bench.calls("plan")) == before
+
+
+def test_a_diff_needs_somebody_who_may_and_something_built(make_bench: Callable[..., Bench]) -> None:
+    """Behaviour 3: rows are shown to nobody by somebody else's word; without tables there is nothing to compare."""
+    bench = make_bench({**PROJECT, "config.yaml": "gateways: {}\ncicd_bot: {command_namespace: '#Warehouse'}\n"})
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/warehouse diff shop.orders", author="rea")
+    bench.say(number, "/warehouse diff shop.nothing")
+    other = bench.say(number, "/diff")
+
+    assert "needs the `write` permission" in bench.replies(number)[0]
+    assert "`shop.nothing` has no table here that differs" in bench.replies(number)[1]
+    assert bench.reactions(number, other) == []
+    assert len(bench.replies(number)) == 2
+    assert [call["argv"][-3] for call in bench.calls("data_diff")] == ["shop.nothing"]

@@ -1,0 +1,51 @@
+"""What the planner is asked for a pull request: its arguments, a list and never a shell's line. Pure."""
+
+from __future__ import annotations
+
+from bot.records import PendingWord, PullRecord
+from bot.rules import BotConfig, DiffRules
+
+
+def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
+    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
+    return tuple(word for word in record.words if word.who == record.words[0].who)
+
+
+def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
+    """The planner's arguments for a pull request's plan."""
+    words = words_now(record)
+    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
+    by = ["--who", words[0].who] if words else []
+    skips = record.backfill == "skip" or (config.skip_pr_backfill and record.backfill != "full")
+    skip = ["--skip-backfill"] if skips else []
+    start = [f"--start={config.pr_start}"] if config.pr_start else []
+    forward = ["--forward-only"] if record.forward_only else []
+    rows = () if skips or config.diff.is_off else diff_arguments(config.diff, "data-diff-")
+    return (
+        "plan",
+        record.environment,
+        "--auto-apply",
+        *overrides,
+        *by,
+        *skip,
+        *start,
+        *forward,
+        *destructive_arguments(record),
+        *rows,
+    )
+
+
+def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
+    """What of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
+    detail = prefix.removesuffix("-") or "detail"
+    return (
+        *(f"--{detail}={selector}={word}" for selector, word in rules.detail),
+        *(f"--{prefix}unmasked={column}" for column in rules.unmasked),
+        f"--{prefix}seconds={rules.seconds:g}",
+        f"--{prefix}rows={rules.rows}",
+    )
+
+
+def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
+    """The models that somebody lets lose columns, in the pull request's plan and at its merge."""
+    return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
