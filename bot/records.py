@@ -152,6 +152,8 @@ class PullRecord:
     checks: tuple[CheckRef, ...] = ()
     words: tuple[PendingWord, ...] = ()
     again: bool = False  # somebody asked for another plan of the same head
+    site: str = ""  # the repository's page
+    folder: str = "."  # the project's, in the repository
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
     destructive: tuple[str, ...] = ()  # models that may lose columns
     destructive_head: str = ""  # in plans of this head

@@ -20,7 +20,7 @@ def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     skip = ["--skip-backfill"] if skips else []
     start = [f"--start={config.pr_start}"] if config.pr_start else []
     forward = ["--forward-only"] if record.forward_only else []
-    rows = () if skips or config.diff.is_off else diff_arguments(config.diff, "data-diff-")
+    rows = () if skips else diff_arguments(config.diff, "data-diff-")
     return (
         "plan",
         record.environment,

@@ -211,6 +211,8 @@ class _Reconciliation:
             base_ref=self.pull.base_ref,
             forward_only=self.config.is_forward_only(self.pull.head_ref),
             environment=record.environment or self._environment,
+            site=self.gateway.clone_url.removesuffix(".git"),
+            folder=self.context.settings.project_path,
             run_id=new_run_id(),
             reason=reason,
             progress="",

@@ -7,8 +7,9 @@ import json
 from dataclasses import asdict, dataclass
 
 from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, PullState
-from bot.report.comment import Shown, blockers, model_table, plan_comment
+from bot.report.comment import Shown, blockers, plan_comment
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
+from bot.report.models import model_table
 from bot.report.words import (
     change_words,
     cost_words,

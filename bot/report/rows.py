@@ -10,11 +10,11 @@ from planner.contract.base import Sample
 from planner.contract.plan import PlanView
 from planner.contract.tables import DataDifference
 
-TOLD = 8  # models whose numbers stand in the open
+TOLD = 5  # models whose numbers stand in the open
 COLUMNS_MOST = 6
 ROOM = 8_000  # characters of what is folded
 SAMPLES_ROOM = 9_000
-HEAD = ("Model", "Rows before → after", "Only before", "Only after", "Changed", "By column", "Compared")
+HEAD = ("Model", "Rows", "Differ", "By column")
 SORTS = ("Changed", "Only before", "Only after")
 
 
@@ -37,25 +37,30 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
     return f"{counted(total, 'row')} changed{where}{rest}"
 
 
-def rows_blocks(outcome: PlannerOutcome | None) -> list[str]:
+def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     """What the change does to rows: a table of the models whose rows differ, those that do not in one line, samples."""
     found = outcome.data_diff if outcome else ()
     if not found:
         return []
     differ = sorted((diff for diff in found if rows_changed(diff)), key=_share, reverse=True)
     same = [diff for diff in found if diff.rows and not rows_changed(diff)]
-    unknown = [diff for diff in found if diff.rows is None]
-    lines = ["#### Rows, before and after"]
+    unknown = [diff for diff in found if diff.rows is None and not diff.is_off]
+    if not (differ or same or unknown):
+        return []
+    ways = {_how(diff) for diff in found if diff.rows}
+    common = ways.pop() if len(ways) == 1 else ""
+    blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
     if differ:
-        lines.append(table(HEAD, map(_row, differ[:TOLD])))
-    if differ[TOLD:]:
-        lines.append(folded(f"{len(differ) - TOLD:,} more models with changed rows", _listed(differ[TOLD:])))
+        blocks.append(_listed(differ[:most], common))
+    if differ[most:]:
+        blocks.append(folded(f"{len(differ) - most:,} more models with changed rows", _listed(differ[most:], common)))
     if same:
-        lines.append(_named(same, "holds the same rows as before", "hold the same rows as before"))
+        blocks.append(_named(same, "holds the same rows as before", "hold the same rows as before"))
     if unknown:
         body = "\n".join(fitting([f"- {code(diff.model)}: {_note(diff)}" for diff in unknown], ROOM))
-        lines.append(folded(f"{counted(len(unknown), 'model')} not compared", body))
-    return [*("\n\n".join([lines[0], each]) if n == 0 else each for n, each in enumerate(lines[1:])), *_samples(differ)]
+        blocks.append(folded(f"{counted(len(unknown), 'model')} not compared", body))
+    first, second, *rest = blocks
+    return [f"{first}\n\n{second}", *rest, *_samples(differ)]
 
 
 def _share(diff: DataDifference) -> tuple[float, int]:
@@ -63,9 +68,12 @@ def _share(diff: DataDifference) -> tuple[float, int]:
     return changed / max(1, diff.before or 0, diff.after or 0), changed
 
 
-def _listed(found: Sequence[DataDifference]) -> str:
-    head, rule, *rows = table(HEAD, map(_row, found)).split("\n")
-    return "\n".join([head, rule, *fitting(rows, ROOM, "| … and {} more | | | | | | |")])
+def _listed(found: Sequence[DataDifference], common: str) -> str:
+    """A row for each model; how they were compared stands there too where it is not the same for all."""
+    head = HEAD if common else (*HEAD, "Compared")
+    rows = ((*_row(diff), *(() if common else (_how(diff),))) for diff in found)
+    first, rule, *lines = table(head, rows).split("\n")
+    return "\n".join([first, rule, *fitting(lines, ROOM, f"| … and {{}} more {'| ' * len(head)}".rstrip())])
 
 
 def _named(found: Sequence[DataDifference], one: str, several: str) -> str:
@@ -79,16 +87,18 @@ def _row(diff: DataDifference) -> tuple[str, ...]:
     rows = diff.rows
     assert rows is not None
     columns = sorted((each for each in diff.columns if each.changed), key=lambda each: -each.changed)
-    said = [f"{code(each.name)} {each.changed:,} ({share(each.changed, rows.common)})" for each in columns]
+    said = [f"{code(each.name)} {share(each.changed, rows.common)}" for each in columns]
     more = f" and {len(said) - COLUMNS_MOST} more" if len(said) > COLUMNS_MOST else ""
+    counts = (
+        f"**{rows.changed:,}** changed ({share(rows.changed, rows.common)})" if rows.changed else "",
+        f"{rows.only_first:,} gone" if rows.only_first else "",
+        f"{rows.only_second:,} new" if rows.only_second else "",
+    )
     return (
         code(diff.model),
-        f"{diff.before:,} → {diff.after:,}",
-        f"{rows.only_first:,}",
-        f"{rows.only_second:,}",
-        f"{rows.changed:,} ({share(rows.changed, rows.common)})" if rows.changed else "0",
+        f"{diff.before:,} → {diff.after:,}" if diff.before != diff.after else f"{diff.after:,}",
+        ", ".join(filter(None, counts)),
         ", ".join(said[:COLUMNS_MOST]) + more,
-        _how(diff),
     )
 
 
@@ -104,15 +114,15 @@ def _note(diff: DataDifference) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """`12 %`, `< 0.1 %`, `100 %` only for all."""
+    """`12%`, `< 0.1%`, `100%` only for all."""
     if not whole or not part:
-        return "0 %"
+        return "0%"
     percent = 100 * part / whole
     if percent < 0.1:
-        return "< 0.1 %"
+        return "< 0.1%"
     if part < whole and percent > 99.9:
-        return "> 99.9 %"
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.1f} %"
+        return "> 99.9%"
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}%"
 
 
 def _samples(found: Sequence[DataDifference]) -> list[str]:

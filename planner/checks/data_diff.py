@@ -48,6 +48,7 @@ class ModelDiff:
     left_out: Timeline = ()  # the time that only the first table holds
     samples: Samples = field(default_factory=Samples)
     note: str = ""
+    is_off: bool = False  # its rows are nobody's business
     seconds: float = 0.0
 
 

@@ -56,6 +56,7 @@ def data_difference(diff: ModelDiff) -> DataDifference:
         left_out=spans(diff.left_out),
         samples=_samples(diff.samples),
         note=diff.note,
+        is_off=diff.is_off,
         seconds=diff.seconds,
     )
 

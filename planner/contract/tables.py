@@ -88,6 +88,7 @@ class DataDifference(Data):
     left_out: Spans = Field(default=(), description="the time that only prod's table holds, and was not compared")
     samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ, masked")
     note: str = Field(default="", description="what is to be known about the numbers, or why there are none")
+    is_off: bool = Field(default=False, description="rows were not to be looked at")
     seconds: float = Field(default=0.0, description="how long it took")
 
 

@@ -102,7 +102,7 @@ def _uncompared(pair: Pair, tables: tuple[Table, Table] | None) -> ModelDiff:
     if tables is None:
         return ModelDiff(name, SchemaDiff(), changed, note="not compared: its table is not built")
     schema = schema_diff(tables[0].columns, tables[1].columns)
-    return ModelDiff(name, schema, changed, note="not compared: `data_diff` is off for it")
+    return ModelDiff(name, schema, changed, note="not compared: `data_diff` is off for it", is_off=True)
 
 
 @dataclass(frozen=True)

@@ -46,22 +46,31 @@ def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_l
     table, same = rows_blocks(outcome(diff("a.a", 3), diff("a.b", 500), diff("a.c"), diff("a.d")))
 
     lines = table.splitlines()
-    assert lines[4] == "| `a.b` | 1,000 → 1,000 | 0 | 0 | 500 (50 %) | `amount` 500 (50 %) | by `id` |"
+    assert lines[0] == "#### Rows, before and after (by `id`)"
+    assert lines[4] == "| `a.b` | 1,000 | **500** changed (50%) | `amount` 50% |"
     assert lines[5].startswith("| `a.a` |")
     assert same == "`a.c`, `a.d` hold the same rows as before."
 
 
-def test_five_hundred_models_with_changed_rows_are_eight_rows_and_a_fold() -> None:
+def test_five_hundred_models_with_changed_rows_are_five_rows_and_a_fold() -> None:
     table, rest, unknown = rows_blocks(
         outcome(
             *(diff(f"a.m{n}", n) for n in range(1, 500)), diff("a.x", rows=None, before=None, note="@all too large")
         )
     )
 
-    assert table.count("\n") == 3 + 8
-    assert rest.startswith("<details>\n<summary>491 more models with changed rows</summary>")
+    assert table.count("\n") == 3 + 5
+    assert rest.startswith("<details>\n<summary>494 more models with changed rows</summary>")
     assert len(rest) < 9_000
     assert "`a.x`: @\u200ball too large" in unknown
+
+
+def test_of_rows_that_are_nobodys_business_only_the_columns_are_told() -> None:
+    schema = {"added": [("new", "int")], "removed": [], "retyped": []}
+    off = outcome(diff("a.a", rows=None, before=None, is_off=True, note="not compared", schema=schema))
+
+    assert (rows_title(off), rows_blocks(off)) == ("", [])
+    assert "| `a.a` | `new` | added |  | `int` |" in schema_block(off)[0]
 
 
 def test_samples_are_folded_inert_and_side_by_side() -> None:
@@ -97,7 +106,7 @@ def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
 
 @pytest.mark.parametrize(
     ("part", "whole", "said"),
-    [(0, 0, "0 %"), (1, 10_000, "< 0.1 %"), (9_999, 10_000, "> 99.9 %"), (5, 100, "5.0 %"), (7, 7, "100 %")],
+    [(0, 0, "0%"), (1, 10_000, "< 0.1%"), (9_999, 10_000, "> 99.9%"), (5, 100, "5.0%"), (7, 7, "100%")],
 )
 def test_a_share_never_rounds_to_nothing_or_to_all(part: int, whole: int, said: str) -> None:
     assert share(part, whole) == said
