@@ -155,6 +155,8 @@ class PullRecord:
     site: str = ""  # the repository's page
     folder: str = "."  # the project's, in the repository
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
+    cost: tuple[int, float] = (0, 0.0)  # bytes and seconds that somebody approved
+    cost_head: str = ""  # for plans of this head
     destructive: tuple[str, ...] = ()  # models that may lose columns
     destructive_head: str = ""  # in plans of this head
     allowed_head: str = ""  # a fork's head that a maintainer let in
@@ -181,6 +183,11 @@ class PullRecord:
     def may_be_destructive(self) -> tuple[str, ...]:
         """The models that may lose columns in a plan of the head as it is."""
         return self.destructive if self.destructive_head == self.head else ()
+
+    @property
+    def approved_cost(self) -> tuple[int, float]:
+        """The bytes and seconds that somebody approved for the head as it is."""
+        return self.cost if self.cost_head == self.head else (0, 0.0)
 
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((each for each in self.checks if each.name == name and each.sha == sha), None)

@@ -45,6 +45,7 @@ class BotConfig:
     drop_after_merge: bool = True
     forward_only_suffix: str = "-forward-only"  # of branches whose plans are forward-only; '' for none
     needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
+    budget: tuple[int | None, float | None] = (None, None)  # bytes and seconds of a pull request's environment
     diff: DiffRules = field(default_factory=lambda: DiffRules())
     namespace: str = ""  # what commands begin with; '' where `/plan` is enough
 
@@ -89,6 +90,15 @@ class DiffBudget(BaseModel):
     rows: int = Field(default=50_000_000, ge=0, description="Of a model's tables together; larger ones are counted.")
 
 
+class CostBudget(BaseModel):
+    """What a pull request's environment may cost without anybody's approval."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    bytes: int | None = Field(default=None, ge=0, description="That its queries read, by Spark's statistics.")
+    seconds: float | None = Field(default=None, ge=0, description="Of its batches, by what such batches took before.")
+
+
 class CicdBot(BaseModel):
     """`cicd_bot` as it is written; unknown keys are refused, so that no rule is silently ignored."""
 
@@ -117,6 +127,9 @@ class CicdBot(BaseModel):
     )
     forward_only_branch_suffix: str | None = Field(
         default=None, max_length=100, description="What branches end with whose plans are forward-only."
+    )
+    budget: CostBudget | None = Field(
+        default=None, description="What an environment may cost; more waits for `/approve-cost`."
     )
     data_diff: Annotated[Detail | dict[str, Detail], BeforeValidator(_worded)] = Field(
         default="counts",
@@ -165,6 +178,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         drop_after_merge=read.invalidate_environment_after_deploy,
         forward_only_suffix="-forward-only" if suffix is None else suffix,
         needs={**DEFAULT_NEEDS, **{str(verb): role for verb, role in read.permissions.items()}},
+        budget=(read.budget.bytes, read.budget.seconds) if read.budget else (None, None),
         diff=_diff_rules(read),
         namespace=(read.command_namespace or "").lstrip("#/").lower(),
     )

@@ -19,6 +19,7 @@ class Verb(StrEnum):
     CATEGORIZE = "categorize"
     SKIP_BACKFILL = "skip-backfill"
     BACKFILL = "backfill"
+    APPROVE_COST = "approve-cost"
     ALLOW_DESTRUCTIVE = "allow-destructive"
     CANCEL = "cancel"
     ROLLBACK = "rollback"
@@ -101,6 +102,13 @@ FORMS: Mapping[Verb, Form] = {
         "/backfill",
         "write",
         "the pull request is closed",
+    ),
+    Verb.APPROVE_COST: Form(
+        "/approve-cost",
+        "lets the plan of this head compute what was estimated, though that is over the budget",
+        "/approve-cost",
+        "maintain",
+        f"nothing waits for it; {OTHER_PLAN}",
     ),
     Verb.ALLOW_DESTRUCTIVE: Form(
         "/allow-destructive MODEL",

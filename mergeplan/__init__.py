@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 HOMES = {
     "planner.errors": (
         "AuditFailed", "Cancelled", "CatalogBusy", "LeaseHeld", "MergeplanError", "PlanMoved", "ProjectError",
-        "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway",
+        "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway", "TooCostly",
     ),
     "planner.session.options": (
         "AuditOptions", "DataDiffOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions",
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.errors import Refused as Refused
     from planner.errors import RequestError as RequestError
     from planner.errors import SparkAway as SparkAway
+    from planner.errors import TooCostly as TooCostly
     from planner.session.opening import open as open
     from planner.session.options import AuditOptions as AuditOptions
     from planner.session.options import DataDiffOptions as DataDiffOptions

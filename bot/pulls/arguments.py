@@ -31,6 +31,7 @@ def plan_arguments(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
         *start,
         *forward,
         *destructive_arguments(record),
+        *_limits(record, config),
         *rows,
     )
 
@@ -49,3 +50,10 @@ def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
 def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
     """The models that somebody lets lose columns, in the pull request's plan and at its merge."""
     return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
+
+
+def _limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
+    """What may be computed: the budget, or as much more as somebody approved for this head."""
+    names = ("--max-bytes", "--max-seconds")
+    limits = zip(names, config.budget, record.approved_cost, strict=True)
+    return tuple(f"{name}={max(budget, more):.0f}" for name, budget, more in limits if budget is not None)

@@ -24,6 +24,7 @@ class Facts:
     is_fork: bool = False
     is_held: bool = False  # a fork's head that waits for a maintainer's word
     is_running: bool = False
+    waits_for_cost: bool = False  # the shown plan is over the budget
     is_built: bool = False  # its environment stands, as the shown plan says
     promoted: bool = False
     promoted_revision: int = 0
@@ -113,6 +114,12 @@ def _deploy(command: Command, facts: Facts) -> Allowed | NotAllowed:
     )
 
 
+def _approve_cost(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if not facts.waits_for_cost:
+        return NotAllowed("No plan waits for an approval of its cost.")
+    return _categorize(command, facts)
+
+
 def _rollback(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.promoted:
         return NotAllowed("This pull request is not in prod, so there is nothing to roll back.")
@@ -151,6 +158,7 @@ RULES = {
     Verb.SKIP_BACKFILL: _backfill,
     Verb.BACKFILL: _backfill,
     Verb.ALLOW_DESTRUCTIVE: _categorize,
+    Verb.APPROVE_COST: _approve_cost,
     Verb.DEPLOY: _deploy,
     Verb.CANCEL: _cancel,
     Verb.CATEGORIZE: _categorize,

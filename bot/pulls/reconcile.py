@@ -339,7 +339,7 @@ class _Reconciliation:
             publish(self.inbox, self.gateway, self._change(attempts=record.attempts + 1, progress=f"Waiting: {why}"))
             raise Later(min(60.0, 3.0 + 2.0 * record.attempts), why)
         ok = nothing or outcome.ok
-        blocked = outcome.is_blocked
+        blocked = outcome.is_blocked or outcome.is_too_costly
         self._change(
             state=PullState.PLANNED if ok or blocked else PullState.FAILED,
             said="" if nothing else packed(finished.lines, finished.exit_code),

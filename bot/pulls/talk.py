@@ -15,11 +15,12 @@ from bot.pulls.questions import WAITS, question
 from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
-from bot.results import direct
+from bot.results import cost_shown, direct
 from bot.rules import BotConfig
 from bot.verbs import ROLES, Role, Verb
 
 log = structlog.get_logger(__name__)
+ROOM = 1.1  # of an approved estimate
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
 UNPROVEN = (
     "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
@@ -158,6 +159,7 @@ def _facts(
         is_fork=pull.is_fork_of(row.repository),
         is_held=record.state is PullState.HELD,
         is_running=record.state in RUNNING,
+        waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_built=record.environment_exists and bool(record.outcome and record.outcome.applied),
         promoted=record.state is PullState.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
@@ -192,6 +194,12 @@ def _start(
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
         case Verb.CATEGORIZE:
             return _categorize(context, row, command, record)
+        case Verb.APPROVE_COST:
+            size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
+            # A plan that is made again may lack a batch more, never twice as much.
+            cost = (int(size * ROOM), seconds * ROOM)
+            inbox.pulls.change(*where, cost=cost, cost_head=record.head, again=True)
+            return Answer(command.text, True, accepted(command), "plan")
         case Verb.ALLOW_DESTRUCTIVE:
             return _allow_destructive(context, row, command, record)
         case Verb.SKIP_BACKFILL | Verb.BACKFILL:

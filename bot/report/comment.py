@@ -24,11 +24,14 @@ from bot.report.markdown import (
 from bot.report.models import OPEN, Site, diffs_blocks, models_blocks
 from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
 from bot.report.words import (
+    actual_words,
     audit_details,
     audit_line,
     change_words,
+    cheaper_words,
     cost_of,
     cost_words,
+    estimate_words,
     failure_title,
     open_words,
     problem_line,
@@ -70,6 +73,7 @@ def plan_comment(shown: Shown) -> str | None:
         *_problem_blocks(record, outcome),
         *_warning_blocks(record, outcome),
         *_change_blocks(record, outcome),
+        *_cost_block(outcome),
         *_checks_block(outcome),
         *_notes(shown),
         foot(shown),
@@ -126,6 +130,8 @@ def headline(shown: Shown) -> str:
         case PullState.PLANNED:
             if plan is None or not touches(plan):
                 return "### ✅ No models change"
+            if outcome and outcome.is_too_costly:
+                return f"### 💰 {change_words(plan)} · waits for an approval of its cost"
             told = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
             return f"### {'⛔' if plan.blockers else '✅'} {told}"
 
@@ -203,6 +209,10 @@ def status(shown: Shown) -> str:
         case PullState.PLANNED if plan and plan.blockers:
             number = counted(len(plan.blockers), "thing blocks", "things block")
             return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
+        case PullState.PLANNED if plan and outcome and outcome.is_too_costly:
+            cost = estimate_words(plan.models)
+            cheaper = f" {said}" if (said := cheaper_words(plan)) else ""
+            return f"> [!WARNING]\n> **Nothing was computed.** It {cost}: more than the project's budget.{cheaper}"
         case PullState.PLANNED if plan and touches(plan):
             return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
         case PullState.PLANNED:
@@ -281,6 +291,13 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     return [*told, *rows, drawn, table, *each, *diffs_blocks(shown, site)]
 
 
+def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
+    """The estimate beside what it took, once something was computed."""
+    took = actual_words(outcome) if outcome else ""
+    estimated = estimate_words(outcome.plan.models) if outcome and outcome.plan else ""
+    return [f"Estimated: {estimated}. It took {took}."] if took and estimated else []
+
+
 def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
     if outcome is None or not (outcome.passed or outcome.audits):
         return []
@@ -332,6 +349,8 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("Nobody has let this commit be planned."),)
     if record.state is PullState.CANCELLED:
         return (Problem("The plan was stopped."),)
+    if outcome and outcome.is_too_costly and record.state is PullState.PLANNED:
+        return (Problem("Nobody has approved the cost of this plan."),)
     return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is PullState.PLANNED else ()
 
 
@@ -341,6 +360,9 @@ def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
     edited = direct(outcome.plan) if outcome else ()
     again = ("/plan", "plans again, against prod as it is now")
     match record.state:
+        case PullState.PLANNED if outcome and outcome.is_too_costly:
+            approve = ("/approve-cost", "computes what is estimated, for this head")
+            return (approve, *(_categorize_line(model) for model in edited[:6]), again)
         case PullState.PLANNED:
             return (*(_categorize_line(model) for model in edited[:6]), again)
         case PullState.FAILED | PullState.CANCELLED:

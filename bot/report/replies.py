@@ -73,6 +73,8 @@ def accepted(command: Command, model: str = "") -> str:
     match command.verb:
         case Verb.CATEGORIZE:
             return f"{'Every model' if command.every else code(model)} is taken as {NAMES[command.category]}."
+        case Verb.APPROVE_COST:
+            return "The estimated cost is approved for this head."
         case Verb.ALLOW_DESTRUCTIVE:
             return f"{code(model)} may lose columns in the plan of this head."
         case Verb.PLAN:
@@ -94,6 +96,8 @@ def state_sentence(shown: Shown) -> str:
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
             if plan.blockers:
                 return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
+            if outcome and outcome.is_too_costly:
+                return f"{which} waits for `/approve-cost`; nothing was computed.{_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
             return f"{which}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
         case PullState.PLANNED:

@@ -22,6 +22,7 @@ from planner.contract.from_events import view_counts
 from planner.contract.result import PromotionRow, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
+from planner.plan.costs import CostLimit
 from planner.session.applying import estimates
 from planner.session.options import DataDiffOptions, PlanOptions, categories
 from planner.session.plan import applied, check_queries, made_again, prepared, promoted_before, renew, requested
@@ -29,6 +30,8 @@ from planner.session.planning import save
 from planner.session.run import run_after_plan
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import checked_name
+
+NO_LIMIT = CostLimit()
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Handling:
     no_prompts: bool
     note: str
     expect_digest: str | None
+    limit: CostLimit = NO_LIMIT
     data_diff: DataDiffOptions | None = None  # what of the rows is compared when it is applied; None: nothing
 
 
@@ -107,6 +111,8 @@ class Handling:
 @click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse to compute what would read more than this.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), help="Refuse to compute what would take more batch time.")
 @data_diff_options("data-diff")
 @execution_time_option
 @output_option
@@ -126,7 +132,8 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     name = "" if environment is None else checked_name(environment)
     asked = given_to(PlanOptions, {**given, "environment": name})
     rows = options_of({key: given[key] for key in ("detail", "unmasked", "seconds", "rows")})
-    handling = given_to(Handling, {**given, "data_diff": rows if given["detail"] else None})
+    limit = CostLimit(given["max_bytes"], given["max_seconds"])
+    handling = given_to(Handling, {**given, "limit": limit, "data_diff": rows if given["detail"] else None})
     out, looks = output_of(output), handling.explain
     with opened(root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks) as work:
         asked = requested(work, asked)
@@ -139,10 +146,13 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
             check_queries(work, planned)
-        out.plan(planned, estimates(work, planned))
+        costs = estimates(work, planned)
+        out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
             return _nothing_to_apply(work, out, planned, handling)
         save(work, planned, asked)
+        if not asked.skip_backfill:
+            handling.limit.check(costs.values())
         if not handling.auto_apply and not _agreed(out, planned, handling.no_prompts):
             return 0
         if not checked:

@@ -20,6 +20,11 @@ class CostEstimate(Data):
     bytes: int = Field(default=0, description="read from files")
     rows: int = Field(default=0, description="written")
     seconds: float = Field(default=0.0, description="of all batches, added up")
+    basis: Names = Field(
+        default=(),
+        description="`statistics`: `bytes` are known, by Spark's statistics of the files that its queries would read; "
+        "`batches`: `rows` and `seconds` are known, by what such batches cost before",
+    )
 
 
 class OverrideRow(Data):

@@ -40,6 +40,7 @@ class BackfillCounts(Data):
 
     rows: int = Field(default=0, description="rows written")
     batches: int = Field(default=0, description="batches written")
+    seconds: Maybe[float] = Field(default=None, description="of all batches, added up")
 
 
 class ViewCounts(Data):

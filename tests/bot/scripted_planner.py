@@ -116,9 +116,15 @@ def change_of(
         "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
         "recomputed": False, "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [],
         "needed": [], "recorded": [],
-        "preview": False, "keeps": [], "estimate": {"bytes": 0, "rows": 0, "seconds": 0.0}, "parents": [], "diff": "",
+        "preview": False, "keeps": [], "estimate": estimate(change), "parents": [], "diff": "",
         "override": override,
     }  # fmt: skip
+
+
+def estimate(change: str) -> dict[str, Any]:
+    """What a directly changed model costs, by the knobs; nothing is known of any other."""
+    size = knobs().get("bytes", 0) if change == "direct" else 0
+    return {"bytes": size, "rows": 0, "seconds": 0.0, "basis": ["statistics"] if size else []}
 
 
 def override_of(said: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +168,9 @@ def plan(name: str) -> None:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
     if turn.get("busy", 0) > sum(f'"plan", "{name}"' in call for call in (HOME / "calls.jsonl").open()) - 1:
         fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
+    most = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--max-bytes=")), None)
+    if most is not None and sum(each["estimate"]["bytes"] for each in found) > most:
+        fail("Computing this plan would read at least 5,000 bytes.", "", 0, "TooCostly", "Compute less.", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):

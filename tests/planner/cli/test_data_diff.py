@@ -30,3 +30,19 @@ def test_a_plan_tells_what_it_does_to_rows_and_so_does_its_environment(shop: Cal
     assert "*** (1)" in text.out
     assert (text.code, wrong.code) == (0, 1)
     assert "`all` is no detail of a data diff. Write `counts`, or `tag:pii=off`." in wrong.err
+
+
+def test_a_plan_over_its_limit_is_shown_and_computes_nothing(shop: Callable[..., CommandLine]) -> None:
+    mergeplan = shop(**ALONE | {"total": "MODEL (name shop.total, kind FULL);\nSELECT 1 AS id"})
+    mergeplan("plan", *PLAN)
+    mergeplan.write("models/total.sql", "MODEL (name shop.total, kind FULL);\nSELECT 2 AS id")
+    refused = mergeplan("plan", "dev", *PLAN, "--max-seconds", "0")
+    allowed = mergeplan("plan", "dev", *PLAN, "--max-seconds", "1000")
+
+    (error,) = [line for line in refused.lines if line["event"] == "error"]
+    assert (refused.code, error["kind"], refused.result["ok"]) == (4, "TooCostly", False)
+    assert [line["event"] for line in refused.lines].count("batch") == 0
+    (model,) = next(line for line in refused.lines if line["event"] == "plan")["plan"]["models"]
+    assert model["estimate"]["basis"] == ["statistics", "batches"]
+    backfill = allowed.result["backfill"]
+    assert (allowed.code, backfill["batches"], backfill["seconds"] > 0) == (0, 1, True)

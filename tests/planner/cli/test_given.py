@@ -21,7 +21,8 @@ from planner.session.options import (
 )
 
 COMMON = {"root", "gateway", "output", "execution_time"}
-OWN = {"run": {"updated"}, "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
+OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"updated"},
+       "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
        "test": {"verbose", "junit"}, "audit": {"environment"}, "data_diff": {"environment"}}  # fmt: skip
 
 
