@@ -11,7 +11,8 @@ from bot.main import BOT_VERBS
 from bot.settings import Settings
 from bot.verbs import FORMS
 from planner.cli.main import VERBS
-from tests import architecture_page, commands_page
+from tests import architecture_page, commands_page, promises_page
+from tests.promises_page import PROMISES
 
 ROOT = Path(__file__).parent.parent
 EVERY_VERB = {**VERBS, **BOT_VERBS}
@@ -65,6 +66,14 @@ def test_each_rule_is_described() -> None:
 @pytest.mark.parametrize("field", Settings.model_fields)
 def test_each_setting_is_described(field: str) -> None:
     assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/service.md")
+
+
+def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None:
+    named, listed = promises_page.tests_by_number().keys(), [n for each in PROMISES.values() for n in each]
+
+    assert sorted(listed) == list(range(1, 51))
+    assert named <= set(listed)
+    assert promises_page.page(text("docs/promises.md")) == text("docs/promises.md"), "python -m tests.promises_page"
 
 
 def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:

@@ -35,6 +35,7 @@ def total(shop: Callable[..., Session], tmp_path: Path) -> Session:
 
 
 def test_rows_are_counted_by_key_and_shown_only_where_that_is_allowed(total: Session) -> None:
+    """Behaviours 15, 47: numbers alone, or some rows of which only named columns are readable."""
     (counted,) = total.data_diff("dev")
     (shown,) = total.data_diff("dev", DataDiffOptions((("*", "sample"),), unmasked=("ID",)))
     (off,) = total.data_diff("dev", DataDiffOptions((("*", "sample"), ("shop.*", "off"))))
@@ -75,6 +76,7 @@ def test_what_it_may_cost_is_bounded_and_what_it_did_not_reach_is_told(total: Se
 
 
 def test_a_tag_taken_away_shows_no_more_than_before(shop: Callable[..., Session], tmp_path: Path) -> None:
+    """Behaviour 15: the rule that shows less wins."""
     session = shop(**EMPTY | {"total": WHOLE.format(TAGGED, BEFORE)})
     session.plan().apply()
     edit(tmp_path, "total.sql", WHOLE.format(GRAIN, AFTER))
