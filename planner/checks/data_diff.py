@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -168,7 +168,7 @@ def _compared(engine: Engine, question: Question, both: Collection[str], found: 
     diff = compare_tables(engine, question.names, tables, options, question.model.name)
     assert found.counts is not None
     rows = replace(diff.rows, counts=found.counts, common=diff.rows.common + question.equal_rows)
-    samples = shown_samples(diff.samples, frozenset(question.shown))
+    samples = shown_samples(diff.samples, diff.key, question.shown)
     return replace(found, rows=rows, key=diff.key, samples=samples, note=with_note(question.note, why))
 
 
@@ -204,20 +204,20 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
     return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"
 
 
-def shown_samples(samples: Samples, shown: Collection[str]) -> Samples:
-    """The samples with every value masked that is not in a column which may be shown."""
+def shown_samples(samples: Samples, key: Collection[str], shown: Collection[str]) -> Samples:
+    """The samples with every value masked that is not in a column which may be shown.
 
-    def masked(rows: Rows) -> Rows:
-        plain = [_column(name) in shown for name in rows.columns]
+    Of changed rows the key comes first, then each column of both tables, as `s__name` and `t__name`.
+    """
+
+    def masked(rows: Rows, names: Sequence[str]) -> Rows:
+        plain = [name.lower() in shown for name in names]
         cells = (tuple(c if ok else mask(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
         return Rows(rows.columns, tuple(cells))
 
-    return Samples(masked(samples.changed), masked(samples.only_first), masked(samples.only_second))
-
-
-def _column(name: str) -> str:
-    """The column that a sample's column is of: `s__amount` and `t__amount` stand for both tables'."""
-    return name.lower().removeprefix("s__").removeprefix("t__")
+    of_changed = [name if at < len(key) else name[len("s__") :] for at, name in enumerate(samples.changed.columns)]
+    only = (masked(rows, rows.columns) for rows in (samples.only_first, samples.only_second))
+    return Samples(masked(samples.changed, of_changed), *only)
 
 
 def nullability(old: Model, new: Model) -> tuple[Nullability, ...]:
