@@ -161,7 +161,8 @@ def _environment(record: PullRecord) -> CheckView:
         text = f"{title} {skipped_words(plan)}".rstrip()
         return CheckView(ENVIRONMENT, title.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
     if outcome.is_too_costly:
-        text = f"It {estimate_words(plan.models)}: more than the project's budget. `/approve-cost` lets it be computed."
+        over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
+        text = f"{over} `/approve-cost` lets it be computed."
         return CheckView(ENVIRONMENT, "Waits for an approval of its cost", text, conclusion="action_required")
     if outcome.failed or outcome.is_blocked:
         why = "Unit tests failed." if outcome.failed else "The plan is blocked."

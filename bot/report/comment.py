@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,14 +10,12 @@ from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
 from bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
-    category_of,
     code,
     counted,
     fitting,
     folded,
     graph,
     inert,
-    table,
     within,
 )
 from bot.report.models import OPEN, Site, diffs_blocks, models_blocks
@@ -150,40 +147,18 @@ def facts_line(shown: Shown) -> str:
 
 
 def _counts(outcome: PlannerOutcome | None) -> list[str]:
+    """What is computed, what is shared, what it costs; the first line has counted the models."""
     plan = outcome.plan if outcome else None
     if outcome is None or plan is None or not touches(plan):
         return []
-    counts = Counter(category_of(model) for model in plan.models)
-    indirect = counts["indirect_breaking"] + counts["indirect_non_breaking"]
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
-    if len(plan.models) > OPEN:  # the groups of like models have the numbers
-        done = "Computed here" if outcome.applied else "To compute"
-        said = [f"{done}: {work_words(plan)}", counted(shared, "table") + " shared" if shared else "", cost]
-        return ["", " · ".join(filter(None, said))]
-    head = [
-        "Breaking",
-        "Non-breaking",
-        *(["Forward-only"] if counts["forward_only"] else []),
-        "Indirect",
-        "Added",
-        "Removed",
-        "Computed here" if outcome.applied else "To compute",
-        "Tables shared",
-        *(["Cost"] if cost else []),
+    said = [
+        f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
+        f"{counted(shared, 'table')} shared" if shared else "",
+        cost,
     ]
-    row = [
-        str(counts["breaking"] + counts["undecided"]),
-        str(counts["non_breaking"]),
-        *([str(counts["forward_only"])] if counts["forward_only"] else []),
-        str(indirect),
-        str(counts["added"]),
-        str(counts["removed"]),
-        work_words(plan),
-        str(shared),
-        *([cost] if cost else []),
-    ]
-    return ["", table(head, [row])]
+    return ["", " · ".join(filter(None, said))]
 
 
 def status(shown: Shown) -> str:
@@ -210,9 +185,9 @@ def status(shown: Shown) -> str:
             number = counted(len(plan.blockers), "thing blocks", "things block")
             return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
         case PullState.PLANNED if plan and outcome and outcome.is_too_costly:
-            cost = estimate_words(plan.models)
+            over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
             cheaper = f" {said}" if (said := cheaper_words(plan)) else ""
-            return f"> [!WARNING]\n> **Nothing was computed.** It {cost}: more than the project's budget.{cheaper}"
+            return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
         case PullState.PLANNED if plan and touches(plan):
             return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
         case PullState.PLANNED:
@@ -245,6 +220,8 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
         return []
     if record.state is PullState.PLANNED and told.plan and told.plan.blockers:
         return []  # they stand at the end
+    if told.is_too_costly:
+        return []  # the status says it
     if told.is_defect:
         return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
     failed = [

@@ -125,11 +125,11 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
         least = "at least " if len(sized) < len(todo) else ""
         size = size_words(sum(model.estimate.bytes for model in sized))
-        said.append(f"reads {least}{size} (Spark's statistics, {len(sized)} of {counted(len(todo), 'table')})")
+        said.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {counted(len(todo), 'table')})")
     if timed := [model for model in todo if "batches" in model.estimate.basis]:
         least = "at least " if len(timed) < len(todo) else "about "
         took = duration_words(max(1, sum(model.estimate.seconds for model in timed)))
-        said.append(f"takes {least}{took} of batches (earlier batches, {len(timed)} of {counted(len(todo), 'table')})")
+        said.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {counted(len(todo), 'table')})")
     return ", ".join(said)
 
 

@@ -28,8 +28,8 @@ def test_a_pull_request_gets_one_plan_comment_and_four_green_checks(bench: Bench
         "base `prod` revision 1",
         "plan `",
         "UTC",
-        "Non-breaking",
-        "Indirect",
+        "1 non-breaking, 1 indirect non-breaking",
+        "Computed here: ",
     ):
         assert fact in opening
     assert "`/categorize shop.orders breaking`" in plan.split("**Commands accepted now**")[1]
