@@ -101,6 +101,8 @@ def _backfill(command: Command, facts: Facts) -> Allowed | NotAllowed:
 
 
 def _question(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if not facts.is_open:
+        return NotAllowed("This pull request is closed.")
     if not facts.shown_plan or facts.is_held or facts.is_running:
         return NotAllowed("No plan stands yet. Wait for it, then ask again.")
     if command.verb is Verb.DIFF and not facts.is_built:

@@ -113,9 +113,13 @@ class _Reconciliation:
 
     def _answer_questions(self) -> None:
         """What somebody only asks is answered when nothing else is left to do; news end it, and it is asked again."""
-        questions = Questions(self.context, self.job, self.checkout, self._should_stop)
+        questions = Questions(self.context, self.job, self.checkout, self._overtaken)
         if reason := questions.answer_all(self._record()):
             raise Superseded(reason)
+
+    def _overtaken(self) -> str:
+        """Why a question has to wait: a newer head, or a close."""
+        return interrupts(self.inbox.deliveries.news(self.job.key, self.seen), self.pull.head)
 
     # --- looking ---
 

@@ -265,6 +265,8 @@ def main() -> None:
     if verb == "plan":
         plan(sys.argv[2])
     elif verb == "data_diff":
+        while knobs().get("dawdle"):
+            time.sleep(0.05)
         given = [each for each in sys.argv[2:-2] if not each.startswith("--")]
         environment, asked = given[0], given[1:]
         now, base = (state["environments"][each]["models"] for each in (environment, "prod"))

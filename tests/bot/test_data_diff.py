@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.bot.conftest import COLUMN, FILTER, PROJECT, Bench
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 
 
 def test_the_comment_tells_what_happens_to_rows_and_its_first_line_that_none_changed(bench: Bench) -> None:
@@ -56,3 +56,24 @@ def test_a_diff_needs_somebody_who_may_and_something_built(make_bench: Callable[
     assert bench.reactions(number, other) == []
     assert len(bench.replies(number)) == 2
     assert [call["argv"][-3] for call in bench.calls("data_diff")] == ["shop.nothing"]
+
+
+def test_a_question_gives_way_to_a_push_and_is_answered_after_it(bench: Bench) -> None:
+    """Behaviour 20: whoever asked need not ask again; on a pull request that is not open it is answered at once."""
+    bench.knobs(rows_changed=1)
+    number = bench.open(FILTER)
+    bench.idle()
+    bench.knobs(rows_changed=1, dawdle=True)
+    bench.github.comment(SHOP, number, "/diff", author="wim")
+    until(lambda: bench.calls("data_diff"), what="the question")
+    bench.github.commit(SHOP, "change", COLUMN, "Another", author="wim")
+    until(lambda: len(bench.calls("plan", "pr_1")) == 2, what="the plan of the push")
+    bench.knobs(rows_changed=1)
+    bench.idle()
+
+    assert len(bench.calls("data_diff")) == 2
+    assert "**1 row changed**" in bench.replies(number)[0]
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    bench.say(number, "/diff\n/lineage shop.orders")
+    assert bench.replies(number)[1].count("This pull request is closed.") == 2
