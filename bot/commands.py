@@ -26,6 +26,7 @@ CATEGORIES: Mapping[str, str] = {
     "forward_only": "forward_only",
 }
 EVERY = "--all"
+NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
 CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only")
 
 
@@ -126,7 +127,8 @@ def _read_line(line: str, namespace: str) -> Command | Mistake | None:
 
 def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
     """A near miss is answered; a word unlike ours is another bot's business."""
-    near = get_close_matches(word, [verb.value for verb in Verb], n=1, cutoff=0.6)
+    # `/approve` is many a bot's, and no slip of `/approve-cost`.
+    near = get_close_matches(word, [verb.value for verb in Verb], n=1, cutoff=0.6 if addressed else NEAR)
     if not near and not addressed:
         return None
     guess = f"Did you mean `/{near[0]}`? " if near else ""
