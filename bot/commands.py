@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
+
+from bot.verbs import FORMS, Takes, Verb
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
@@ -16,44 +17,6 @@ FENCE_END = re.compile(r" *(`{3,}|~{3,})\s*")
 SPAN_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|<!--")
 
 
-class Verb(StrEnum):
-    PLAN = "plan"
-    CATEGORIZE = "categorize"
-    CANCEL = "cancel"
-    ROLLBACK = "rollback"
-    OK_TO_PLAN = "ok-to-plan"
-    HELP = "help"
-
-
-@dataclass(frozen=True)
-class Form:
-    """How a command is written, what it does, and an example."""
-
-    usage: str
-    does: str
-    example: str
-
-
-FORMS: Mapping[Verb, Form] = {
-    Verb.PLAN: Form("/plan", "plans this pull request again, against prod as it is now", "/plan"),
-    Verb.CATEGORIZE: Form(
-        "/categorize [MODEL] CATEGORY",
-        "says what a directly changed model's edit is: `breaking` (models downstream are recomputed) or `non-breaking` "
-        "(they keep their tables) or `forward-only` (all keep their rows; new days come of the new query); "
-        "kept across pushes while that model's text stays the same",
-        "/categorize shop.orders non-breaking",
-    ),
-    Verb.CANCEL: Form("/cancel", "stops the plan that is running", "/cancel"),
-    Verb.ROLLBACK: Form(
-        "/rollback", "after the merge: points prod back at the tables it had before this pull request", "/rollback"
-    ),
-    Verb.OK_TO_PLAN: Form(
-        "/ok-to-plan HEAD",
-        "on a pull request from a fork: lets exactly that commit be planned; HEAD is its whole name",
-        "/ok-to-plan 4f2a9c10b7d3e8a65f1c2b4d9e0a7c3f8b6d5e21",
-    ),
-    Verb.HELP: Form("/help", "shows this list", "/help"),
-}
 CATEGORIES: Mapping[str, str] = {
     "breaking": "breaking",
     "non-breaking": "non_breaking",
@@ -62,18 +25,22 @@ CATEGORIES: Mapping[str, str] = {
     "forward-only": "forward_only",
     "forward_only": "forward_only",
 }
+EVERY = "--all"
+NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
 CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only")
 
 
 @dataclass(frozen=True)
 class Command:
-    """One well-formed command; `model` and `category` belong to /categorize, `sha` to /ok-to-plan."""
+    """One well-formed command, with what its form takes; `every` says that it is about all models."""
 
     verb: Verb
     text: str
     model: str = ""
     category: str = ""
     sha: str = ""
+    where: str = ""
+    every: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,11 +52,15 @@ class Mistake:
     instead: str
 
 
-def read_commands(body: str) -> tuple[Command | Mistake, ...]:
-    """The commands that stand at the start of a line, in order; quotes, code blocks and talk give none."""
+def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ...]:
+    """The commands that stand at the start of a line, in order; quotes, code blocks and talk give none.
+
+    With a namespace only `/NAMESPACE plan` and `/mergeplan plan` are ours, and `/plan` is another bot's.
+    """
     if MARKER in body:
         return ()
-    found = (_read_line(line) for line in prose_lines(body.replace("\r\n", "\n").replace("\r", "\n")))
+    lines = prose_lines(body.replace("\r\n", "\n").replace("\r", "\n"))
+    found = (_read_line(line, namespace.lower()) for line in lines)
     return tuple(each for each in found if each is not None)
 
 
@@ -134,26 +105,30 @@ def _uncommented(line: str, hidden: bool) -> tuple[str, bool]:
     return "".join(shown), hidden
 
 
-def _read_line(line: str) -> Command | Mistake | None:
+def _read_line(line: str, namespace: str) -> Command | Mistake | None:
     match = COMMAND.fullmatch(line.rstrip())
     if not match:
         return None
     ticks, word, rest = match[1], match[2].lower(), match[3]
     if ticks and not rest.endswith(ticks):
         return None  # `/plan` in the middle of a sentence that happens to begin a line
-    addressed = word == "mergeplan"
-    words = rest.replace("`", " ").split()
+    rest = (rest.removesuffix(ticks) if ticks else rest).strip()
+    addressed = word in ("mergeplan", namespace)
     if addressed:
-        word, words = (words[0].lower().lstrip("/"), words[1:]) if words else ("help", [])
-    shown = " ".join([f"/{word}", *words])
+        word, _, rest = rest.partition(" ")
+        word, rest = word.replace("`", "").lower().lstrip("/") or "help", rest.strip()
+    elif namespace:
+        return None
+    shown = " ".join([f"/{word}", *rest.split()])
     if word not in set(Verb):
         return _unknown(shown, word, addressed)
-    return _parse(Verb(word), words, shown)
+    return _parse(Verb(word), rest, shown)
 
 
 def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
     """A near miss is answered; a word unlike ours is another bot's business."""
-    near = get_close_matches(word, [verb.value for verb in Verb], n=1, cutoff=0.6)
+    # `/approve` is many a bot's, and no slip of `/approve-cost`.
+    near = get_close_matches(word, [verb.value for verb in Verb], n=1, cutoff=0.6 if addressed else NEAR)
     if not near and not addressed:
         return None
     guess = f"Did you mean `/{near[0]}`? " if near else ""
@@ -161,20 +136,41 @@ def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
     return Mistake(shown, "There is no such command.", f"{guess}Commands: {valid}.")
 
 
-def _parse(verb: Verb, words: Sequence[str], shown: str) -> Command | Mistake:
-    if verb is Verb.CATEGORIZE:
-        return _categorize(words, shown)
-    if verb is Verb.OK_TO_PLAN:
-        if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
-            return Command(verb, shown, sha=words[0].lower())
-        return Mistake(
-            shown, "It needs the whole name of the commit that may be planned.", f"Type `{FORMS[verb].usage}`."
-        )
-    if words and verb is not Verb.HELP:
-        return Mistake(
-            shown, f"`/{verb.value}` takes nothing after it.", f"Type `{FORMS[verb].usage}` on a line of its own."
-        )
+def _parse(verb: Verb, rest: str, shown: str) -> Command | Mistake:
+    words = rest.replace("`", " ").split()
+    usage = f"Type `{FORMS[verb].usage}`, for example `{FORMS[verb].example}`."
+    match FORMS[verb].takes:
+        case Takes.ANYTHING:
+            return Command(verb, shown)
+        case Takes.CATEGORY:
+            return _categorize(words, shown)
+        case Takes.HEAD:
+            if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
+                return Command(verb, shown, sha=words[0].lower())
+            cause = "It needs the whole name of the commit that may be planned."
+            return Mistake(shown, cause, f"Type `{FORMS[verb].usage}`.")
+        case Takes.MODEL:
+            if len(words) == 1 and MODEL.fullmatch(words[0]):
+                return Command(verb, shown, model=words[0].lower())
+            return Mistake(shown, "It takes the name of one model.", usage)
+        case Takes.MODEL_AND_CONDITION:
+            return _with_condition(verb, rest, shown, usage)
+    if words:
+        cause = f"`/{verb.value}` takes nothing after it."
+        return Mistake(shown, cause, f"Type `{FORMS[verb].usage}` on a line of its own.")
     return Command(verb, shown)
+
+
+def _with_condition(verb: Verb, rest: str, shown: str, usage: str) -> Command | Mistake:
+    """What stands after `--where` is the condition, as it is written."""
+    before, given, where = rest.partition("--where")
+    words = before.replace("`", " ").split()
+    if len(words) > 1 or (words and not MODEL.fullmatch(words[0])):
+        return Mistake(shown, "It takes the name of one model, or none.", usage)
+    where = where.strip().removeprefix("=").strip()
+    if given and not where:
+        return Mistake(shown, "No condition stands after `--where`.", usage)
+    return Command(verb, shown, model=words[0].lower() if words else "", where=where)
 
 
 def _categorize(words: Sequence[str], shown: str) -> Command | Mistake:
@@ -188,6 +184,8 @@ def _categorize(words: Sequence[str], shown: str) -> Command | Mistake:
         valid = ", ".join(f"`{name}`" for name in CATEGORY_NAMES)
         return Mistake(shown, "That is not a category.", f"{guess}Categories: {valid}.")
     model = words[0] if len(words) == 2 else ""
+    if model == EVERY:
+        return Command(Verb.CATEGORIZE, shown, category=category, every=True)
     if model and not MODEL.fullmatch(model):
         return Mistake(shown, "That cannot be the name of a model.", usage)
     return Command(Verb.CATEGORIZE, shown, model=model.lower(), category=category)

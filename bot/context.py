@@ -19,7 +19,8 @@ from bot.inbox.inbox import Inbox
 from bot.inbox.queue import Job
 from bot.metrics import RUNS
 from bot.notifications import Notifications
-from bot.settings import BotConfig, Settings, read_config
+from bot.rules import BotConfig, read_config
+from bot.settings import Settings
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line

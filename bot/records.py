@@ -152,6 +152,13 @@ class PullRecord:
     checks: tuple[CheckRef, ...] = ()
     words: tuple[PendingWord, ...] = ()
     again: bool = False  # somebody asked for another plan of the same head
+    site: str = ""  # the repository's page
+    folder: str = "."  # the project's, in the repository
+    backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
+    cost: tuple[int, float] = (0, 0.0)  # bytes and seconds that somebody approved
+    cost_head: str = ""  # for plans of this head
+    destructive: tuple[str, ...] = ()  # models that may lose columns
+    destructive_head: str = ""  # in plans of this head
     allowed_head: str = ""  # a fork's head that a maintainer let in
     edits_rules: bool = False  # it changes config.yaml, whose rules come from the base branch
     merge_sha: str = ""
@@ -171,6 +178,16 @@ class PullRecord:
     @property
     def promoted(self) -> PlannerOutcome | None:
         return unpacked(self.promotion)
+
+    @property
+    def may_be_destructive(self) -> tuple[str, ...]:
+        """The models that may lose columns in a plan of the head as it is."""
+        return self.destructive if self.destructive_head == self.head else ()
+
+    @property
+    def approved_cost(self) -> tuple[int, float]:
+        """The bytes and seconds that somebody approved for the head as it is."""
+        return self.cost if self.cost_head == self.head else (0, 0.0)
 
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((each for each in self.checks if each.name == name and each.sha == sha), None)
@@ -195,6 +212,7 @@ class ProdRecord:
     attempts: int = 0
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
+    namespace: str = ""  # what commands begin with, by the rules as they were last read
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
 
     @property
@@ -216,9 +234,10 @@ class Answer:
     text: str
     ok: bool
     sentence: str
-    waits_for: str = ""  # "", "plan", "rollback"
+    waits_for: str = ""  # "", "plan", "rollback", "answer"
     model: str = ""  # of a /categorize
     category: str = ""
+    asked: tuple[str, ...] = ()  # the planner's arguments, of a command that only asks
 
 
 @dataclass(frozen=True)

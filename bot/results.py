@@ -12,7 +12,8 @@ from pydantic import Field, ValidationError
 from planner.contract.base import Data
 from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
 from planner.contract.plan import ModelChange, PlanView, Remark
-from planner.contract.result import EnvironmentRow, PromotionRow, ResultLine
+from planner.contract.result import BackfillCounts, EnvironmentRow, PromotionRow, ResultLine
+from planner.contract.tables import DataDifference
 from planner.contract.wire import Line
 
 Kept = PlanLine | ErrorLine | LintLine | TestLine | AuditLine | ResultLine
@@ -59,6 +60,8 @@ class PlannerOutcome:
     environments: tuple[EnvironmentRow, ...] | None = None
     pending: frozenset[str] = frozenset()  # environments whose views may be of two revisions
     warnings: tuple[Problem, ...] = ()  # of the linter: they stop nothing
+    backfill: BackfillCounts | None = None  # what this run computed
+    data_diff: tuple[DataDifference, ...] = ()  # what the changes do to rows, as far as that was asked for
 
     @property
     def is_defect(self) -> bool:
@@ -70,6 +73,11 @@ class PlannerOutcome:
         """True when the plan was made and is refused for what it would do, and nothing else went wrong."""
         blocked = bool(self.plan and self.plan.blockers) and not self.failed
         return blocked and all(each.kind == "Refused" for each in self.problems)
+
+    @property
+    def is_too_costly(self) -> bool:
+        """True when the plan was made, and nothing is computed before somebody allows its cost."""
+        return bool(self.plan) and any(each.kind == "TooCostly" for each in self.problems)
 
     @property
     def may_pass_later(self) -> bool:
@@ -132,6 +140,8 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         environments=result.environments,
         pending=frozenset(result.pending or ()),
         warnings=tuple(_warning(each) for each in lines if isinstance(each, LintLine) and each.severity == "warning"),
+        backfill=result.backfill,
+        data_diff=result.data_diff or (),
     )
 
 
@@ -196,3 +206,9 @@ def is_free(done: PromotionRow) -> bool:
 def was_interrupted(done: PromotionRow) -> bool:
     """True when the run that promoted ended before it could say so: what it computed is not known."""
     return done.spark_jobs is None
+
+
+def cost_shown(plan: PlanView | None) -> tuple[int, float]:
+    """The bytes and seconds that a plan is estimated to cost, at least."""
+    models = plan.models if plan else ()
+    return sum(model.estimate.bytes for model in models), sum(model.estimate.seconds for model in models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.settings import WITHOUT_EFFECT, CicdBot
+from bot.rules import WITHOUT_EFFECT, CicdBot
 from planner.cli.schema import schema_command
 from planner.contract.config_schema import config_schema
 

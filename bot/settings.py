@@ -1,31 +1,16 @@
-"""What the bot is set to: by its operator in MERGEPLAN_* variables, by the project in the base branch's `cicd_bot`."""
+"""What the bot is set to by its operator, in MERGEPLAN_* variables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from planner.errors import Place, ProjectError, RequestError
-from planner.snapshot.environment import checked_name
-
-Role = Literal["none", "read", "triage", "write", "maintain", "admin"]
-ROLES: tuple[Role, ...] = ("none", "read", "triage", "write", "maintain", "admin")
-DEFAULT_NEEDS: Mapping[str, Role] = {
-    "plan": "write",
-    "categorize": "write",
-    "cancel": "write",
-    "rollback": "maintain",
-    "ok-to-plan": "maintain",
-    "help": "read",
-}
+from planner.errors import RequestError
 
 
 class Settings(BaseSettings):
@@ -151,116 +136,3 @@ def checked_for_github(settings: Settings) -> Settings:
             hint="Set MERGEPLAN_GITHUB_APP_ID and MERGEPLAN_GITHUB_PRIVATE_KEY, or MERGEPLAN_GITHUB_TOKEN.",
         )
     return settings
-
-
-@dataclass(frozen=True)
-class BotConfig:
-    """The project's own rules, read from the base branch."""
-
-    prod_branch: str = "main"
-    environment_prefix: str = "pr"
-    skip_pr_backfill: bool = False
-    pr_start: str = ""  # the first day that a pull request's environment computes; '' for all of history
-    drop_after_merge: bool = True
-    forward_only_suffix: str = "-forward-only"  # of branches whose plans are forward-only; '' for none
-    needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
-
-    def is_forward_only(self, branch: str) -> bool:
-        """True for a branch whose plans are forward-only, by its name."""
-        return bool(self.forward_only_suffix) and branch.endswith(self.forward_only_suffix)
-
-    def environment(self, number: int) -> str:
-        """The environment of a pull request: `pr_7`."""
-        return f"{self.environment_prefix}_{number}"
-
-
-# Keys of a bot that merges by a /deploy command: this one promotes what people merge, so they ask nothing of it.
-WITHOUT_EFFECT = frozenset(
-    {"enable_deploy_command", "merge_method", "check_if_blocked_on_deploy_to_prod", "pr_include_unmodified"}
-)
-
-
-class CicdBot(BaseModel):
-    """`cicd_bot` as it is written; unknown keys are refused, so that no rule is silently ignored."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    type: Literal["github"] = Field(default="github", description="Where pull requests are.")
-    prod_branch_name: str | None = Field(
-        default=None,
-        max_length=200,
-        description="The branch that prod follows; the default branch otherwise.",
-    )
-    production_branch_name: str | None = Field(
-        default=None, max_length=200, description="Another name of `prod_branch_name`."
-    )
-    pr_environment_name: str | None = Field(
-        default=None, description="What environments of pull requests begin with: `pr` makes `pr_7`."
-    )
-    skip_pr_backfill: bool | None = Field(
-        default=None, description="Whether new tables stay empty in a pull request's environment."
-    )
-    default_pr_start: date | str | None = Field(
-        default=None, description="The first day that a pull request's environment computes; all of history otherwise."
-    )
-    invalidate_environment_after_deploy: bool = Field(
-        default=True, description="Whether a pull request's environment is dropped after the merge."
-    )
-    forward_only_branch_suffix: str | None = Field(
-        default=None, max_length=100, description="What branches end with whose plans are forward-only."
-    )
-    permissions: dict[Literal["plan", "categorize", "cancel", "rollback", "ok-to-plan"], Role] = Field(
-        default_factory=dict, description="The role on GitHub that a command needs."
-    )
-
-
-def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
-    """The rules that a `config.yaml` gives; ProjectError names the key and its line when one is wrong or unknown."""
-    section = _section(text or "", path)
-    if section is None:
-        return BotConfig(prod_branch=default_branch)
-    try:
-        heeded = section
-        if isinstance(section, dict):
-            heeded = {key: value for key, value in section.items() if key not in WITHOUT_EFFECT}
-        read = CicdBot.model_validate(heeded)
-        prefix, suffix = checked_name(read.pr_environment_name or "pr"), read.forward_only_branch_suffix
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        wrong = (
-            "is not a key that mergeplan knows" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
-        )
-        line = _line_of(text or "", str(first["loc"][0]) if first["loc"] else "cicd_bot")
-        hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
-        raise ProjectError(f"`cicd_bot.{key}` {wrong}.", place=Place(path, line), hint=hint) from None
-    except RequestError as error:
-        raise ProjectError(error.message, place=Place(path, _line_of(text or "", "pr_environment_name"))) from None
-    return BotConfig(
-        prod_branch=read.prod_branch_name or read.production_branch_name or default_branch,
-        environment_prefix=prefix,
-        skip_pr_backfill=bool(read.skip_pr_backfill),
-        pr_start=str(read.default_pr_start or ""),
-        drop_after_merge=read.invalidate_environment_after_deploy,
-        forward_only_suffix="-forward-only" if suffix is None else suffix,
-        needs={**DEFAULT_NEEDS, **{str(verb): role for verb, role in read.permissions.items()}},
-    )
-
-
-def _section(text: str, path: str) -> object:
-    try:
-        config = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ProjectError("This file is not valid YAML.", place=Place(path, mark.line + 1 if mark else 0)) from None
-    return config.get("cicd_bot") if isinstance(config, dict) else None
-
-
-def _line_of(text: str, key: str) -> int:
-    """The first line after `cicd_bot:` that starts with the key."""
-    inside = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        inside = inside or line.startswith("cicd_bot")
-        if inside and line.strip().startswith(key):
-            return number
-    return 0

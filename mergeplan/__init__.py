@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 HOMES = {
     "planner.errors": (
         "AuditFailed", "Cancelled", "CatalogBusy", "LeaseHeld", "MergeplanError", "PlanMoved", "ProjectError",
-        "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway",
+        "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway", "TooCostly",
     ),
-    "planner.session.options": ("AuditOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions"),
+    "planner.session.options": (
+        "AuditOptions", "DataDiffOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions",
+    ),
     "planner.session.results": ("Difference", "LineageView", "SessionPlan"),
     "planner.session.session": ("Session",),
     "planner.session.opening": ("open",),
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from planner.errors import Refused as Refused
     from planner.errors import RequestError as RequestError
     from planner.errors import SparkAway as SparkAway
+    from planner.errors import TooCostly as TooCostly
     from planner.session.opening import open as open
     from planner.session.options import AuditOptions as AuditOptions
+    from planner.session.options import DataDiffOptions as DataDiffOptions
     from planner.session.options import PlanOptions as PlanOptions
     from planner.session.options import RunOptions as RunOptions
     from planner.session.options import TableDiffOptions as TableDiffOptions

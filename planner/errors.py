@@ -101,6 +101,10 @@ class Refused(MergeplanError):
     exit_code = 4
 
 
+class TooCostly(Refused):
+    """Computing it would cost more than whoever asked for it allows."""
+
+
 class AuditFailed(Refused):
     """A blocking audit found rows; `model` is '' for a standalone audit."""
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 import pytest
 
-from bot.commands import FORMS
 from bot.main import BOT_VERBS
 from bot.settings import Settings
+from bot.verbs import FORMS
 from planner.cli.main import VERBS
-from tests import architecture_page
+from tests import architecture_page, commands_page, promises_page
+from tests.promises_page import PROMISES
 
 ROOT = Path(__file__).parent.parent
 EVERY_VERB = {**VERBS, **BOT_VERBS}
@@ -67,9 +68,17 @@ def test_each_setting_is_described(field: str) -> None:
     assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/service.md")
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.usage.split()[0])
-def test_each_command_of_the_pull_request_is_described(form: object) -> None:
-    assert f"| `{getattr(form, 'usage', form)}` |" in text("docs/bot.md")
+def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None:
+    named, listed = promises_page.tests_by_number().keys(), [n for each in PROMISES.values() for n in each]
+
+    assert sorted(listed) == list(range(1, 51))
+    assert named <= set(listed)
+    assert promises_page.page(text("docs/promises.md")) == text("docs/promises.md"), "python -m tests.promises_page"
+
+
+def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:
+    assert commands_page.page(text("docs/bot.md")) == text("docs/bot.md"), "python -m tests.commands_page"
+    assert all(f"| `{form.usage}` |" in text("docs/bot.md") for form in FORMS.values())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -21,7 +21,8 @@ from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
 from bot.records import Posted, Pull
-from bot.settings import ROLES, Role, Settings
+from bot.settings import Settings
+from bot.verbs import ROLES, Role
 
 log = structlog.get_logger(__name__)
 GHOST = "ghost"  # who GitHub shows where an account is gone

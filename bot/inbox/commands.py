@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from bot.commands import read_commands
 from bot.github.events import Said
 from bot.inbox.database import InboxDatabase
+from bot.inbox.prods import read_prod
 from bot.inbox.tables import COMMANDS
 from bot.records import CommandRow
 from planner.state.database import put
@@ -69,7 +70,8 @@ class Commands:
 
 def take_command(connection: sa.Connection, repository: str, number: int, said: Said, proven: bool = True) -> bool:
     """Takes in a comment, in the caller's transaction; False when it is known or holds no command."""
-    if not read_commands(said.body) or _is_known(connection, repository, said.comment_id):
+    namespace = read_prod(connection, repository).namespace
+    if not read_commands(said.body, namespace) or _is_known(connection, repository, said.comment_id):
         return False
     _put(connection, CommandRow(said.comment_id, repository, number, said.author, said.body, said.at, proven=proven))
     return True

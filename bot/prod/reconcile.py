@@ -43,6 +43,7 @@ from bot.prod.decide import (
     sweep_is_due,
 )
 from bot.prod.planner_calls import Ended, Hear, ProdPlanner
+from bot.pulls.arguments import destructive_arguments
 from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.report.checks import CheckView, prod_check
@@ -289,7 +290,7 @@ class _ProdReconciliation:
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
         record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
         with Shower(self.inbox, self.gateway, record) as shower:
-            arguments = (*words, *expected, *forward)
+            arguments = (*words, *expected, *forward, *destructive_arguments(record))
             ended = self.planner.apply(commit, number, arguments, self._progress(number, shower))
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.commands import Command, Verb
-from bot.settings import ROLES, Role
+from bot.commands import Command
+from bot.verbs import ROLES, Role, Verb
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Facts:
     is_fork: bool = False
     is_held: bool = False  # a fork's head that waits for a maintainer's word
     is_running: bool = False
+    waits_for_cost: bool = False  # the shown plan is over the budget
+    is_built: bool = False  # its environment stands, as the shown plan says
     promoted: bool = False
     promoted_revision: int = 0
     prod_revision: int = 0
@@ -90,6 +92,36 @@ def _categorize(command: Command, facts: Facts) -> Allowed | NotAllowed:
     return Allowed()
 
 
+def _status(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    return Allowed()
+
+
+def _backfill(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    return Allowed() if facts.is_open else NotAllowed("This pull request is closed.")
+
+
+def _question(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if not facts.is_open:
+        return NotAllowed("This pull request is closed.")
+    if not facts.shown_plan or facts.is_held or facts.is_running:
+        return NotAllowed("No plan stands yet. Wait for it, then ask again.")
+    if command.verb is Verb.DIFF and not facts.is_built:
+        return NotAllowed("No environment is built, so there are no rows to compare.")
+    return Allowed()
+
+
+def _deploy(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    return NotAllowed(
+        "`/deploy` is off: prod follows what people merge. Merge this pull request, and its tables are promoted."
+    )
+
+
+def _approve_cost(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if not facts.waits_for_cost:
+        return NotAllowed("No plan waits for an approval of its cost.")
+    return _categorize(command, facts)
+
+
 def _rollback(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.promoted:
         return NotAllowed("This pull request is not in prod, so there is nothing to roll back.")
@@ -122,6 +154,14 @@ def _ok_to_plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
 
 RULES = {
     Verb.PLAN: _plan,
+    Verb.STATUS: _status,
+    Verb.DIFF: _question,
+    Verb.LINEAGE: _question,
+    Verb.SKIP_BACKFILL: _backfill,
+    Verb.BACKFILL: _backfill,
+    Verb.ALLOW_DESTRUCTIVE: _categorize,
+    Verb.APPROVE_COST: _approve_cost,
+    Verb.DEPLOY: _deploy,
     Verb.CANCEL: _cancel,
     Verb.CATEGORIZE: _categorize,
     Verb.ROLLBACK: _rollback,

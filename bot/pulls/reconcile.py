@@ -8,7 +8,7 @@ reads that.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -20,19 +20,20 @@ from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
+from bot.pulls.arguments import model_files, plan_arguments, words_now
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
 from bot.pulls.publish import Shower, end_checks, publish
+from bot.pulls.questions import Questions
 from bot.pulls.talk import answer_all, carry_out, pick_up
-from bot.records import AFTER_MERGE, News, PendingWord, Prod, Pull, PullRecord, PullState
+from bot.records import AFTER_MERGE, News, Prod, Pull, PullRecord, PullState
 from bot.results import packed
-from bot.settings import BotConfig
+from bot.rules import BotConfig
 from planner.contract.lines import BatchLine, PlanLine
 from planner.contract.wire import Line
 from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
-EDITED_MOST = 1_000  # files that the planner is told by name
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -107,7 +108,18 @@ class _Reconciliation:
             self._refresh()
         else:
             raise Later(5.0, "it keeps moving")
+        self._answer_questions()
         answer_all(self.context, self.gateway, self.pull.number, self.config)
+
+    def _answer_questions(self) -> None:
+        """What somebody only asks is answered when nothing else is left to do; news end it, and it is asked again."""
+        questions = Questions(self.context, self.job, self.checkout, self._overtaken)
+        if reason := questions.answer_all(self._record()):
+            raise Superseded(reason)
+
+    def _overtaken(self) -> str:
+        """Why a question has to wait: a newer head, or a close."""
+        return interrupts(self.inbox.deliveries.news(self.job.key, self.seen), self.pull.head)
 
     # --- looking ---
 
@@ -154,6 +166,8 @@ class _Reconciliation:
             self.config = found or BotConfig(prod_branch=branch)
         except ProjectError as error:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
+        if self.config.namespace != prod.namespace and self.config_error is None:
+            self.inbox.prods.change(self.job.repository, namespace=self.config.namespace)
 
     # --- planning ---
 
@@ -201,6 +215,8 @@ class _Reconciliation:
             base_ref=self.pull.base_ref,
             forward_only=self.config.is_forward_only(self.pull.head_ref),
             environment=record.environment or self._environment,
+            site=self.gateway.clone_url.removesuffix(".git"),
+            folder=self.context.settings.project_path,
             run_id=new_run_id(),
             reason=reason,
             progress="",
@@ -245,8 +261,11 @@ class _Reconciliation:
         ):
             changed = self.checkout.changed(record.base_sha, commit)
             own_code = brings_code(changed)
+            rows = self.config.diff
+            if self.pull.is_fork_of(self.job.repository):
+                rows = rows.without_samples()  # whoever wrote the query would choose what is shown
             edited = model_files(changed, self.context.settings.project_path)
-            arguments = plan_arguments(record, self.config, edited)
+            arguments = plan_arguments(record, replace(self.config, diff=rows), edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
             return self.context.plan(call, on_event=_Progress(self, shower).hear, should_stop=self._should_stop)
 
@@ -326,7 +345,7 @@ class _Reconciliation:
             publish(self.inbox, self.gateway, self._change(attempts=record.attempts + 1, progress=f"Waiting: {why}"))
             raise Later(min(60.0, 3.0 + 2.0 * record.attempts), why)
         ok = nothing or outcome.ok
-        blocked = outcome.is_blocked
+        blocked = outcome.is_blocked or outcome.is_too_costly
         self._change(
             state=PullState.PLANNED if ok or blocked else PullState.FAILED,
             said="" if nothing else packed(finished.lines, finished.exit_code),
@@ -392,32 +411,3 @@ class _Progress:
         self.told_at = time.monotonic()
         self.run._change(**changes)
         self.shower.wake()
-
-
-def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
-    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
-    return tuple(word for word in record.words if word.who == record.words[0].who)
-
-
-def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:
-    """The files of models among paths of a repository whose project is in `root`; `*` when they are too many to name.
-
-    >>> model_files(["etl/models/a.sql", "etl/README.md"], "etl")
-    ('models/a.sql',)
-    """
-    prefix = "" if root in ("", ".") else root.strip("/") + "/"
-    inside = (path.removeprefix(prefix) for path in changed if path.startswith(prefix))
-    found = tuple(path for path in inside if path.startswith("models/") and path.endswith((".sql", ".py")))
-    return found if len(found) <= EDITED_MOST else ("*",)
-
-
-def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] = ()) -> tuple[str, ...]:
-    """The planner's arguments for a pull request's plan, whose models in the `edited` files must open."""
-    words = words_now(record)
-    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
-    by = ["--who", words[0].who] if words else []
-    skip = ["--skip-backfill"] if config.skip_pr_backfill else []
-    start = [f"--start={config.pr_start}"] if config.pr_start else []
-    forward = ["--forward-only"] if record.forward_only else []
-    opens = [f"--must-open={path}" for path in edited]
-    return ("plan", record.environment, "--auto-apply", *overrides, *by, *skip, *start, *forward, *opens)

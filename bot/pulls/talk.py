@@ -7,17 +7,20 @@ from typing import Any
 
 import structlog
 
-from bot.commands import Command, Mistake, Verb, chosen_model, read_commands
+from bot.commands import Command, Mistake, chosen_model, read_commands
 from bot.context import BotContext, moment
 from bot.github.gateway import GitHubFailed, RepositoryGateway, said
 from bot.pulls.policy import Facts, NotAllowed, decide
+from bot.pulls.questions import WAITS, question
 from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
-from bot.results import direct
-from bot.settings import ROLES, BotConfig, Role
+from bot.results import cost_shown, direct
+from bot.rules import BotConfig
+from bot.verbs import ROLES, Role, Verb
 
 log = structlog.get_logger(__name__)
+ROOM = 1.1  # of an approved estimate
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
 UNPROVEN = (
     "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
@@ -29,11 +32,12 @@ RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING})
 def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
     """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone."""
     own = [each.body for each in comments if each.author == gateway.login]
+    namespace = context.inbox.prods.get(gateway.name).namespace
     for each in comments:
         nobodys = not each.author or each.by_bot or each.author == gateway.login
         if nobodys or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
             continue
-        if not read_commands(each.body) or context.inbox.commands.knows(gateway.name, each.id):
+        if not read_commands(each.body, namespace) or context.inbox.commands.knows(gateway.name, each.id):
             continue
         written = gateway.editor(each)
         if written.edited:
@@ -47,8 +51,11 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
     for row in context.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
+        found = read_commands(row.body, config.namespace)
+        if not found:  # it came before the rules were read, and is another bot's
+            context.inbox.commands.answer(replace(row, state="answered"))
+            continue
         _show_eyes(context, gateway, row)
-        found = read_commands(row.body)
         needs_role = any(isinstance(each, Command) and each.verb is not Verb.HELP for each in found)
         role = gateway.role(row.author) if needs_role else None
         answers = tuple(_one(context, row, each, role, pull, config) for each in found)
@@ -79,7 +86,7 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for == "rollback":
         return bool(record.rollback_by)
     running = record.state not in SETTLED or record.again or bool(record.words)
-    return answer.waits_for == "plan" and running
+    return answer.waits_for == WAITS or (answer.waits_for == "plan" and running)
 
 
 def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
@@ -152,6 +159,8 @@ def _facts(
         is_fork=pull.is_fork_of(row.repository),
         is_held=record.state is PullState.HELD,
         is_running=record.state in RUNNING,
+        waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
+        is_built=record.environment_exists and bool(record.outcome and record.outcome.applied),
         promoted=record.state is PullState.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
         prod_revision=prod.revision,
@@ -185,6 +194,25 @@ def _start(
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
         case Verb.CATEGORIZE:
             return _categorize(context, row, command, record)
+        case Verb.APPROVE_COST:
+            size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
+            # A plan that is made again may lack a batch more, never twice as much.
+            cost = (int(size * ROOM), seconds * ROOM)
+            inbox.pulls.change(*where, cost=cost, cost_head=record.head, again=True)
+            return Answer(command.text, True, accepted(command), "plan")
+        case Verb.ALLOW_DESTRUCTIVE:
+            return _allow_destructive(context, row, command, record)
+        case Verb.SKIP_BACKFILL | Verb.BACKFILL:
+            answer = _plan_again(context, row, command, record, pull)
+            if answer.ok:
+                inbox.pulls.change(*where, backfill="skip" if command.verb is Verb.SKIP_BACKFILL else "full")
+            return answer
+        case Verb.DIFF | Verb.LINEAGE:
+            rules = config.diff.without_samples() if pull.is_fork_of(row.repository) else config.diff
+            asked = question(command, record, rules)
+            return Answer(command.text, True, "The planner was asked.", WAITS, asked=asked)
+        case _:  # the state stands at the end of every reply; /deploy never comes here
+            return Answer(command.text, True, "This is how it stands.")
 
 
 def _plan_again(context: BotContext, row: CommandRow, command: Command, record: PullRecord, pull: Pull) -> Answer:
@@ -199,11 +227,28 @@ def _plan_again(context: BotContext, row: CommandRow, command: Command, record: 
 
 
 def _categorize(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
-    plan = record.outcome.plan if record.outcome else None
-    chosen = chosen_model(command, [model.name for model in direct(plan)])
+    names = [model.name for model in direct(record.outcome.plan if record.outcome else None)]
+    if command.every:
+        words = tuple(PendingWord(name, command.category, row.author, record.head) for name in names)
+        if not words:
+            return Answer(command.text, False, "No model is changed directly. Nothing was changed.")
+        context.inbox.pulls.change(row.repository, row.number, words=words)
+        return Answer(command.text, True, accepted(command, names[0]), "plan")
+    chosen = chosen_model(command, names)
     if isinstance(chosen, Mistake):
         return Answer(command.text, False, mistake_sentence(chosen))
     others = tuple(word for word in record.words if word.model != chosen)
     words = (*others, PendingWord(chosen, command.category, row.author, record.head))
     context.inbox.pulls.change(row.repository, row.number, words=words)
     return Answer(command.text, True, accepted(command, chosen), "plan", chosen, command.category)
+
+
+def _allow_destructive(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
+    plan = record.outcome.plan if record.outcome else None
+    chosen = chosen_model(command, [model.name for model in plan.models] if plan else [])
+    if isinstance(chosen, Mistake):
+        return Answer(command.text, False, mistake_sentence(chosen))
+    models = tuple(dict.fromkeys((*record.may_be_destructive, chosen)))
+    where = (row.repository, row.number)
+    context.inbox.pulls.change(*where, destructive=models, destructive_head=record.head, again=True)
+    return Answer(command.text, True, accepted(command, chosen), "plan")

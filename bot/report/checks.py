@@ -7,11 +7,13 @@ import json
 from dataclasses import asdict, dataclass
 
 from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, PullState
-from bot.report.comment import Shown, blockers, model_table, plan_comment
+from bot.report.comment import Shown, blockers, plan_comment
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
+from bot.report.models import model_table
 from bot.report.words import (
     change_words,
     cost_words,
+    estimate_words,
     failure_title,
     open_words,
     problem_line,
@@ -160,6 +162,10 @@ def _environment(record: PullRecord) -> CheckView:
         title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
         text = f"{title} {skipped_words(plan)}".rstrip()
         return CheckView(ENVIRONMENT, title.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
+    if outcome.is_too_costly:
+        over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
+        text = f"{over} `/approve-cost` lets it be computed."
+        return CheckView(ENVIRONMENT, "Waits for an approval of its cost", text, conclusion="action_required")
     if outcome.failed or outcome.is_blocked:
         why = "Unit tests failed." if outcome.failed else "The plan is blocked."
         return CheckView(ENVIRONMENT, "Not built", why, conclusion="skipped")
@@ -177,7 +183,7 @@ def _promotion(record: PullRecord) -> CheckView:
     outcome, plan = record.outcome, record.outcome.plan if record.outcome else None
     if record.state in AFTER_MERGE:
         return promotion_check(record)
-    if record.state is PullState.FAILED or (plan and plan.blockers):
+    if record.state is PullState.FAILED or (plan and plan.blockers) or (outcome and outcome.is_too_costly):
         lines = "\n".join(problem_line(each) for each in blockers(record))
         return CheckView(PROMOTION, "Blocked: merging would not change prod", _fit(lines), conclusion="failure")
     if plan is None or not touches(plan):

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.commands import MARKER
-from bot.records import PLAN, ProdRecord, PullRecord, PullState
+from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
 from bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
-    SIGNS,
-    category_of,
     code,
     counted,
-    days,
-    fence,
     fitting,
     folded,
     graph,
     inert,
-    table,
-    tag_text,
     within,
 )
+from bot.report.models import OPEN, Site, diffs_blocks, models_blocks
+from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
 from bot.report.words import (
-    WHOLE_KINDS,
+    actual_words,
     audit_details,
     audit_line,
     change_words,
+    cheaper_words,
     cost_of,
     cost_words,
+    estimate_words,
     failure_title,
     open_words,
     problem_line,
@@ -43,16 +40,15 @@ from bot.report.words import (
     work_words,
 )
 from bot.results import PlannerOutcome, Problem, direct, is_free, problems_of, touches
-from planner.contract.plan import ModelChange, PlanView
+from planner.contract.plan import ModelChange
 
 PLAN_MARKER = f"{MARKER}:plan -->"
-GRAPH_OPEN = 25  # more models than this: the graph is folded
+ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open
 GRAPH_MOST = 120  # more than this: no graph, it could not be read
-ROWS_ROOM = 24_000  # characters, as the next ones: what is longer is cut at a line's end
-PROBLEMS_MOST = 12_000
+PROBLEMS_MOST = 12_000  # characters, as the next one: what is longer is cut at a line's end
 AUDITS_MOST = 5  # whose query and rows are shown
 FOOT_MOST = 12_000
-DIFF_MOST = 12_000
+ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
 
 
 @dataclass(frozen=True)
@@ -69,14 +65,14 @@ def plan_comment(shown: Shown) -> str | None:
     record, outcome = shown.record, shown.record.outcome
     if needs_no_comment(record):
         return None
-    plan = outcome.plan if outcome else None
     blocks = [
         "\n".join([PLAN_MARKER, headline(shown), "", facts_line(shown), *_counts(outcome)]),
         status(shown),
         *_problem_blocks(record, outcome),
         *_warning_blocks(record, outcome),
-        refused_words(plan),
-        *(_plan_blocks(plan) if plan and record.state not in (PullState.HELD, PullState.WAITING) else ()),
+        refused_words(outcome.plan if outcome else None),
+        *_change_blocks(record, outcome),
+        *_cost_block(outcome),
         *_checks_block(outcome),
         *_notes(shown),
         foot(shown),
@@ -133,7 +129,10 @@ def headline(shown: Shown) -> str:
         case PullState.PLANNED:
             if plan is None or not touches(plan):
                 return "### ✅ No models change"
-            return f"### {'⛔' if plan.blockers else '✅'} {change_words(plan)}"
+            if outcome and outcome.is_too_costly:
+                return f"### 💰 {change_words(plan)} · waits for an approval of its cost"
+            told = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
+            return f"### {'⛔' if plan.blockers else '✅'} {told}"
 
 
 def facts_line(shown: Shown) -> str:
@@ -150,36 +149,18 @@ def facts_line(shown: Shown) -> str:
 
 
 def _counts(outcome: PlannerOutcome | None) -> list[str]:
+    """What is computed, what is shared, what it costs; the first line has counted the models."""
     plan = outcome.plan if outcome else None
     if outcome is None or plan is None or not touches(plan):
         return []
-    counts = Counter(category_of(model) for model in plan.models)
-    indirect = counts["indirect_breaking"] + counts["indirect_non_breaking"]
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
-    head = [
-        "Breaking",
-        "Non-breaking",
-        *(["Forward-only"] if counts["forward_only"] else []),
-        "Indirect",
-        "Added",
-        "Removed",
-        "Computed here" if outcome.applied else "To compute",
-        "Tables shared",
-        *(["Cost"] if cost else []),
+    said = [
+        f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
+        f"{counted(shared, 'table')} shared" if shared else "",
+        cost,
     ]
-    row = [
-        str(counts["breaking"] + counts["undecided"]),
-        str(counts["non_breaking"]),
-        *([str(counts["forward_only"])] if counts["forward_only"] else []),
-        str(indirect),
-        str(counts["added"]),
-        str(counts["removed"]),
-        work_words(plan),
-        str(shared),
-        *([cost] if cost else []),
-    ]
-    return ["", table(head, [row])]
+    return ["", " · ".join(filter(None, said))]
 
 
 def status(shown: Shown) -> str:
@@ -205,6 +186,10 @@ def status(shown: Shown) -> str:
         case PullState.PLANNED if plan and plan.blockers:
             number = counted(len(plan.blockers), "thing blocks", "things block")
             return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
+        case PullState.PLANNED if plan and outcome and outcome.is_too_costly:
+            over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
+            cheaper = f" {said}" if (said := cheaper_words(plan)) else ""
+            return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
         case PullState.PLANNED if plan and touches(plan):
             return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
         case PullState.PLANNED:
@@ -237,6 +222,8 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
         return []
     if record.state is PullState.PLANNED and told.plan and told.plan.blockers:
         return []  # they stand at the end
+    if told.is_too_costly:
+        return []  # the status says it
     if told.is_defect:
         return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
     failed = [
@@ -259,89 +246,35 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     return [folded(f"⚠️ {counted(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
-def _plan_blocks(plan: PlanView) -> list[str]:
-    if not plan.models:
+def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
+    """What changes: rows and columns, who is hit, each model, the graph, the diffs. Of many models the groups of like
+    ones come first, and all else is folded."""
+    plan = outcome.plan if outcome else None
+    if plan is None or not plan.models or record.state in (PullState.HELD, PullState.WAITING):
         return []
     shown = [model for model in plan.models if model.change != "unchanged"]
-    blocks = [f"✂️ {said}" for said in (skipped_words(plan), open_words(plan)) if said]
-    if 1 < len(shown) <= GRAPH_MOST:
-        drawn = graph(shown)
-        blocks.append(drawn if len(shown) <= GRAPH_OPEN else folded(f"Graph of {len(shown)} models", drawn))
-    blocks.append(model_table(shown, ROWS_ROOM))
-    blocks += [_diff_block(model) for model in shown if model.diff]
-    return blocks
+    many, site = len(shown) > OPEN, Site(record.site, record.head, record.folder)
+    table, *each = models_blocks(shown, site)
+    told = [f"✂️ {said}" for said in (skipped_words(plan), open_words(plan)) if said]
+    rows = []
+    if record.state in ROWS_SHOWN:
+        rows = [
+            *rows_blocks(outcome, ROWS_OF_MANY if many else ROWS_OF_FEW),
+            *schema_block(outcome),
+            *impact_block(plan),
+        ]
+    drawn = graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
+    if many:
+        drawn = folded(f"Graph of {len(shown)} models", drawn) if drawn else ""
+        return [*told, table, *rows, *each, drawn, *diffs_blocks(shown, site)]
+    return [*told, *rows, drawn, table, *each, *diffs_blocks(shown, site)]
 
 
-# The rules whose reason says itself that the rows change, or which columns do.
-ROWS_TOLD = frozenset({"rows-changed", "reads-changed-rows", "settings-changed", "kind-changed", "undecidable"})
-COLUMNS_TOLD = frozenset({"column-added", "column-altered", "column-removed", "settings-changed", "kind-changed"})
-PREVIEW = " (preview: made of some days only, and never promoted)"
-
-
-def model_table(models: Sequence[ModelChange], limit: int) -> str:
-    """A line for each model, as many as fit."""
-    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), map(model_row, models)).split("\n")
-    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | | | |")])
-
-
-def model_row(model: ModelChange) -> tuple[str, str, str, str, str]:
-    """One model's line: what it is, why, what is computed of it, and whose table it has."""
-    category = category_of(model)
-    said = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
-    rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
-    return (
-        code(model.name),
-        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{said}",
-        f"{inert(model.reason)}{_column_words(model)}{rule}",
-        computed_words(model),
-        table_words(model),
-    )
-
-
-def computed_words(model: ModelChange) -> str:
-    """Which days of the table are computed, or that none is."""
-    if model.skipped:
-        return "nothing: inputs unchanged"
-    if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
-        return "nothing"
-    preview = PREVIEW if model.preview else ""
-    if model.kind.upper() in WHOLE_KINDS:
-        return ("the whole table" if model.intervals else "built already") + preview
-    if not model.intervals:
-        return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
-    copied = f"; of these copied (unchanged): {days(model.copies)}" if model.copies else ""
-    return days(model.intervals) + copied + preview
-
-
-def table_words(model: ModelChange) -> str:
-    """Whose table the model's view shows."""
-    if model.change == "removed":
-        return "dropped from view"
-    if model.keeps and not model.preview:
-        return f"its own, over the rows of {code(model.shares or 'prod')}"
-    if model.shares:
-        return f"shared with {code(model.shares)}"
-    return ("its own" if model.table else "none") + (", a preview" if model.preview and model.table else "")
-
-
-def _column_words(model: ModelChange) -> str:
-    columns = model.columns
-    groups = (("added", columns.added), ("altered", columns.altered), ("removed", columns.removed))
-    if columns.every:
-        return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
-    if model.rule in COLUMNS_TOLD:
-        return ""
-    said = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
-    return f" ({'; '.join(said)})" if said else ""
-
-
-def _diff_block(model: ModelChange) -> str:
-    changed = [
-        line for line in model.diff.split("\n") if line.startswith(("+", "-")) and line[:3] not in ("+++", "---")
-    ]
-    plus, minus = sum(line[0] == "+" for line in changed), sum(line[0] == "-" for line in changed)
-    title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
-    return folded(title, fence(model.diff, "diff", DIFF_MOST))
+def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
+    """The estimate beside what it took, once something was computed."""
+    took = actual_words(outcome) if outcome else ""
+    estimated = estimate_words(outcome.plan.models) if outcome and outcome.plan else ""
+    return [f"Estimated: {estimated}. It took {took}."] if took and estimated else []
 
 
 def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
@@ -395,6 +328,8 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("Nobody has let this commit be planned."),)
     if record.state is PullState.CANCELLED:
         return (Problem("The plan was stopped."),)
+    if outcome and outcome.is_too_costly and record.state is PullState.PLANNED:
+        return (Problem("Nobody has approved the cost of this plan."),)
     return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is PullState.PLANNED else ()
 
 
@@ -404,6 +339,9 @@ def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
     edited = direct(outcome.plan) if outcome else ()
     again = ("/plan", "plans again, against prod as it is now")
     match record.state:
+        case PullState.PLANNED if outcome and outcome.is_too_costly:
+            approve = ("/approve-cost", "computes what is estimated, for this head")
+            return (approve, *(_categorize_line(model) for model in edited[:6]), again)
         case PullState.PLANNED:
             return (*(_categorize_line(model) for model in edited[:6]), again)
         case PullState.FAILED | PullState.CANCELLED:

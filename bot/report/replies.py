@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.commands import FORMS, MARKER, Command, Mistake, Verb
+from bot.commands import MARKER, Command, Mistake
 from bot.records import Answer, PullRecord, PullState
 from bot.report.comment import Shown, accepted_commands, blockers
-from bot.report.markdown import NAMES, category_of, clipped, code, inert, within
+from bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
+from bot.report.rows import rows_blocks, rows_title, schema_block
 from bot.report.words import change_words, promise_sentence, view_words, work_words
-from bot.results import touches
-from bot.settings import Role
+from bot.results import PlannerOutcome, touches
+from bot.verbs import FORMS, Role, Verb
+from planner.contract.result import ResultLine
 
 REPLY_LIMIT = 60_000
+LINEAGE_MOST = 20_000  # characters
 
 
 def reply_marker(comment_id: int) -> str:
@@ -36,16 +39,44 @@ def help_text(needs: Mapping[str, Role]) -> str:
     """The commands that are enabled here: what each does, who may use it, an example."""
     lines = ["A command stands at the start of a line in a comment; several run in order.", ""]
     for verb, form in FORMS.items():
+        if verb is Verb.DEPLOY:
+            continue  # it is off
         who = "anybody" if verb is Verb.HELP else f"needs `{needs.get(verb.value, 'admin')}`"
         lines.append(f"- `{form.usage}`: {form.does}. *{who[0].upper() + who[1:]}.* Example: `{form.example}`")
     return "\n".join(lines)
+
+
+def found_rows(outcome: PlannerOutcome) -> str:
+    """What a /diff found."""
+    blocks = [*rows_blocks(outcome), *schema_block(outcome)]
+    return (
+        "\n\n".join([f"**{rows_title(outcome)}**", *blocks]) if blocks else "No model has another table than in prod."
+    )
+
+
+def reached(result: ResultLine) -> str:
+    """What a /lineage found: the models, each with the columns that are reached in it."""
+    asked = code(".".join(filter(None, (result.model, result.column))))
+    columns: dict[str, list[str]] = {}
+    for node in result.nodes or ():
+        if node.model != result.model:
+            columns.setdefault(node.model, []).append("its rows" if node.column is None else node.column)
+    if not columns:
+        return f"Nothing is made from {asked}."
+    lines = [f"- {code(model)}: {', '.join(sorted(code(each) for each in names))}" for model, names in columns.items()]
+    head = f"From {asked} {counted(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
+    return "\n".join([head, "", *fitting(lines, LINEAGE_MOST)])
 
 
 def accepted(command: Command, model: str = "") -> str:
     """The answer to a command that has begun to work, should its end never be known."""
     match command.verb:
         case Verb.CATEGORIZE:
-            return f"{code(model)} is taken as {NAMES[command.category]}."
+            return f"{'Every model' if command.every else code(model)} is taken as {NAMES[command.category]}."
+        case Verb.APPROVE_COST:
+            return "The estimated cost is approved for this head."
+        case Verb.ALLOW_DESTRUCTIVE:
+            return f"{code(model)} may lose columns in the plan of this head."
         case Verb.PLAN:
             return "A new plan was asked for."
         case Verb.CANCEL:
@@ -65,6 +96,8 @@ def state_sentence(shown: Shown) -> str:
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
             if plan.blockers:
                 return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
+            if outcome and outcome.is_too_costly:
+                return f"{which} waits for `/approve-cost`; nothing was computed.{_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
             return f"{which}: {work}. {promise_sentence(plan, outcome)}{_link(record)}"
         case PullState.PLANNED:

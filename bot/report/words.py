@@ -135,6 +135,41 @@ def cost_of(models: Sequence[ModelChange]) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def estimate_words(models: Sequence[ModelChange]) -> str:
+    """What computing would cost and how that is known; what is not known makes it `at least`."""
+    todo = [model for model in models if model.intervals and not model.skipped]
+    said = []
+    if sized := [model for model in todo if "statistics" in model.estimate.basis]:
+        least = "at least " if len(sized) < len(todo) else ""
+        size = size_words(sum(model.estimate.bytes for model in sized))
+        said.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {counted(len(todo), 'table')})")
+    if timed := [model for model in todo if "batches" in model.estimate.basis]:
+        least = "at least " if len(timed) < len(todo) else "about "
+        took = duration_words(max(1, sum(model.estimate.seconds for model in timed)))
+        said.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {counted(len(todo), 'table')})")
+    return ", ".join(said)
+
+
+def actual_words(outcome: PlannerOutcome) -> str:
+    """What computing took in the end, beside which an estimate can be held; '' where nothing was computed."""
+    done = outcome.backfill
+    if done is None or not done.batches or done.seconds is None:
+        return ""
+    took, written = duration_words(max(1, done.seconds)), counted(done.rows, "row")
+    return f"{took} of batches in {counted(done.batches, 'batch', 'batches')}, {written} written"
+
+
+def cheaper_words(plan: PlanView) -> str:
+    """What another category would spare: `As non-breaking it would compute 1 table instead of 14.`"""
+    edited = [model for model in plan.models if model.change == "direct" and model.category == "breaking"]
+    todo = sum(bool(model.intervals) for model in plan.models)
+    below = sum(bool(m.intervals) and m.category == "indirect_breaking" for m in plan.models)
+    if not edited or not below:
+        return ""
+    what = code(edited[0].name) if len(edited) == 1 else f"these {len(edited)} models"
+    return f"If {what} were non-breaking, {counted(todo - below, 'table')} instead of {todo:,} would be computed."
+
+
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     """What a merge will do, counted."""
     views, dropped = len(moving(plan)), sum(model.change == "removed" for model in plan.models)

@@ -34,6 +34,7 @@ class JsonLines:
         self._snapshots: Mapping[str, Snapshot] = {}
         self._plan: PlanView | None = None
         self._copied: dict[str, Spans] = {}  # model -> intervals whose rows came from its old table
+        self._seconds = 0.0  # of batches
         # Promotions that did not come to their end: environment -> views.
         self._recovered: dict[str, Names] = {}
         self._pending: dict[str, Names] = {}
@@ -76,6 +77,8 @@ class JsonLines:
 
     def event(self, event: Event) -> None:
         """What happens while a plan is applied."""
+        if isinstance(event, BatchDone):
+            self._seconds += event.seconds
         match event:
             case BatchDone(copied=True):
                 self._copied[event.model] = (*self._copied.get(event.model, ()), span(event.interval))
@@ -103,7 +106,8 @@ class JsonLines:
             gathered |= {"plan": self._plan, "tests": self._tests, "audits": tuple(self._audits)}
         if outcome is not None:
             promotion = promotion_of(outcome)
-            gathered |= {"applied": promotion is not None, "promotion": promotion, "backfill": backfill_of(outcome)}
+            filled = backfill_of(outcome).model_copy(update={"seconds": round(self._seconds, 3)})
+            gathered |= {"applied": promotion is not None, "promotion": promotion, "backfill": filled}
         own = {name: getattr(result, name) for name in result.model_fields_set}
         line(result.model_copy(update=gathered | own))
 

@@ -24,6 +24,10 @@ VERBS = {
     "lint": ("planner.cli.linting:lint_models", "Check the models against the linter's rules."),
     "audit": ("planner.cli.audits:audit", "Run the audits on an environment's tables."),
     "table_diff": ("planner.cli.table_diff:table_diff", "Compare tables, or models in two environments."),
+    "data_diff": (
+        "planner.cli.data_diff:data_diff",
+        "Compare the rows of an environment's changed models with prod's.",
+    ),
     "render": ("planner.cli.rendering:render", "Print a model's query as Spark runs it."),
     "dag": ("planner.cli.lineage:dag", "Show the graph of models."),
     "lineage": ("planner.cli.lineage:lineage", "Show the lineage of a model or a column."),

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.apply.executor import Outcome
 from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output
 from planner.cli.terminal import Terminal
 from planner.contract.result import PromotionRow, ResultLine
+from planner.contract.tables import DataDifference
 from planner.errors import Refused
 from planner.plan.build import Plan
 
 DONE = ResultLine(ok=True)
 
 
-def unapplied(out: Output, planned: Plan, before: PromotionRow | None = None) -> int:
+def unapplied(
+    out: Output,
+    planned: Plan,
+    before: PromotionRow | None = None,
+    rows: Sequence[DataDifference] | None = None,
+) -> int:
     """An empty plan is done; a blocked one is refused, each blocker reported."""
     if isinstance(out, JsonLines):
         for blocker in planned.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
-        out.result(ResultLine(ok=not planned.blockers, promoted_before=before))
+        told = None if rows is None else tuple(rows)
+        out.result(ResultLine(ok=not planned.blockers, promoted_before=before, data_diff=told))
     return Refused.exit_code if planned.blockers else 0
 
 

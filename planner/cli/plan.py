@@ -12,6 +12,7 @@ import click
 from planner.apply.events import Promoted
 from planner.apply.executor import Outcome
 from planner.apply.work import Filled
+from planner.cli.data_diff import data_diff_options, of_plan, options_of
 from planner.cli.given import given_to
 from planner.cli.outcome import ended, unapplied
 from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
@@ -21,13 +22,16 @@ from planner.contract.from_events import view_counts
 from planner.contract.result import PromotionRow, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
+from planner.plan.costs import CostLimit
 from planner.session.applying import estimates
-from planner.session.options import PlanOptions, categories
+from planner.session.options import DataDiffOptions, PlanOptions, categories
 from planner.session.plan import applied, check_queries, made_again, prepared, promoted_before, renew, requested
 from planner.session.planning import save
 from planner.session.run import run_after_plan
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import checked_name
+
+NO_LIMIT = CostLimit()
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Handling:
     no_prompts: bool
     note: str
     expect_digest: str | None
+    limit: CostLimit = NO_LIMIT
+    data_diff: DataDiffOptions | None = None  # what of the rows is compared when it is applied; None: nothing
 
 
 @click.command()
@@ -107,6 +113,9 @@ class Handling:
 @click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="Why, for the environment's history.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse to compute what would read more than this.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), help="Refuse to compute what would take more batch time.")
+@data_diff_options("data-diff")
 @execution_time_option
 @output_option
 @workspace
@@ -123,7 +132,10 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     mergeplan plan dev --forward-only  keep the existing rows
     """
     name = "" if environment is None else checked_name(environment)
-    asked, handling = given_to(PlanOptions, {**given, "environment": name}), given_to(Handling, given)
+    asked = given_to(PlanOptions, {**given, "environment": name})
+    rows = options_of({key: given[key] for key in ("detail", "unmasked", "seconds", "rows")})
+    limit = CostLimit(given["max_bytes"], given["max_seconds"])
+    handling = given_to(Handling, {**given, "limit": limit, "data_diff": rows if given["detail"] else None})
     out, looks = output_of(output), handling.explain
     with opened(root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks) as work:
         asked = requested(work, asked)
@@ -136,10 +148,13 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
             check_queries(work, planned)
-        out.plan(planned, estimates(work, planned))
+        costs = estimates(work, planned)
+        out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
             return _nothing_to_apply(work, out, planned, handling)
         save(work, planned, asked)
+        if not asked.skip_backfill:
+            handling.limit.check(costs.values())
         if not handling.auto_apply and not _agreed(out, planned, handling.no_prompts):
             return 0
         if not checked:
@@ -198,7 +213,9 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
             renew(work, planned)
         if handling.then_run:
             return ended(out, _run(work, out, planned))
-    return unapplied(out, planned, _promoted_before(promoted_before(work, planned.environment, handling.note)))
+    rows = None if planned.blockers else of_plan(work, out, planned, handling.data_diff)
+    before = _promoted_before(promoted_before(work, planned.environment, handling.note))
+    return unapplied(out, planned, before, rows)
 
 
 def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
@@ -219,7 +236,10 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, ha
         outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
     seconds = round(time.monotonic() - started, 3)
     expected = handling.expect_digest in (None, final.digest)
-    return ended(out, outcome, ResultLine(ok=True, seconds=seconds, expected=expected))
+    result = ResultLine(ok=True, seconds=seconds, expected=expected)
+    if not outcome.failures and (rows := of_plan(work, out, final, handling.data_diff)) is not None:
+        result = result.model_copy(update={"data_diff": tuple(rows)})
+    return ended(out, outcome, result)
 
 
 def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:

@@ -79,6 +79,7 @@ Stage = Annotated[str, WithJsonSchema({"enum": ["tests", "create", "backfill", "
 Severity = Annotated[str, WithJsonSchema({"enum": ["error", "warning"]})]
 How = Annotated[str, WithJsonSchema({"enum": ["made_from", "decides_rows", "every_column"]})]
 Direction = Literal["upstream", "downstream"]
+Detail = Literal["off", "counts", "sample"]  # of a data diff, from least to most
 
 
 class Sample(Data):

@@ -110,6 +110,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         kind=str(change.kind),
         path=shown.model.path,
         line=shown.model.line,
+        owner=shown.model.owner,
         change=str(change.change),
         category=str(change.category) if change.category else None,
         rule=change.rule,
@@ -139,7 +140,10 @@ def _refused(file: RefusedFile) -> RefusedRow:
 
 def _estimate(estimate: Estimate) -> CostEstimate:
     """What is not known is 0."""
-    return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=round(estimate.seconds or 0, 3))
+    known = {"statistics": estimate.bytes, "batches": estimate.seconds}
+    basis = tuple(name for name, cost in known.items() if cost is not None)
+    seconds = round(estimate.seconds or 0, 3)
+    return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
 
 
 def _columns(columns: Columns) -> ColumnChanges:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.checks.table_diff import TableDiff
+from planner.checks.data_diff import ModelDiff
+from planner.checks.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
 from planner.contract.from_events import sample
+from planner.contract.from_plan import spans
 from planner.contract.result import ResultLine
 from planner.contract.tables import (
     ColumnDifference,
+    DataDifference,
     DifferenceSamples,
     LineageEdge,
     LineageEnd,
     LineageNode,
+    NullabilityRow,
     RowCounts,
     SchemaDifference,
     TableDifference,
@@ -24,33 +28,64 @@ from planner.project.lineage import Lineage, Node
 
 def table_difference(diff: TableDiff) -> TableDifference:
     """How two tables differ."""
-    rows = diff.rows
     return TableDifference(
         model=diff.model or None,
         first=diff.names[0],
         second=diff.names[1],
         same=diff.same,
         key=tuple(diff.key),
-        columns_differ=SchemaDifference(
-            added=tuple(diff.schema.added), removed=tuple(diff.schema.removed), retyped=tuple(diff.schema.retyped)
-        ),
-        rows=RowCounts(
-            first=rows.counts[0],
-            second=rows.counts[1],
-            only_first=rows.only[0],
-            only_second=rows.only[1],
-            common=rows.common,
-            matched=rows.matched,
-            changed=rows.changed,
-            null_keys=rows.null_keys,
-            duplicate_keys=rows.duplicate_keys,
-        ),
-        columns=tuple(ColumnDifference(name=name, changed=count) for name, count in rows.columns),
-        samples=DifferenceSamples(
-            changed=sample(diff.samples.changed),
-            only_first=sample(diff.samples.only_first),
-            only_second=sample(diff.samples.only_second),
-        ),
+        columns_differ=_schema(diff.schema),
+        rows=_counts(diff.rows),
+        columns=_columns(diff.rows),
+        samples=_samples(diff.samples),
+    )
+
+
+def data_difference(diff: ModelDiff) -> DataDifference:
+    """What a change does to the rows of a model."""
+    return DataDifference(
+        model=diff.model,
+        columns_differ=_schema(diff.schema),
+        nullability=tuple(NullabilityRow(column=each.column, nullable=each.nullable) for each in diff.nullability),
+        before=diff.counts[0] if diff.counts else None,
+        after=diff.counts[1] if diff.counts else None,
+        rows=_counts(diff.rows) if diff.rows else None,
+        columns=_columns(diff.rows) if diff.rows else (),
+        key=diff.key,
+        days=spans(diff.days),
+        left_out=spans(diff.left_out),
+        samples=_samples(diff.samples),
+        note=diff.note,
+        is_off=diff.is_off,
+        seconds=diff.seconds,
+    )
+
+
+def _schema(diff: SchemaDiff) -> SchemaDifference:
+    return SchemaDifference(added=tuple(diff.added), removed=tuple(diff.removed), retyped=tuple(diff.retyped))
+
+
+def _counts(rows: RowDiff) -> RowCounts:
+    return RowCounts(
+        first=rows.counts[0],
+        second=rows.counts[1],
+        only_first=rows.only[0],
+        only_second=rows.only[1],
+        common=rows.common,
+        matched=rows.matched,
+        changed=rows.changed,
+        null_keys=rows.null_keys,
+        duplicate_keys=rows.duplicate_keys,
+    )
+
+
+def _columns(rows: RowDiff) -> tuple[ColumnDifference, ...]:
+    return tuple(ColumnDifference(name=name, changed=count) for name, count in rows.columns)
+
+
+def _samples(found: Samples) -> DifferenceSamples:
+    return DifferenceSamples(
+        changed=sample(found.changed), only_first=sample(found.only_first), only_second=sample(found.only_second)
     )
 
 

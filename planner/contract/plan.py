@@ -20,6 +20,11 @@ class CostEstimate(Data):
     bytes: int = Field(default=0, description="read from files")
     rows: int = Field(default=0, description="written")
     seconds: float = Field(default=0.0, description="of all batches, added up")
+    basis: Names = Field(
+        default=(),
+        description="`statistics`: `bytes` are known, by Spark's statistics of the files that its queries would read; "
+        "`batches`: `rows` and `seconds` are known, by what such batches cost before",
+    )
 
 
 class OverrideRow(Data):
@@ -38,6 +43,7 @@ class ModelChange(Data):
     kind: str = Field(default="", description="its kind")
     path: str = Field(default="", description="its file")
     line: int = Field(default=0, description="its line in that file")
+    owner: str = Field(default="", description="who owns it, as its file says")
     change: Change = Field(description="how it came into the plan; `due` for `run`, `restated` for `--restate-model`")
     category: Category | None = Field(
         default=None, description="what the change does to tables; null for `added`, `removed`, `due` and `restated`"

@@ -7,7 +7,7 @@ from pydantic import Field
 from planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
 from planner.contract.lines import AuditRow
 from planner.contract.plan import ColumnChanges, PlanView
-from planner.contract.tables import LineageEdge, LineageNode, TableDifference, Unfollowed
+from planner.contract.tables import DataDifference, LineageEdge, LineageNode, TableDifference, Unfollowed
 
 
 class TestCounts(Data):
@@ -40,6 +40,7 @@ class BackfillCounts(Data):
 
     rows: int = Field(default=0, description="rows written")
     batches: int = Field(default=0, description="batches written")
+    seconds: Maybe[float] = Field(default=None, description="of all batches, added up")
 
 
 class ViewCounts(Data):
@@ -210,6 +211,10 @@ class ResultLine(Data):
     same: Maybe[bool] = Field(
         default=None,
         description="`table_diff`: whether everything is the same, as `ok`",
+    )
+    data_diff: Maybe[tuple[DataDifference, ...]] = Field(
+        default=None,
+        description="`data_diff`, and `plan` with `--data-diff`: what the changes do to the rows, a model each",
     )
     table_diffs: Maybe[tuple[TableDifference, ...]] = Field(
         default=None, description="`table_diff`: the `table_diff` lines again"

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from planner.contract.base import Data, How, Names, Sample
+from planner.contract.base import Data, How, Names, Sample, Spans
 
 
 class SchemaDifference(Data):
@@ -59,6 +59,37 @@ class TableDifference(Data):
     rows: RowCounts = Field(description="how many rows are where")
     columns: tuple[ColumnDifference, ...] = Field(default=(), description="each compared column")
     samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ")
+
+
+class NullabilityRow(Data):
+    """A column that a blocking audit `not_null` begins or ceases to guard."""
+
+    column: str = Field(description="the column")
+    nullable: bool = Field(description="from now on it may hold NULLs")
+
+
+class DataDifference(Data):
+    """What a change does to the rows of a model: its table in prod, and in the environment."""
+
+    model: str = Field(description="the model")
+    columns_differ: SchemaDifference = Field(
+        default=SchemaDifference(),
+        validation_alias="schema",
+        serialization_alias="schema",
+        description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
+    )
+    nullability: tuple[NullabilityRow, ...] = Field(default=(), description="columns, by the audits `not_null`")
+    before: int | None = Field(default=None, description="rows in prod in the compared time, null when not counted")
+    after: int | None = Field(default=None, description="rows in the environment")
+    rows: RowCounts | None = Field(default=None, description="null: they were not compared, and `note` says why")
+    columns: tuple[ColumnDifference, ...] = Field(default=(), description="each compared column")
+    key: Names = Field(default=(), description="the columns of the key; empty when whole rows were compared")
+    days: Spans = Field(default=(), description="the time that both tables hold; empty: all rows were compared")
+    left_out: Spans = Field(default=(), description="the time that only prod's table holds, and was not compared")
+    samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ, masked")
+    note: str = Field(default="", description="what is to be known about the numbers, or why there are none")
+    is_off: bool = Field(default=False, description="rows were not to be looked at")
+    seconds: float = Field(default=0.0, description="how long it took")
 
 
 class LineageEnd(Data):

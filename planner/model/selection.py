@@ -119,6 +119,12 @@ class _Selector:
         return RequestError(f"`{self.selector}` is not a valid selector: {why}.", hint=HINT)
 
 
+def fits(selector: str, model: Model) -> bool:
+    """True when a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
+    prefix, colon, core = selector.strip().lower().rpartition(":")
+    return _matches(prefix, core, model) if not colon or prefix == "tag" else False
+
+
 def _matches(prefix: str, core: str, model: Model) -> bool:
     if prefix == "tag":
         return any(fnmatchcase(tag.lower(), core) for tag in model.tags)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from planner.errors import TooCostly
 from planner.intervals import Timeline
 from planner.model.kind import Kind
 from planner.model.model import Model
@@ -28,6 +29,36 @@ class Estimate:
     bytes: int | None = None  # read from files
     rows: int | None = None  # written
     seconds: float | None = None  # of its batches, added up: those that run side by side end sooner
+
+
+def total(estimates: Iterable[Estimate]) -> Estimate:
+    """What they cost together, at least: what is not known of one of them is not in it."""
+    found = tuple(estimates)
+    return Estimate(
+        sum(each.bytes or 0 for each in found),
+        sum(each.rows or 0 for each in found),
+        sum(each.seconds or 0.0 for each in found),
+    )
+
+
+@dataclass(frozen=True)
+class CostLimit:
+    """What computing a plan may cost at most; None: as much as it takes."""
+
+    bytes: int | None = None
+    seconds: float | None = None
+
+    def check(self, estimates: Iterable[Estimate]) -> None:
+        """TooCostly when what is known of the cost is more already."""
+        cost = total(estimates)
+        over = []
+        if self.bytes is not None and (cost.bytes or 0) > self.bytes:
+            over.append(f"read at least {cost.bytes:,} bytes, and {self.bytes:,} are allowed")
+        if self.seconds is not None and (cost.seconds or 0) > self.seconds:
+            over.append(f"take about {cost.seconds:,.0f} seconds of batches, and {self.seconds:,.0f} are allowed")
+        if over:
+            hint = "Compute less with --start or --select-model, or allow more."
+            raise TooCostly(f"Computing this plan would {'; it would '.join(over)}.", hint=hint)
 
 
 def units(model: Model, timeline: Timeline) -> int:

@@ -37,6 +37,11 @@ def relied_on(model: Model) -> tuple[AuditCall, ...]:
     return tuple(call for call in model.audits if call.name in names and _columns(call)) if audited_keys(model) else ()
 
 
+def never_null(model: Model) -> frozenset[str]:
+    """The columns in which a blocking audit `not_null` lets no NULL into the table."""
+    return frozenset(column for call in model.audits if call.name == "not_null" for column in _columns(call))
+
+
 def _said(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
     for call in audits:
         if call.name == "unique_values":
@@ -49,7 +54,7 @@ def _merged(model: Model) -> Iterator[tuple[str, ...]]:
     """The `unique_key` of a merge, if its columns are audited to have no NULL: to a merge NULL is equal to nothing."""
     if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter:
         return
-    present = {column for call in model.audits if call.name == "not_null" for column in _columns(call)}
+    present = never_null(model)
     key = tuple(sorted({column for text in model.unique_key for column in _listed(text) or [""]}))
     if key and present.issuperset(key):
         yield key

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
+from planner.contract.base import Detail
 from planner.errors import RequestError
 from planner.plan.build import Category
 from planner.snapshot.environment import PROD
 
+DETAILS: tuple[Detail, ...] = get_args(Detail)
 GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
 CATEGORIES = {
     "breaking": Category.BREAKING,
@@ -93,6 +96,22 @@ class TableDiffOptions:
 
 
 @dataclass(frozen=True)
+class DataDiffOptions:
+    """Whose rows are compared with prod's, in what detail, and what that may cost.
+
+    `detail` are rules in order, (selector, `off`, `counts` or `sample`); the last that fits a model counts.
+    """
+
+    detail: tuple[tuple[str, Detail], ...] = (("*", "counts"),)
+    unmasked: tuple[str, ...] = ()  # columns whose values samples show as they are
+    models: tuple[str, ...] = ()  # names of models; () for all that have another table
+    where: str = ""  # only rows for which this holds
+    seconds: float = 60.0  # for all of them together
+    rows: int = 50_000_000  # of both tables of a model together
+    samples: int = 5  # rows of each sort
+
+
+@dataclass(frozen=True)
 class TestOptions:
     """Which unit tests run; both must mean a test."""
 
@@ -100,6 +119,18 @@ class TestOptions:
 
     names: tuple[str, ...] = ()  # tests, models, files, FILE::TEST, also as globs; () for all
     patterns: tuple[str, ...] = ()  # what names contain or match; () for all
+
+
+def details(given: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
+    """`counts` or SELECTOR=counts as rules in order; RequestError for what is no detail."""
+    found: list[tuple[str, Detail]] = []
+    for text in given:
+        selector, _, word = text.rpartition("=")
+        detail = next((each for each in DETAILS if each == word.strip().lower()), None)
+        if detail is None:
+            raise RequestError(f"`{text}` is no detail of a data diff.", hint="Write `counts`, or `tag:pii=off`.")
+        found.append((selector.strip() or "*", detail))
+    return tuple(found) or DataDiffOptions().detail
 
 
 def categories(given: Iterable[str]) -> dict[str, str]:

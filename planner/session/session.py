@@ -13,6 +13,7 @@ from typing import Self
 from planner.apply.executor import Outcome
 from planner.apply.work import Filled
 from planner.checks.audits import AuditResult
+from planner.checks.data_diff import ModelDiff
 from planner.checks.table_diff import TableDiff
 from planner.engine.protocol import Rows
 from planner.errors import Cancelled, Refused, RequestError
@@ -20,12 +21,20 @@ from planner.project.lineage import lineage_of
 from planner.session.applying import Record, estimates
 from planner.session.audits import audited
 from planner.session.cancelling import interruptible
+from planner.session.data_diff import data_diffs, pairs_of_environment
 from planner.session.diff import difference
 from planner.session.environments import Invalidated, RolledBack, Swept, check_droppable, invalidate, janitor, rollback
 from planner.session.events import Emit, silent
 from planner.session.lint import LintReport, linted
 from planner.session.moments import moment
-from planner.session.options import AuditOptions, PlanOptions, RunOptions, TableDiffOptions, TestOptions
+from planner.session.options import (
+    AuditOptions,
+    DataDiffOptions,
+    PlanOptions,
+    RunOptions,
+    TableDiffOptions,
+    TestOptions,
+)
 from planner.session.plan import applied, check_queries, made_again, prepared, renew, requested
 from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
@@ -74,6 +83,13 @@ class Opened:
         """The rows of a query, on the project's Spark."""
         with self._doing(silent, only_looks=True) as work:
             return work.engine.fetch(sql, limit)
+
+    def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> tuple[ModelDiff, ...]:
+        """What an environment's changes do to the rows of its models: prod's tables against its own, over the time that
+        both hold."""
+        with self._doing(silent, only_looks=True) as work:
+            pairs = pairs_of_environment(work, environment)
+            return tuple(data_diffs(work, pairs, (PROD, environment), options or DataDiffOptions()))
 
     @contextmanager
     def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:

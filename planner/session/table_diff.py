@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sqlglot.tokenizer_core import TokenType
+
 from planner.checks.diff_query import DiffOptions
 from planner.checks.table_diff import TableDiff, changed_models, compare_tables
 from planner.errors import MergeplanError, Place, RequestError
@@ -12,7 +14,7 @@ from planner.model.graph import graph_of
 from planner.model.selection import select
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.names import model_name
-from planner.parsing.sql.tokens import did_you_mean
+from planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
 from planner.session.git_changes import changed_since
 from planner.session.options import TableDiffOptions
 from planner.session.workspace import Workspace
@@ -50,6 +52,8 @@ def _options(asked: TableDiffOptions) -> DiffOptions:
     if asked.where:
         try:
             spark_tree(asked.where)
+            if any(token.token_type is TokenType.SEMICOLON for token in tokenize(SourceText("", asked.where, "spark"))):
+                raise MergeplanError("it is one condition, without `;`.")
         except MergeplanError as error:
             raise RequestError(f"`--where`: {error.message}") from None
     return DiffOptions(

@@ -112,12 +112,19 @@ def change_of(
     """A model of a plan with every key of docs/schema/plan.json."""
     override = override_of(said) if said and change == "direct" else None
     return {
-        "name": name, "kind": "FULL", "path": "", "line": 1, "change": change, "category": category, "rule": "text",
-        "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False}, "recomputed": False,
-        "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [], "needed": [], "recorded": [],
-        "preview": False, "keeps": [], "estimate": {"bytes": 0, "rows": 0, "seconds": 0.0}, "parents": [], "diff": "",
+        "name": name, "kind": "FULL", "path": "", "line": 1, "owner": "", "change": change, "category": category,
+        "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
+        "recomputed": False, "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [],
+        "needed": [], "recorded": [],
+        "preview": False, "keeps": [], "estimate": estimate(change), "parents": [], "diff": "",
         "override": override,
     }  # fmt: skip
+
+
+def estimate(change: str) -> dict[str, Any]:
+    """What a directly changed model costs, by the knobs; nothing is known of any other."""
+    size = knobs().get("bytes", 0) if change == "direct" else 0
+    return {"bytes": size, "rows": 0, "seconds": 0.0, "basis": ["statistics"] if size else []}
 
 
 def override_of(said: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +169,9 @@ def plan(name: str) -> None:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
     if turn.get("busy", 0) > sum(f'"plan", "{name}"' in call for call in (HOME / "calls.jsonl").open()) - 1:
         fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
+    most = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--max-bytes=")), None)
+    if most is not None and sum(each["estimate"]["bytes"] for each in found) > most:
+        fail("Computing this plan would read at least 5,000 bytes.", "", 0, "TooCostly", "Compute less.", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):
@@ -192,6 +202,8 @@ def plan(name: str) -> None:
         say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
         return
     promotion = {"views": views, "revision": revision, "spark_jobs": jobs}
+    asked = any(each.startswith("--data-diff") for each in sys.argv)
+    compared = {"data_diff": data_diff(found)} if asked and turn.get("rows_changed") is not None else {}
     say(
         "result",
         ok=True,
@@ -200,7 +212,23 @@ def plan(name: str) -> None:
         promotion=promotion,
         tests={"passed": 2, "failed": 0, "unchanged": 0},
         audits=[],
+        **compared,
     )
+
+
+def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many rows of `amount` changed as the knobs say, in each table that is built anew."""
+    changed, empty = knobs().get("rows_changed", 0), {"columns": list[str](), "rows": list[str]()}
+    rows = {"first": 10, "second": 10, "only_first": 0, "only_second": 0, "common": 10, "matched": 10 - changed,
+            "changed": changed, "null_keys": [0, 0], "duplicate_keys": [0, 0]}  # fmt: skip
+    return [
+        {"model": each["name"], "schema": {"added": [], "removed": [], "retyped": []}, "nullability": [],
+         "before": 10, "after": 10, "rows": rows, "columns": [{"name": "amount", "changed": changed}], "key": ["id"],
+         "days": [], "left_out": [], "note": "", "is_off": False, "seconds": 0.1,
+         "samples": {"changed": empty, "only_first": empty, "only_second": empty}}
+        for each in found
+        if each["change"] in ("direct", "indirect") and each["recomputed"]
+    ]  # fmt: skip
 
 
 def wait(name: str) -> None:
@@ -237,6 +265,24 @@ def main() -> None:
         raise SystemExit(3)
     if verb == "plan":
         plan(sys.argv[2])
+    elif verb == "data_diff":
+        while knobs().get("dawdle"):
+            time.sleep(0.05)
+        given = [each for each in sys.argv[2:-2] if not each.startswith("--")]
+        environment, asked = given[0], given[1:]
+        now, base = (state["environments"][each]["models"] for each in (environment, "prod"))
+        found = [
+            {"name": name, "change": "direct", "recomputed": True}
+            for name in sorted(now.keys() & base.keys())
+            if now[name] != base[name] and (not asked or name in asked)
+        ]
+        if asked and not found:
+            fail(f"`{asked[0]}` has no table here that differs from prod's.", "", 0, "RequestError", "")
+        say("result", ok=True, applied=False, data_diff=data_diff(found))
+    elif verb == "lineage":
+        nodes = [{"model": "shop.totals", "column": None, "kind": "FULL"}]
+        found = {"direction": "downstream", "nodes": nodes, "edges": [], "unfollowed": []}
+        say("result", ok=True, applied=False, model=sys.argv[2], **found)
     elif verb == "environments":
         rows = [
             {"name": name, "revision": each["revision"], "plan_id": each["plan_id"], "promoted_at": None,

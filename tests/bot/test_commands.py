@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands import FORMS, Command, Mistake, Verb, chosen_model, read_commands
+from bot.commands import Command, Mistake, chosen_model, read_commands
+from bot.verbs import FORMS, Verb
 
 
 def verbs(text: str) -> list[str]:
@@ -90,7 +91,12 @@ def test_a_category_is_written_in_several_ways() -> None:
     ("text", "said"),
     [
         ("/pln", "Did you mean `/plan`?"),
-        ("/mergeplan deploy", "Commands: `/plan`"),
+        ("/mergeplan ship", "Commands: `/plan`"),
+        ("/dif shop.orders", "Did you mean `/diff`?"),
+        ("/diff a b", "one model, or none"),
+        ("/diff --where", "No condition stands after `--where`"),
+        ("/lineage", "the name of one model"),
+        ("/allow-destructive --all", "the name of one model"),
         ("/categorize a non-braking", "Did you mean `non-breaking`?"),
         ("/categorize", "It takes a category"),
         ("/categorize a b c", "It takes a category"),
@@ -106,6 +112,30 @@ def test_a_mistake_names_the_cause_and_what_to_type(text: str, said: str) -> Non
 
     assert isinstance(mistake, Mistake)
     assert said in f"{mistake.cause} {mistake.instead}"
+
+
+def test_with_a_namespace_other_commands_are_other_bots() -> None:
+    """Behaviour 30: beside a bot with a /plan of its own."""
+    text = "/plan\n/warehouse help\n/mergeplan status\n/Warehouse `diff` a.b\n/pln"
+    found = [each for each in read_commands(text, "Warehouse") if isinstance(each, Command)]
+
+    assert [each.verb.value for each in found] == ["help", "status", "diff"]
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "where"),
+    [
+        ("/diff", "", ""),
+        ("/diff Shop.Orders", "shop.orders", ""),
+        ("/diff --where a = 'X  y' AND `b c` > 1", "", "a = 'X  y' AND `b c` > 1"),
+        ("`/diff shop.orders --where=a > 1`", "shop.orders", "a > 1"),
+        ("/diff `shop.orders`", "shop.orders", ""),
+        ("/diff a.b --where a = '--where'", "a.b", "a = '--where'"),
+    ],
+)
+def test_a_condition_is_what_was_written(text: str, model: str, where: str) -> None:
+    """Behaviour 7: as one argument, whatever it holds."""
+    assert [(each.model, each.where) for each in read_commands(text) if isinstance(each, Command)] == [(model, where)]
 
 
 def test_a_model_may_be_given_by_its_last_part() -> None:

@@ -28,8 +28,8 @@ def test_a_pull_request_gets_one_plan_comment_and_four_green_checks(bench: Bench
         "base `prod` revision 1",
         "plan `",
         "UTC",
-        "Non-breaking",
-        "Indirect",
+        "1 non-breaking, 1 indirect non-breaking",
+        "Computed here: ",
     ):
         assert fact in opening
     assert "`/categorize shop.orders breaking`" in plan.split("**Commands accepted now**")[1]
@@ -401,7 +401,7 @@ def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
 
 
 def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -> None:
-    """The run that moved the views did not live to tell; the next one finds nothing to do and still tells."""
+    """Behaviour 46: the run that moved the views did not live to tell; the next finds nothing to do and still tells."""
     number = bench.open(COLUMN)
     bench.idle()
     bench.knobs(die="prod")
@@ -422,7 +422,7 @@ def unbuilt(bench: Bench) -> None:
 
 
 def test_prods_first_build_is_tried_again_while_what_it_needs_is_busy(bench: Bench) -> None:
-    """A warm Spark that is slow to start is no refusal: pull requests wait, are told why, and are planned on prod."""
+    """Behaviour 45: a warm Spark that is slow to start is no refusal: pull requests wait, and are planned on prod."""
     unbuilt(bench)
     bench.knobs(busy=len(bench.calls("plan", "prod")) + 1)
     number = bench.open(COLUMN)
@@ -435,7 +435,7 @@ def test_prods_first_build_is_tried_again_while_what_it_needs_is_busy(bench: Ben
 
 
 def test_a_first_build_that_stays_busy_is_told_without_a_path_and_tried_again_by_rerun(bench: Bench) -> None:
-    """The check says why; pull requests wait and are not planned as if everything were new; Re-run and time mend it."""
+    """Behaviour 45: the check says why; pull requests wait, not planned as if all were new; Re-run and time mend it."""
     unbuilt(bench)
     bench.knobs(busy=1000)
     number = bench.open(COLUMN)

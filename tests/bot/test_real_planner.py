@@ -33,7 +33,7 @@ def rows(home: Path, sql: str) -> list[list[object]]:
 
 
 def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
-    """Behaviours 9, 32, 40: each category builds what it must, and a merge executes nothing over data."""
+    """Behaviours 9, 32, 40, 47: each category builds what it must, and a merge executes nothing over data."""
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
     bench = make_bench(project=files, planner_command=(), warm=True, patience=200.0)
     assert bench.context.inbox.prods.get(SHOP).revision == 1
@@ -51,9 +51,13 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
 
     narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date between", NARROWER)}, "narrower")
     bench.idle()
-    assert "1 breaking, 1 indirect breaking" in bench.plan(narrowed)
+    assert "1 breaking, 1 indirect breaking · 3 rows changed" in bench.plan(narrowed).splitlines()[1]
+    changed = "sqlmesh_example.incremental_model"
+    bench.say(narrowed, f"/diff {changed} --where id > 5\n/lineage {changed}.id")
+    assert "2 gone" in bench.replies(narrowed)[0]
+    assert "- `sqlmesh_example.full_model`: `" in bench.replies(narrowed)[0]
     bench.say(narrowed, "/categorize non-breaking")
-    assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(narrowed)[0]
+    assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(narrowed)[1]
     assert_merged_for_nothing(bench, narrowed, revision=3)
     assert rows(bench.home, "SELECT COUNT(*) FROM sqlmesh_example.incremental_model") == [[5]]
     assert_a_forward_only_branch_keeps_the_rows(bench)

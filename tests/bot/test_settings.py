@@ -6,7 +6,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot.child.planner_process import child_environment, stdin_secrets
-from bot.settings import Settings, checked_for_service, load_settings, read_config
+from bot.rules import read_config
+from bot.settings import Settings, checked_for_service, load_settings
 from planner.errors import ProjectError, RequestError
 
 
@@ -72,3 +73,17 @@ def test_the_planner_reads_secrets_from_standard_input_and_its_environment_holds
     assert child["MERGEPLAN_STATE_URL"] == child["MERGEPLAN_OPENLINEAGE_API_KEY"] == "-"
     assert "s3cret" not in child.values()
     assert list(stdin_secrets(settings).values()) == ["sqlite:///x", "s3cret"]
+
+
+def test_what_is_told_of_rows_is_a_word_or_a_rule_by_model() -> None:
+    """Behaviour 15: counts unless the base branch says otherwise; YAML's `off` is a word here."""
+    rules = "cicd_bot:\n  data_diff: {shop.*: sample, 'tag:pii': off}\n  data_diff_unmasked: [id]\n"
+    of = lambda text: read_config(text, "config.yaml", "main").diff  # noqa: E731
+
+    assert of("").detail == of("cicd_bot: {}\n").detail == (("*", "counts"),)
+    assert of("cicd_bot:\n  data_diff: off\n").is_off
+    assert of(rules).detail == (("*", "counts"), ("shop.*", "sample"), ("tag:pii", "off"))
+    assert of(rules).without_samples().detail == (("*", "counts"), ("shop.*", "counts"), ("tag:pii", "off"))
+    assert of(rules).unmasked == ("id",)
+    with pytest.raises(ProjectError, match=r"cicd_bot\.data_diff"):
+        of("cicd_bot:\n  data_diff: everything\n")

@@ -200,7 +200,7 @@ STARTED_AGAIN = (Attack.a_commit, Attack.references, Attack.tips, Attack.a_link)
 def test_a_configuration_in_the_mirror_runs_nothing_and_changes_no_text(
     bench: Bench, tmp_path: Path, text: str
 ) -> None:
-    """The fetch of the next pull request has the token in its environment; main is read as it was reviewed."""
+    """Behaviour 43: the next pull request's fetch has the token in its environment; main is read as it was reviewed."""
     bench.open(COLUMN)
     bench.idle()
     attack = Attack(bench.home, bench.github.state.git(SHOP), tmp_path)
@@ -246,7 +246,7 @@ def patiently(checkout: Checkout, github: Sandbox) -> tuple[dict[str, str], str]
 def test_an_object_is_read_as_the_commit_has_it_or_fetched_again(
     github: Sandbox, tmp_path: Path, poison: Callable[[Attack], None]
 ) -> None:
-    """What lies under an object's name is believed when it hashes to that name, whichever process fetched it."""
+    """Behaviour 43: what lies under an object's name is believed when it hashes to that name, whoever fetched it."""
 
     def opened() -> Checkout:
         return Checkout(tmp_path / "home", SHOP, github.clone_url(SHOP), lambda: github.installation_token(SHOP))
@@ -263,7 +263,7 @@ def test_an_object_is_read_as_the_commit_has_it_or_fetched_again(
 
 
 def test_attributes_of_a_pull_request_change_no_byte(github: Sandbox, tmp_path: Path) -> None:
-    """Line endings, keywords, encodings, archives and filters: what is planned is what GitHub shows."""
+    """Behaviour 43: line endings, keywords, encodings, archives and filters: what is planned is what GitHub shows."""
     text = "SELECT 1 AS id -- $Id$ $Format:%H$ \u00e9\r\n, 2 AS more\n"
     attributes = "*.sql text eol=crlf ident export-subst working-tree-encoding=UTF-16 filter=lfs merge=union\n"
     files = {"models/a.sql": text, ".gitattributes": attributes}

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.commands import Command, Verb
+from bot.commands import Command
 from bot.pulls.policy import Allowed, Facts, NotAllowed, decide
-from bot.settings import DEFAULT_NEEDS, ROLES
+from bot.verbs import DEFAULT_NEEDS, ROLES, Verb
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HEAD, OLD = "a" * 40, "b" * 40
@@ -59,6 +59,13 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
         (OK, replace(FORK, is_open=False), "is closed"),
         (CATEGORIZE, replace(SEEN, is_held=True), "No plan is shown"),
         (OK, replace(FORK, is_fork=False), "not come from a fork"),
+        (Command(Verb.DIFF, "/d"), replace(SEEN, is_built=True), ""),
+        (Command(Verb.DIFF, "/d"), SEEN, "No environment is built"),
+        (Command(Verb.LINEAGE, "/l"), SEEN, ""),
+        (Command(Verb.LINEAGE, "/l"), replace(SEEN, is_running=True), "No plan stands yet"),
+        (Command(Verb.DEPLOY, "/d"), SEEN, "prod follows what people merge"),
+        (Command(Verb.BACKFILL, "/b"), replace(SEEN, is_open=False), "is closed"),
+        (Command(Verb.ALLOW_DESTRUCTIVE, "/a"), replace(SEEN, role="maintain", live_head=OLD), "the head is now"),
         (Command(Verb.CANCEL, "/c"), SEEN, "Nothing is running"),
         (Command(Verb.ROLLBACK, "/r"), MERGED, ""),
         (Command(Verb.ROLLBACK, "/r"), replace(MERGED, prod_revision=4), "Prod has gone on"),

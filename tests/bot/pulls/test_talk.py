@@ -302,3 +302,54 @@ def test_where_edits_cannot_be_known_what_needs_more_than_write_is_refused(bench
 
     assert "write it again" in bench.replies(number)[0]
     assert bench.record(number).state is PullState.PROMOTED
+
+
+def test_who_asks_is_told_and_nothing_moves(bench: Bench) -> None:
+    """Behaviours 36, 40: /status, /lineage and /deploy change nothing, and each says how it stands."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    before = len(bench.calls("plan"))
+    bench.say(number, "/status\n/lineage shop.orders\n/deploy now")
+
+    (reply,) = bench.replies(number)
+    assert "From `shop.orders` 1 model downstream is made:\n\n- `shop.totals`: `its rows`" in reply
+    assert "`/deploy` is off: prod follows what people merge." in reply
+    assert reply.count("🚀") == 2
+    assert len(bench.calls("plan")) == before
+
+
+def test_a_destructive_change_is_allowed_for_the_head_that_was_shown(bench: Bench) -> None:
+    """Behaviour 48: by a maintainer, for that head and its merge; a push needs a new word."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/allow-destructive orders")
+    bench.say(number, "/allow-destructive orders", author="ann")
+    allowed = "--allow-destructive-model=shop.orders"
+
+    assert "needs the `maintain` permission" in bench.replies(number)[0]
+    assert allowed in bench.calls("plan", "pr_1")[-1]["argv"]
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    assert allowed in bench.calls("plan", "prod")[-1]["argv"]
+    other = bench.open(FILTER, "other")
+    bench.idle()
+    bench.say(other, "/allow-destructive orders", author="ann")
+    bench.github.commit(SHOP, "other", BOTH, "More", author="wim")
+    bench.idle()
+    assert allowed not in bench.calls("plan", f"pr_{other}")[-1]["argv"]
+
+
+def test_new_tables_may_stay_empty_until_somebody_wants_them(bench: Bench) -> None:
+    """Behaviour 40: /skip-backfill, and back by /backfill; /categorize --all is about every model that was edited."""
+    number = bench.open(BOTH)
+    bench.idle()
+    bench.say(number, "/skip-backfill")
+    skipped = bench.calls("plan", "pr_1")[-1]["argv"]
+    bench.say(number, "/backfill")
+    bench.say(number, "/categorize --all breaking")
+    last = bench.calls("plan", "pr_1")[-1]["argv"]
+
+    assert "--skip-backfill" in skipped
+    assert not any(each.startswith("--data-diff") for each in skipped)
+    assert "--skip-backfill" not in last
+    assert {"shop.orders=breaking", "shop.totals=breaking"} <= set(last)

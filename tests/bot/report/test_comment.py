@@ -85,7 +85,8 @@ def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
     assert balanced(text)
     assert "400 breaking" in text
     assert "`/plan`" in text
-    assert "the rest is in" in text
+    assert "more diffs: see the files of the pull request." in text
+    assert re.search(r"… and 3\d\d more", text)
     assert all(len(check.summary) < 65_535 and len(check.title) <= 140 for check in checks(view))
 
 

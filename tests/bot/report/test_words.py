@@ -84,7 +84,7 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
     assert f"\n\n✂️ **1 model was not computed.** {SAME} That saved about 2 min, 2.0 GB.\n\n" in text
     assert "| nothing: inputs unchanged | shared with `prod` |" in text
     assert "<br/>skipped" in text
-    assert "| about 8 s |" in text
+    assert " · about 8 s\n" in text
     assert "**1 model was not computed.**" in told["environment"].summary
     assert "**1 model was not computed.**" in told["plan"].summary
     assert "not computed" not in told["environment"].title

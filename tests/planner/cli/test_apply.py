@@ -203,7 +203,7 @@ def test_run_computes_the_days_since_and_leaves_views_alone(shop: Shop, engine: 
         ["2026-01-03", "2026-01-04"], ["2026-01-04", "2026-01-05"], ["2026-01-05", "2026-01-06"],
     ]  # fmt: skip
     assert rows(engine, "SELECT id FROM shop.daily ORDER BY id") == [(1,), (2,), (3,)]
-    assert ran.result["backfill"] == {"rows": 1, "batches": 3}
+    assert (ran.result["backfill"]["rows"], ran.result["backfill"]["batches"]) == (1, 3)
     assert mergeplan.state.environments.get("prod").revision == 1
     assert (again.code, again.out) == (0, "Nothing is due in `prod`.\n")
 

@@ -11,20 +11,29 @@ import pytest
 from planner.cli.given import given_to
 from planner.cli.main import VERBS, Verbs
 from planner.cli.plan import Handling
-from planner.session.options import AuditOptions, PlanOptions, RunOptions, TableDiffOptions, TestOptions
+from planner.session.options import (
+    AuditOptions,
+    DataDiffOptions,
+    PlanOptions,
+    RunOptions,
+    TableDiffOptions,
+    TestOptions,
+)
 
 COMMON = {"root", "gateway", "output", "execution_time"}
-OWN = {"run": {"updated"}, "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
-       "test": {"verbose", "junit"}, "audit": {"environment"}}  # fmt: skip
+OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"updated"},
+       "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
+       "test": {"verbose", "junit"}, "audit": {"environment"}, "data_diff": {"environment"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("verb", "kinds"),
     [
-        ("plan", (PlanOptions, Handling)),
+        ("plan", (PlanOptions, Handling, DataDiffOptions)),
         ("run", (RunOptions,)),
         ("audit", (AuditOptions,)),
         ("table_diff", (TableDiffOptions,)),
+        ("data_diff", (DataDiffOptions,)),
         ("test", (TestOptions,)),
     ],
 )

@@ -47,6 +47,8 @@ def test_what_differs_between_environments_is_shown(shop: Callable[..., CommandL
         ("prod:dev", "There is no environment `prod`."),
         ("a.b:c.d shop.a", "Two tables are no environments in which a model could be compared."),
         ("a.b:c.d --where (", "`--where`: The query is not valid spark SQL"),
+        ("a.b:c.d --where id=1;drop", "`--where`: it is one condition, without `;`."),
+        ("prod:dev --where id=';'", "There is no environment"),
         ("a.b:c.d --rename x", "`x` renames nothing. Write `--rename old=new`."),
         ("a.b:c", "`a.b` cannot name an environment."),
         ("a.b:c.d.e.f", "`c.d.e.f` must have the form `schema.table`."),

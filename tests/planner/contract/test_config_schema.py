@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from bot.settings import WITHOUT_EFFECT, CicdBot
+from bot.rules import WITHOUT_EFFECT, CicdBot
 from planner.contract.config_schema import config_schema
 
 ROOT = Path(__file__).parents[3]

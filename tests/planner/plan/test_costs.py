@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from planner.errors import TooCostly
 from planner.intervals import Cron
 from planner.model.kind import Kind
 from planner.model.model import Model
 from planner.plan.change import Change
-from planner.plan.costs import Cost, Estimate, estimate, units
+from planner.plan.costs import Cost, CostLimit, Estimate, estimate, units
 from tests.planner.builders import days
 from tests.planner.building import change_of, day, model, project
 
@@ -76,3 +77,14 @@ def test_time_is_counted_in_units_of_the_cron() -> None:
     assert units(daily(), three_days) == 3
     assert units(daily(cron=Cron("@hourly")), three_days) == timedelta(days=3) // timedelta(hours=1)
     assert units(model("shop.total", "SELECT 1 AS id"), three_days) == 1
+
+
+def test_a_limit_refuses_what_is_known_to_be_more_and_counts_nothing_that_is_not_known() -> None:
+    known, unknown = Estimate(600, 10, 5.0), Estimate(None, None, None)
+
+    CostLimit().check([known, known])
+    CostLimit(1200, 10.0).check([known, unknown, known])
+    with pytest.raises(TooCostly, match=r"read at least 1,200 bytes, and 1,199 are allowed"):
+        CostLimit(1199).check([known, unknown, known])
+    with pytest.raises(TooCostly, match=r"take about 10 seconds of batches, and 9 are allowed"):
+        CostLimit(seconds=9).check([known, known])

@@ -1,0 +1,76 @@
+"""What the planner is asked for a pull request: its arguments, a list and never a shell's line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.records import PendingWord, PullRecord
+from bot.rules import BotConfig, DiffRules
+
+EDITED_MOST = 1_000  # files that the planner is told by name
+
+
+def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
+    """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
+    return tuple(word for word in record.words if word.who == record.words[0].who)
+
+
+def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] = ()) -> tuple[str, ...]:
+    """The planner's arguments for a pull request's plan, whose models in the `edited` files must open."""
+    words = words_now(record)
+    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
+    by = ["--who", words[0].who] if words else []
+    skips = record.backfill == "skip" or (config.skip_pr_backfill and record.backfill != "full")
+    skip = ["--skip-backfill"] if skips else []
+    start = [f"--start={config.pr_start}"] if config.pr_start else []
+    forward = ["--forward-only"] if record.forward_only else []
+    rows = () if skips else diff_arguments(config.diff, "data-diff-")
+    return (
+        "plan",
+        record.environment,
+        "--auto-apply",
+        *overrides,
+        *by,
+        *skip,
+        *start,
+        *forward,
+        *destructive_arguments(record),
+        *_limits(record, config),
+        *rows,
+        *(f"--must-open={path}" for path in edited),
+    )
+
+
+def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
+    """What of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
+    detail = prefix.removesuffix("-") or "detail"
+    return (
+        *(f"--{detail}={selector}={word}" for selector, word in rules.detail),
+        *(f"--{prefix}unmasked={column}" for column in rules.unmasked),
+        f"--{prefix}seconds={rules.seconds:g}",
+        f"--{prefix}rows={rules.rows}",
+    )
+
+
+def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
+    """The models that somebody lets lose columns, in the pull request's plan and at its merge."""
+    return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
+
+
+def _limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
+    """What may be computed: the budget, or as much more as somebody approved for this head."""
+    names = ("--max-bytes", "--max-seconds")
+    limits = zip(names, config.budget, record.approved_cost, strict=True)
+    return tuple(f"{name}={max(budget, more):.0f}" for name, budget, more in limits if budget is not None)
+
+
+def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:
+    """The files of models among paths of a repository whose project is in `root`; `*` when they are too many to name.
+
+    >>> model_files(["etl/models/a.sql", "etl/README.md"], "etl")
+    ('models/a.sql',)
+    """
+    prefix = "" if root in ("", ".") else root.strip("/") + "/"
+    inside = (path.removeprefix(prefix) for path in changed if path.startswith(prefix))
+    found = tuple(path for path in inside if path.startswith("models/") and path.endswith((".sql", ".py")))
+    return found if len(found) <= EDITED_MOST else ("*",)

@@ -1,0 +1,87 @@
+"""Commands that only ask: the planner is asked, and its answer is the reply. Nothing of it changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from bot.child.isolated import brings_code
+from bot.child.planner_process import Finished, new_run_id
+from bot.commands import Command
+from bot.context import BotContext, PlannerCall
+from bot.git.checkout import Checkout
+from bot.inbox.queue import Job
+from bot.pulls.arguments import diff_arguments
+from bot.records import Answer, CommandRow, PullRecord
+from bot.report.replies import found_rows, reached
+from bot.rules import DiffRules
+from bot.verbs import Verb
+from planner.contract.result import ResultLine
+
+WAITS = "answer"  # of an Answer: the planner has to be asked
+
+
+def question(command: Command, record: PullRecord, rules: DiffRules) -> tuple[str, ...]:
+    """The planner's arguments that a command asks for."""
+    if command.verb is Verb.LINEAGE:
+        return ("lineage", command.model, "--downstream")
+    where = (f"--where={command.where}",) if command.where else ()
+    models = (command.model,) if command.model else ()
+    asked = rules if not rules.is_off else replace(rules, detail=(("*", "counts"),))
+    return ("data_diff", *diff_arguments(asked), *where, record.environment, *models)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What answers the questions of one pull request, while its job has the turn."""
+
+    context: BotContext
+    job: Job
+    checkout: Checkout
+    should_stop: Callable[[], str]
+
+    def answer_all(self, record: PullRecord) -> str:
+        """Asks the planner whatever was asked here; why it was stopped, '' when all is answered."""
+        for row in self.context.inbox.commands.open(self.job.repository, self.job.number):
+            for index, answer in enumerate(row.answers):
+                if row.state != "accepted" or answer.waits_for != WAITS:
+                    continue
+                finished = self._asked(answer.asked, record)
+                if finished.stopped and not finished.stopped.startswith("It took"):
+                    return finished.stopped
+                row = self._keep(row, index, answered(answer, finished))
+        return ""
+
+    def _keep(self, row: CommandRow, index: int, answer: Answer) -> CommandRow:
+        row = replace(row, answers=(*row.answers[:index], answer, *row.answers[index + 1 :]))
+        self.context.inbox.commands.answer(row)
+        return row
+
+    def _asked(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
+        """Rows are looked at from prod's commit, where no code of the pull request runs; lineage is its own."""
+        base, run_id = record.base_sha, new_run_id()
+        prod = self.context.inbox.prods.get(self.job.repository)
+        if arguments[0] == "data_diff":
+            commit, own_code = prod.promoted_commit or base, False
+        else:
+            commit = self.checkout.merge(base, record.head).commit
+            own_code = brings_code(self.checkout.changed(base, commit))
+        with (
+            self.context.project(self.checkout, commit) as folder,
+            self.context.gateways(self.checkout, base, run_id) as gateways,
+        ):
+            call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code)
+            return self.context.plan(call, should_stop=self.should_stop)
+
+
+def answered(answer: Answer, finished: Finished) -> Answer:
+    """The answer with what the planner said."""
+    outcome = finished.outcome
+    if not outcome.ok:
+        why = finished.stopped or "; ".join(f"{each.message} {each.hint}".strip() for each in outcome.problems)
+        why = why or "The planner ended with a defect of its own."
+        return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
+    if answer.asked[0] == "data_diff":
+        return replace(answer, sentence=found_rows(outcome), waits_for="")
+    result = next((line for line in reversed(finished.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))
+    return replace(answer, sentence=reached(result), waits_for="")

@@ -1,0 +1,199 @@
+"""The models of a plan as a person reads them: a few one by one, many in groups of like ones, and their diffs. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from urllib.parse import quote
+
+from bot.report.markdown import (
+    NAMES,
+    SIGNS,
+    category_of,
+    code,
+    counted,
+    days,
+    fence,
+    fitting,
+    folded,
+    inert,
+    table,
+    tag_text,
+)
+from bot.report.words import WHOLE_KINDS, cost_of, day_count
+from planner.contract.plan import ModelChange
+
+OPEN = 12  # models that stand one by one
+GROUPS = 10  # rows of like models
+NAMED = 2  # names of a group that are read without unfolding it
+GROUP_ROOM = 2_500  # characters of a group's names
+ROWS_ROOM = 16_000
+DIFFS_OPEN = 6  # diffs with a fold of their own each
+DIFFS_ROOM = 20_000
+DIFF_MOST = 12_000
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where files are shown: the repository's page, a commit, and the project's folder in it."""
+
+    page: str = ""
+    commit: str = ""
+    folder: str = "."
+
+    def link(self, model: ModelChange) -> str:
+        """The page of a model's file at its line; '' where it is not known, or the file is gone."""
+        if not self.page or not self.commit or not model.path or model.change == "removed":
+            return ""
+        within = "" if self.folder in ("", ".") else f"{self.folder.strip('/')}/"
+        line = f"#L{model.line}" if model.line else ""
+        return f"{self.page}/blob/{self.commit}/{quote(within + model.path)}{line}"
+
+
+NOWHERE = Site()
+SEVERE = ("breaking", "undecided", "removed", "forward_only", "indirect_breaking", "non_breaking", "added")
+
+
+def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
+    """Each model in a row; many in rows of like ones, the most severe first, and each one in a fold."""
+    if len(models) <= OPEN:
+        return [model_table(models, ROWS_ROOM, site)]
+    return [grouped(models), folded(f"Each of the {len(models):,} models", model_table(models, ROWS_ROOM))]
+
+
+def grouped(models: Sequence[ModelChange]) -> str:
+    """A row for each sort of change: how many models, which, why, and what is computed of them."""
+
+    def sort(model: ModelChange) -> tuple[int, str, str]:
+        category = category_of(model)
+        return SEVERE.index(category) if category in SEVERE else len(SEVERE), category, model.rule
+
+    groups = [list(members) for _, members in groupby(sorted(models, key=sort), key=sort)]
+    lines = table(("Models", "Category", "Why", "Computed"), map(_group_row, groups)).split("\n")
+    rest = sum(map(len, groups[GROUPS:]))
+    more = [f"| … and {counted(rest, 'model')} of other sorts | | | |"] if rest else []
+    return "\n".join([*lines[: GROUPS + 2], *more])
+
+
+def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str, str]:
+    first, category = members[0], category_of(members[0])
+    reasons = Counter(inert(model.reason) for model in members if model.reason)
+    why = next(iter(reasons)) if len(reasons) == 1 else ""
+    rule = f"<sub>{code(first.rule)}</sub>" if first.rule else ""
+    return (
+        _names(members),
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}",
+        " ".join(filter(None, (why, rule))),
+        _group_work(members),
+    )
+
+
+def _names(members: Sequence[ModelChange]) -> str:
+    """All names of a group, unfolded on demand; of one or two simply the names."""
+    if len(members) <= NAMED:
+        return ", ".join(code(model.name) for model in members)
+    names = fitting([tag_text(model.name) for model in members], GROUP_ROOM, "… and {} more")
+    return f"<details><summary><b>{len(members):,} models</b></summary>{'<br>'.join(names)}</details>"
+
+
+def _group_work(members: Sequence[ModelChange]) -> str:
+    todo = [model for model in members if model.intervals and not model.skipped]
+    if not todo:
+        return "nothing"
+    total, cost = sum(map(day_count, todo)), cost_of(todo)
+    said = [counted(len(todo), "table"), counted(total, "day") if total else "", cost]
+    return ", ".join(filter(None, said))
+
+
+def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
+    """The diff of each edited model, folded; many of them in a fold of their own."""
+    edited = [model for model in models if model.diff]
+    if len(edited) <= DIFFS_OPEN:
+        return [_diff_block(model, site, DIFF_MOST) for model in edited]
+    kept: list[str] = []
+    room = DIFFS_ROOM
+    for model in edited:
+        block = _diff_block(model, site, DIFF_MOST // 4)
+        room -= len(block) + 2
+        if room < 0:
+            kept.append(f"*{len(edited) - len(kept):,} more diffs: see the files of the pull request.*")
+            break
+        kept.append(block)
+    return [folded(f"{len(edited):,} diffs", "\n\n".join(kept))]
+
+
+def _diff_block(model: ModelChange, site: Site, most: int) -> str:
+    changed = [
+        line for line in model.diff.split("\n") if line.startswith(("+", "-")) and line[:3] not in ("+++", "---")
+    ]
+    plus, minus = sum(line[0] == "+" for line in changed), sum(line[0] == "-" for line in changed)
+    title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
+    link = site.link(model)
+    where = f"[{code(f'{model.path}:{model.line}' if model.line else model.path)}]({link})\n\n" if link else ""
+    return folded(title, where + fence(model.diff, "diff", most))
+
+
+# The rules whose reason says itself that the rows change, or which columns do.
+ROWS_TOLD = frozenset({"rows-changed", "reads-changed-rows", "settings-changed", "kind-changed", "undecidable"})
+COLUMNS_TOLD = frozenset({"column-added", "column-altered", "column-removed", "settings-changed", "kind-changed"})
+PREVIEW = " (preview: made of some days only, and never promoted)"
+
+
+def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:
+    """A line for each model, as many as fit."""
+    told = (model_row(model, site) for model in models)
+    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), told).split("\n")
+    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | | | |")])
+
+
+def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str, str, str]:
+    """One model's line: what it is, why, what is computed of it, and whose table it has."""
+    category, link = category_of(model), site.link(model)
+    said = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
+    rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
+    return (
+        f"[{code(model.name)}]({link})" if link else code(model.name),
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{said}",
+        f"{inert(model.reason)}{_column_words(model)}{rule}",
+        computed_words(model),
+        table_words(model),
+    )
+
+
+def computed_words(model: ModelChange) -> str:
+    """Which days of the table are computed, or that none is."""
+    if model.skipped:
+        return "nothing: inputs unchanged"
+    if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
+        return "nothing"
+    preview = PREVIEW if model.preview else ""
+    if model.kind.upper() in WHOLE_KINDS:
+        return ("the whole table" if model.intervals else "built already") + preview
+    if not model.intervals:
+        return (f"built already: {days(model.needed)}" if model.needed else "built already") + preview
+    copied = f"; of these copied (unchanged): {days(model.copies)}" if model.copies else ""
+    return days(model.intervals) + copied + preview
+
+
+def table_words(model: ModelChange) -> str:
+    """Whose table the model's view shows."""
+    if model.change == "removed":
+        return "dropped from view"
+    if model.keeps and not model.preview:
+        return f"its own, over the rows of {code(model.shares or 'prod')}"
+    if model.shares:
+        return f"shared with {code(model.shares)}"
+    return ("its own" if model.table else "none") + (", a preview" if model.preview and model.table else "")
+
+
+def _column_words(model: ModelChange) -> str:
+    columns = model.columns
+    groups = (("added", columns.added), ("altered", columns.altered), ("removed", columns.removed))
+    if columns.every:
+        return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
+    if model.rule in COLUMNS_TOLD:
+        return ""
+    said = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
+    return f" ({'; '.join(said)})" if said else ""

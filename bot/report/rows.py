@@ -1,0 +1,193 @@
+"""What a plan does to rows and columns: the sentences, tables and samples that people are shown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.report.markdown import cell, code, counted, days, fitting, folded, inert, table, tag_text
+from bot.results import PlannerOutcome
+from planner.contract.base import Sample
+from planner.contract.plan import PlanView
+from planner.contract.tables import DataDifference
+
+TOLD = 5  # models whose numbers stand in the open
+COLUMNS_MOST = 6
+ROOM = 8_000  # characters of what is folded
+SAMPLES_ROOM = 9_000
+HEAD = ("Model", "Rows", "Differ", "By column")
+SORTS = ("Changed", "Only before", "Only after")
+
+
+def rows_changed(diff: DataDifference) -> int:
+    """How many rows are otherwise than before: gone, new, or changed."""
+    return diff.rows.only_first + diff.rows.only_second + diff.rows.changed if diff.rows else 0
+
+
+def rows_title(outcome: PlannerOutcome | None) -> str:
+    """`0 rows changed`, for the first line; '' where nothing was compared, and no number where it may be another."""
+    found = outcome.data_diff if outcome else ()
+    compared = [diff for diff in found if diff.rows]
+    if not compared:
+        return ""
+    total, open_ones = sum(map(rows_changed, compared)), len(found) - len(compared)
+    if not total and open_ones:
+        return f"no row changed in {counted(len(compared), 'model')}, {open_ones} not compared"
+    where = " on the days built here" if any(diff.left_out for diff in compared) else ""
+    rest = f" ({counted(open_ones, 'model')} not compared)" if open_ones else ""
+    return f"{counted(total, 'row')} changed{where}{rest}"
+
+
+def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
+    """What the change does to rows: a table of the models whose rows differ, those that do not in one line, samples."""
+    found = outcome.data_diff if outcome else ()
+    if not found:
+        return []
+    differ = sorted((diff for diff in found if rows_changed(diff)), key=_share, reverse=True)
+    same = [diff for diff in found if diff.rows and not rows_changed(diff)]
+    unknown = [diff for diff in found if diff.rows is None and not diff.is_off]
+    if not (differ or same or unknown):
+        return []
+    ways = {_how(diff) for diff in found if diff.rows}
+    common = ways.pop() if len(ways) == 1 else ""
+    blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
+    if differ:
+        blocks.append(_listed(differ[:most], common))
+    if differ[most:]:
+        blocks.append(folded(f"{len(differ) - most:,} more models with changed rows", _listed(differ[most:], common)))
+    if same:
+        blocks.append(_named(same, "holds the same rows as before", "hold the same rows as before"))
+    if unknown:
+        body = "\n".join(fitting([f"- {code(diff.model)}: {_note(diff)}" for diff in unknown], ROOM))
+        blocks.append(folded(f"{counted(len(unknown), 'model')} not compared", body))
+    first, second, *rest = blocks
+    return [f"{first}\n\n{second}", *rest, *_samples(differ)]
+
+
+def _share(diff: DataDifference) -> tuple[float, int]:
+    changed = rows_changed(diff)
+    return changed / max(1, diff.before or 0, diff.after or 0), changed
+
+
+def _listed(found: Sequence[DataDifference], common: str) -> str:
+    """A row for each model; how they were compared stands there too where it is not the same for all."""
+    head = HEAD if common else (*HEAD, "Compared")
+    rows = ((*_row(diff), *(() if common else (_how(diff),))) for diff in found)
+    first, rule, *lines = table(head, rows).split("\n")
+    return "\n".join([first, rule, *fitting(lines, ROOM, f"| … and {{}} more {'| ' * len(head)}".rstrip())])
+
+
+def _named(found: Sequence[DataDifference], one: str, several: str) -> str:
+    if len(found) <= COLUMNS_MOST:
+        return f"{', '.join(code(diff.model) for diff in found)} {one if len(found) == 1 else several}."
+    lines = fitting([f"- {code(diff.model)}: {diff.after or 0:,} rows" for diff in found], ROOM)
+    return folded(f"{len(found):,} models {several}", "\n".join(lines))
+
+
+def _row(diff: DataDifference) -> tuple[str, ...]:
+    rows = diff.rows
+    assert rows is not None
+    columns = sorted((each for each in diff.columns if each.changed), key=lambda each: -each.changed)
+    said = [f"{code(each.name)} {share(each.changed, rows.common)}" for each in columns]
+    more = f" and {len(said) - COLUMNS_MOST} more" if len(said) > COLUMNS_MOST else ""
+    counts = (
+        f"**{rows.changed:,}** changed ({share(rows.changed, rows.common)})" if rows.changed else "",
+        f"{rows.only_first:,} gone" if rows.only_first else "",
+        f"{rows.only_second:,} new" if rows.only_second else "",
+    )
+    return (
+        code(diff.model),
+        f"{diff.before:,} → {diff.after:,}" if diff.before != diff.after else f"{diff.after:,}",
+        ", ".join(filter(None, counts)),
+        ", ".join(said[:COLUMNS_MOST]) + more,
+    )
+
+
+def _how(diff: DataDifference) -> str:
+    """Over which days and by which key."""
+    by = f"by {', '.join(map(code, diff.key))}" if diff.key else ""
+    return "; ".join(each for each in (days(diff.days), by, inert(diff.note)) if each)
+
+
+def _note(diff: DataDifference) -> str:
+    counts = "" if diff.before is None else f" ({diff.before:,} → {diff.after:,} rows)"
+    return f"{inert(diff.note)}{counts}"
+
+
+def share(part: int, whole: int) -> str:
+    """`12%`, `< 0.1%`, `100%` only for all."""
+    if not whole or not part:
+        return "0%"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "< 0.1%"
+    if part < whole and percent > 99.9:
+        return "> 99.9%"
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}%"
+
+
+def _samples(found: Sequence[DataDifference]) -> list[str]:
+    """Some of the rows, as far as the project shows them, each model folded."""
+    blocks, room = [], SAMPLES_ROOM
+    for diff in found:
+        sorts = (diff.samples.changed, diff.samples.only_first, diff.samples.only_second)
+        parts = [f"**{title}**\n\n{_sample(rows)}" for title, rows in zip(SORTS, sorts, strict=True) if rows.rows]
+        block = folded(f"Some of the rows of <code>{tag_text(diff.model)}</code>", "\n\n".join(parts)) if parts else ""
+        room -= len(block)
+        if block and room > 0:
+            blocks.append(block)
+    return blocks
+
+
+def _sample(rows: Sample) -> str:
+    head = [cell(code(_titled(name))) for name in rows.columns]
+    return table(head, [[code("NULL" if each is None else str(each) or " ") for each in row] for row in rows.rows])
+
+
+def _titled(name: str) -> str:
+    """The columns of both tables side by side: `amount before`, `amount after`."""
+    for prefix, when in (("s__", "before"), ("t__", "after")):
+        if name.startswith(prefix):
+            return f"{name.removeprefix(prefix)} {when}"
+    return name
+
+
+def schema_block(outcome: PlannerOutcome | None) -> list[str]:
+    """The columns that come, go, or change their type or whether they may hold NULLs."""
+    found = [(code(diff.model), *row) for diff in (outcome.data_diff if outcome else ()) for row in _schema_rows(diff)]
+    if not found:
+        return []
+    lines = table(("Model", "Column", "Change", "Before", "After"), found).split("\n")
+    shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | | | |")])
+    if len(found) > TOLD:
+        return [folded(f"{len(found):,} columns come, go or change", shown)]
+    return [f"#### Columns\n\n{shown}"]
+
+
+def _schema_rows(diff: DataDifference) -> list[tuple[str, ...]]:
+    schema = diff.columns_differ
+    rows: list[tuple[str, ...]] = [(code(name), "removed", code(kind), "") for name, kind in schema.removed]
+    rows += [(code(name), "type", code(old), code(new)) for name, old, new in schema.retyped]
+    rows += [(code(name), "added", "", code(kind)) for name, kind in schema.added]
+    words = ("audited: no NULL", "may hold NULL")
+    return rows + [(code(n.column), "nullability", words[not n.nullable], words[n.nullable]) for n in diff.nullability]
+
+
+def impact_block(plan: PlanView | None) -> list[str]:
+    """Downstream, by column: which columns of which models take another value, and who owns them."""
+    hit = [model for model in plan.models if model.change == "indirect" and model.recomputed] if plan else []
+    if not hit:
+        return []
+    rows = []
+    for model in hit:
+        names = [code(name) for name in (*model.columns.altered, *model.columns.removed)]
+        more = f" and {len(names) - COLUMNS_MOST} more" if len(names) > COLUMNS_MOST else ""
+        columns = ", ".join(names[:COLUMNS_MOST]) + more if names and not model.columns.every else "every row"
+        above = ", ".join(code(name) for name in model.parents[:COLUMNS_MOST])
+        rows.append((code(model.name), columns, above, code(model.owner) if model.owner else ""))
+    lines = table(("Downstream", "Columns that change", "Reads", "Owner"), rows).split("\n")
+    shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | | |")])
+    owners = sorted({model.owner for model in hit if model.owner})
+    of = f", of {', '.join(map(code, owners[:COLUMNS_MOST]))}" if owners else ""
+    more = f" and {len(owners) - COLUMNS_MOST} more" if len(owners) > COLUMNS_MOST else ""
+    title = f"{counted(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
+    return [f"**{title}**{of}{more}.\n\n" + folded("Downstream impact by column", shown)]

@@ -1,0 +1,210 @@
+"""The project's own rules for the bot: `cicd_bot` in the config.yaml of the base branch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+
+from bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
+from planner.contract.base import Detail
+from planner.errors import Place, ProjectError, RequestError
+from planner.snapshot.environment import checked_name
+
+
+@dataclass(frozen=True)
+class DiffRules:
+    """How much of the rows is compared and shown, and what that may cost."""
+
+    detail: tuple[tuple[str, Detail], ...] = (("*", "counts"),)  # selector -> detail; the last that fits counts
+    unmasked: tuple[str, ...] = ()
+    seconds: float = 60.0  # for all models of a plan together
+    rows: int = 50_000_000  # of a model, before and after together
+
+    @property
+    def is_off(self) -> bool:
+        return all(detail == "off" for _, detail in self.detail)
+
+    def without_samples(self) -> DiffRules:
+        """The same, and no rows are shown."""
+        return replace(self, detail=tuple((s, "counts" if d == "sample" else d) for s, d in self.detail))
+
+
+@dataclass(frozen=True)
+class BotConfig:
+    """The project's own rules, read from the base branch."""
+
+    prod_branch: str = "main"
+    environment_prefix: str = "pr"
+    skip_pr_backfill: bool = False
+    pr_start: str = ""  # the first day that a pull request's environment computes; '' for all of history
+    drop_after_merge: bool = True
+    forward_only_suffix: str = "-forward-only"  # of branches whose plans are forward-only; '' for none
+    needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
+    budget: tuple[int | None, float | None] = (None, None)  # bytes and seconds of a pull request's environment
+    diff: DiffRules = field(default_factory=lambda: DiffRules())
+    namespace: str = ""  # what commands begin with; '' where `/plan` is enough
+
+    def is_forward_only(self, branch: str) -> bool:
+        """True for a branch whose plans are forward-only, by its name."""
+        return bool(self.forward_only_suffix) and branch.endswith(self.forward_only_suffix)
+
+    def environment(self, number: int) -> str:
+        """The environment of a pull request: `pr_7`."""
+        return f"{self.environment_prefix}_{number}"
+
+
+# Keys of a bot that merges by a /deploy command: this one promotes what people merge, so they ask nothing of it.
+WITHOUT_EFFECT = frozenset(
+    {"enable_deploy_command", "merge_method", "check_if_blocked_on_deploy_to_prod", "pr_include_unmodified"}
+)
+
+
+def _worded(value: object) -> object:
+    """YAML reads `off` as false."""
+    if isinstance(value, dict):
+        return {key: _worded(each) for key, each in value.items()}
+    return "off" if value is False else value
+
+
+def _ruled(word: str) -> str:
+    if word not in RULED:
+        raise ValueError(f"it is one of {', '.join(RULED)}")
+    return word
+
+
+RULED = tuple(verb.value for verb in Verb if verb not in UNRULED)
+Ruled = Annotated[str, AfterValidator(_ruled), WithJsonSchema({"enum": list(RULED)})]
+
+
+class DiffBudget(BaseModel):
+    """What comparing rows may cost."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seconds: float = Field(default=60.0, ge=0, le=3600, description="For all models of a plan together.")
+    rows: int = Field(default=50_000_000, ge=0, description="Of a model's tables together; larger ones are counted.")
+
+
+class CostBudget(BaseModel):
+    """What a pull request's environment may cost without anybody's approval."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    bytes: int | None = Field(default=None, ge=0, description="That its queries read, by Spark's statistics.")
+    seconds: float | None = Field(default=None, ge=0, description="Of its batches, by what such batches took before.")
+
+
+class CicdBot(BaseModel):
+    """`cicd_bot` as it is written; unknown keys are refused, so that no rule is silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["github"] = Field(default="github", description="Where pull requests are.")
+    prod_branch_name: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The branch that prod follows; the default branch otherwise.",
+    )
+    production_branch_name: str | None = Field(
+        default=None, max_length=200, description="Another name of `prod_branch_name`."
+    )
+    pr_environment_name: str | None = Field(
+        default=None, description="What environments of pull requests begin with: `pr` makes `pr_7`."
+    )
+    skip_pr_backfill: bool | None = Field(
+        default=None, description="Whether new tables stay empty in a pull request's environment."
+    )
+    default_pr_start: date | str | None = Field(
+        default=None, description="The first day that a pull request's environment computes; all of history otherwise."
+    )
+    invalidate_environment_after_deploy: bool = Field(
+        default=True, description="Whether a pull request's environment is dropped after the merge."
+    )
+    forward_only_branch_suffix: str | None = Field(
+        default=None, max_length=100, description="What branches end with whose plans are forward-only."
+    )
+    budget: CostBudget | None = Field(
+        default=None, description="What an environment may cost; more waits for `/approve-cost`."
+    )
+    data_diff: Annotated[Detail | dict[str, Detail], BeforeValidator(_worded)] = Field(
+        default="counts",
+        description="What is told of changed rows: `off`, `counts` or `sample`; or by name, glob or `tag:x`, the last "
+        "that fits a model counts.",
+    )
+    data_diff_unmasked: tuple[str, ...] = Field(
+        default=(), description="Columns whose values samples of changed rows show as they are."
+    )
+    data_diff_budget: DiffBudget | None = Field(default=None, description="What comparing rows may cost.")
+    permissions: dict[Ruled, Role] = Field(default_factory=dict, description="The role on GitHub that a command needs.")
+    command_namespace: str | None = Field(
+        default=None,
+        pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
+        description="What commands begin with: with `warehouse` they are `/warehouse plan`.",
+    )
+
+
+def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
+    """The rules that a `config.yaml` gives; ProjectError names the key and its line when one is wrong or unknown."""
+    section = _section(text or "", path)
+    if section is None:
+        return BotConfig(prod_branch=default_branch)
+    try:
+        heeded = section
+        if isinstance(section, dict):
+            heeded = {key: value for key, value in section.items() if key not in WITHOUT_EFFECT}
+        read = CicdBot.model_validate(heeded)
+        prefix, suffix = checked_name(read.pr_environment_name or "pr"), read.forward_only_branch_suffix
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        wrong = (
+            "is not a key that mergeplan knows" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
+        )
+        line = _line_of(text or "", str(first["loc"][0]) if first["loc"] else "cicd_bot")
+        hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
+        raise ProjectError(f"`cicd_bot.{key}` {wrong}.", place=Place(path, line), hint=hint) from None
+    except RequestError as error:
+        raise ProjectError(error.message, place=Place(path, _line_of(text or "", "pr_environment_name"))) from None
+    return BotConfig(
+        prod_branch=read.prod_branch_name or read.production_branch_name or default_branch,
+        environment_prefix=prefix,
+        skip_pr_backfill=bool(read.skip_pr_backfill),
+        pr_start=str(read.default_pr_start or ""),
+        drop_after_merge=read.invalidate_environment_after_deploy,
+        forward_only_suffix="-forward-only" if suffix is None else suffix,
+        needs={**DEFAULT_NEEDS, **{str(verb): role for verb, role in read.permissions.items()}},
+        budget=(read.budget.bytes, read.budget.seconds) if read.budget else (None, None),
+        diff=_diff_rules(read),
+        namespace=(read.command_namespace or "").lstrip("#/").lower(),
+    )
+
+
+def _diff_rules(read: CicdBot) -> DiffRules:
+    rules: dict[str, Detail] = {"*": "counts"}
+    rules |= read.data_diff if isinstance(read.data_diff, dict) else {"*": read.data_diff}
+    budget = read.data_diff_budget or DiffBudget()
+    return DiffRules(tuple(rules.items()), read.data_diff_unmasked, budget.seconds, budget.rows)
+
+
+def _section(text: str, path: str) -> object:
+    try:
+        config = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise ProjectError("This file is not valid YAML.", place=Place(path, mark.line + 1 if mark else 0)) from None
+    return config.get("cicd_bot") if isinstance(config, dict) else None
+
+
+def _line_of(text: str, key: str) -> int:
+    """The first line after `cicd_bot:` that starts with the key."""
+    inside = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        inside = inside or line.startswith("cicd_bot")
+        if inside and line.strip().startswith(key):
+            return number
+    return 0

@@ -1,0 +1,227 @@
+"""What a change does to the rows of a model: its table in one environment and in another, over the time that both hold.
+
+Each comparison is bounded: by the number of rows before it begins, by a deadline while Spark is at it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from planner.checks.diff_query import DiffOptions, quoted
+from planner.checks.masking import mask
+from planner.checks.row_condition import row_condition
+from planner.checks.table_diff import RowDiff, Samples, SchemaDiff, compare_tables, schema_diff
+from planner.engine.protocol import Engine, Rows
+from planner.engine.table import Table
+from planner.errors import Cancelled, QueryError
+from planner.intervals import Timeline
+from planner.model.model import Column, Model
+from planner.semantics.audited_keys import never_null
+
+
+@dataclass(frozen=True)
+class Nullability:
+    """A column that a blocking audit `not_null` begins or ceases to guard."""
+
+    column: str
+    nullable: bool  # from now on
+
+
+@dataclass(frozen=True)
+class ModelDiff:
+    """How a model's rows differ; `rows` is None where they were not compared, and `note` says why.
+
+    `days` is the time that was compared, () when it was all rows. `counts` are known also of what is too large.
+    """
+
+    model: str
+    schema: SchemaDiff
+    nullability: tuple[Nullability, ...] = ()
+    counts: tuple[int, int] | None = None
+    rows: RowDiff | None = None
+    key: tuple[str, ...] = ()
+    days: Timeline = ()
+    left_out: Timeline = ()  # the time that only the first table holds
+    samples: Samples = field(default_factory=Samples)
+    note: str = ""
+    is_off: bool = False  # its rows are nobody's business
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of both tables: what it is, and the time in it that is looked at (None: all of it)."""
+
+    table: Table
+    days: Timeline | None = None
+
+    @property
+    def sql(self) -> str:
+        """Its rows as the FROM of a query: the model's own columns, of these days."""
+        columns = ", ".join(quoted(column.name) for column in self.table.columns)
+        return f"(SELECT {columns} FROM {self.table.name}{self._where})"
+
+    @property
+    def _where(self) -> str:
+        by = self.table.partitioning
+        if self.days is None or by is None:
+            return ""
+        name = quoted(by.column)
+        spans = (by.bounds(interval) for interval in self.days)
+        within = (f"{name} >= CAST('{low}' AS {by.type}) AND {name} < CAST('{end}' AS {by.type})" for low, end in spans)
+        return " WHERE " + " OR ".join(f"({each})" for each in within)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of one model: its tables before and after, and how they are compared."""
+
+    model: Model
+    sides: tuple[Side, Side]
+    names: tuple[str, str]  # of the environments
+    equal_rows: int = 0  # of both, in the time that is known to be equal and is left out of `sides`
+    is_equal: bool = False  # all of the time is
+    days: Timeline = ()  # the time that is told, what is known to be equal included
+    left_out: Timeline = ()  # the time that only the first table holds
+    where: str = ""
+    samples: int = 0
+    shown: Collection[str] = ()  # columns whose values are shown as they are
+    note: str = ""
+
+
+class Budget:
+    """Seconds for all comparisons together and rows for each; what runs when the time is up is cancelled."""
+
+    def __init__(self, engine: Engine, seconds: float, rows: int, check: Callable[[], None]) -> None:
+        self._engine, self._check = engine, check
+        self._seconds, self.rows = seconds, rows
+        self._until = time.monotonic() + seconds
+
+    @property
+    def sentence(self) -> str:
+        """What is said of a comparison that did not end in time."""
+        return f"not compared: the {self._seconds:g} seconds for comparing rows were over"
+
+    @property
+    def is_spent(self) -> bool:
+        return time.monotonic() >= self._until
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Around what Spark does; Cancelled when somebody ends the run, TimeoutError when the time is up."""
+        timer = threading.Timer(max(0.0, self._until - time.monotonic()), self._engine.cancel)
+        timer.start()
+        try:
+            yield
+        except Cancelled:
+            self._check()  # somebody may want the run itself to end
+            if not self.is_spent:
+                raise
+            raise TimeoutError from None
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
+    """How the rows of one model differ, as far as the budget reaches; RequestError for a wrong condition."""
+    first, second = question.sides
+    schema = schema_diff(first.table.columns, second.table.columns)
+    found = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
+    both = _common(first.table.columns, second.table.columns)
+    if question.where:
+        question = replace(question, where=row_condition(question.where, both))
+    if question.is_equal:
+        rows = RowDiff((question.equal_rows, question.equal_rows), common=question.equal_rows)
+        return replace(found, counts=rows.counts, rows=rows, note=with_note(question.note, "by hashes of their rows"))
+    if all(side.days == () for side in question.sides):
+        return replace(found, note="not compared: the tables hold no day in common")
+    if budget.is_spent:
+        return replace(found, note=budget.sentence)
+    began = time.monotonic()
+    try:
+        with budget.held():
+            counts = _counted(engine, question)
+        found = replace(found, counts=(counts[0] + question.equal_rows, counts[1] + question.equal_rows))
+        if sum(counts) > budget.rows:
+            found = replace(found, note=f"not compared: more than {budget.rows:,} rows in both tables together")
+        elif not both:
+            found = replace(found, note="not compared: there is no column in common")
+        else:
+            with budget.held():
+                found = _compared(engine, question, both, found)
+    except TimeoutError:
+        found = replace(found, note=budget.sentence)
+    except QueryError as error:
+        found = replace(found, note=f"not compared: {error.message}")
+    return replace(found, seconds=round(time.monotonic() - began, 3))
+
+
+def _compared(engine: Engine, question: Question, both: Collection[str], found: ModelDiff) -> ModelDiff:
+    key, why = key_of(question.model, both)
+    options = DiffOptions(on=key, where=question.where, samples=question.samples)
+    tables = question.sides[0].sql, question.sides[1].sql
+    diff = compare_tables(engine, question.names, tables, options, question.model.name)
+    assert found.counts is not None
+    rows = replace(diff.rows, counts=found.counts, common=diff.rows.common + question.equal_rows)
+    samples = shown_samples(diff.samples, diff.key, question.shown)
+    return replace(found, rows=rows, key=diff.key, samples=samples, note=with_note(question.note, why))
+
+
+def with_note(*notes: str) -> str:
+    """Several remarks as one."""
+    return "; ".join(note for note in notes if note)
+
+
+def _counted(engine: Engine, question: Question) -> tuple[int, int]:
+    """How many rows either side has: of whole files the number stands in their footers."""
+    for side in question.sides:
+        engine.tables.refresh(side.table.name)  # another process may have pointed it at other files since
+    where = f" WHERE {question.where}" if question.where else ""
+    counts = (f"(SELECT COUNT(*) FROM {side.sql} AS t{where})" for side in question.sides)
+    ((first, second),) = engine.fetch(f"SELECT {', '.join(counts)}").rows
+    return int(str(first)), int(str(second))
+
+
+def _common(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
+    """The columns that both have with one type, name -> type."""
+    old = {column.name: column.type for column in first}
+    return {column.name: column.type for column in second if old.get(column.name) == column.type}
+
+
+def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
+    unique key, where both tables have all of it."""
+    unique = tuple(each.strip("` ").lower() for each in model.unique_key)
+    declared = [key for key in (model.grain, unique) if key]
+    fits = next((key for key in declared if set(key) <= set(columns)), ())
+    if fits:
+        return fits, ""
+    return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"
+
+
+def shown_samples(samples: Samples, key: Collection[str], shown: Collection[str]) -> Samples:
+    """The samples with every value masked that is not in a column which may be shown.
+
+    Of changed rows the key comes first, then each column of both tables, as `s__name` and `t__name`.
+    """
+
+    def masked(rows: Rows, names: Sequence[str]) -> Rows:
+        plain = [name.lower() in shown for name in names]
+        cells = (tuple(c if ok else mask(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
+        return Rows(rows.columns, tuple(cells))
+
+    of_changed = [name if at < len(key) else name[len("s__") :] for at, name in enumerate(samples.changed.columns)]
+    only = (masked(rows, rows.columns) for rows in (samples.only_first, samples.only_second))
+    return Samples(masked(samples.changed, of_changed), *only)
+
+
+def nullability(old: Model, new: Model) -> tuple[Nullability, ...]:
+    """The columns that the blocking audit `not_null` guards in one of both models only."""
+    before, after = never_null(old), never_null(new)
+    ceased = [Nullability(column, nullable=True) for column in before - after]
+    return tuple(sorted([*ceased, *(Nullability(c, nullable=False) for c in after - before)], key=lambda n: n.column))

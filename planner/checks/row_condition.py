@@ -1,0 +1,56 @@
+"""A condition over the rows of a table that somebody typed, who may look at rows and do nothing else.
+
+What it may be made of is listed: a function that is not here could read another table, a file or a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from planner.errors import MergeplanError, RequestError
+from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.tokens import did_you_mean
+
+LONGEST = 2_000  # characters
+FORM = "Write one condition over the table's columns, for example `day >= '2026-01-01' AND amount > 0`."
+LOGIC = (exp.And, exp.Or, exp.Not, exp.Paren, exp.Boolean)
+COMPARING = (
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between,
+    exp.Like, exp.ILike, exp.StartsWith, exp.EndsWith,
+)  # fmt: skip
+VALUES = (
+    exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod,
+    exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var,
+    exp.Lower, exp.Upper, exp.Trim, exp.Length, exp.Substring, exp.Abs, exp.Round, exp.Coalesce,
+    exp.Year, exp.Month, exp.TsOrDsToDate, exp.CurrentDate,
+)  # fmt: skip
+
+
+def row_condition(text: str, columns: Collection[str]) -> str:
+    """The condition in Spark SQL; RequestError for what is no single condition over these columns."""
+    if len(text) > LONGEST:
+        raise RequestError(f"The condition has {len(text):,} characters; {LONGEST:,} are the most.", hint=FORM)
+    if ";" in text or "--" in text or "/*" in text:
+        raise RequestError("A condition holds no `;` and no comment.", hint=FORM)
+    try:
+        tree = spark_tree(text).copy()
+    except MergeplanError as error:
+        raise RequestError(f"The condition cannot be read: {error.message}", hint=FORM) from None
+    if not isinstance(tree.unnest(), (*LOGIC, *COMPARING)):
+        raise RequestError("It is no condition: it is not true or false of a row.", hint=FORM)
+    for node in tree.walk():
+        if not isinstance(node, (*LOGIC, *COMPARING, *VALUES)):
+            raise RequestError(f"A condition may not hold `{node.sql('spark')[:80]}`.", hint=FORM)
+        if isinstance(node, exp.Column):
+            _check_column(node, columns)
+    return tree.sql("spark")
+
+
+def _check_column(column: exp.Column, columns: Collection[str]) -> None:
+    if column.table or column.name.startswith("@"):
+        raise RequestError(f"`{column.sql('spark')}` is not the plain name of a column.", hint=FORM)
+    if column.name.lower() not in columns:
+        hint = did_you_mean(column.name, columns)
+        raise RequestError(f"The tables have no column `{column.name}` in common.", hint=hint)

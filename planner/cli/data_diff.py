@@ -1,0 +1,144 @@
+"""data_diff: what an environment's changes do to the rows of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from planner.checks.data_diff import ModelDiff
+from planner.checks.table_diff import TableDiff
+from planner.cli.given import given_to
+from planner.cli.output import Output, output_of, output_option, showing
+from planner.cli.table_diff_text import show_diff
+from planner.cli.terminal import Terminal
+from planner.cli.workspace import opened, workspace
+from planner.contract.from_tables import data_difference
+from planner.contract.result import ResultLine
+from planner.contract.tables import DataDifference
+from planner.errors import Cancelled, MergeplanError
+from planner.plan.build import Plan
+from planner.session.data_diff import data_diffs, pairs_of_environment, pairs_of_plan
+from planner.session.options import DataDiffOptions, details
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD
+
+C = TypeVar("C", bound=Callable[..., object])
+DEFAULT = DataDiffOptions()
+
+
+def data_diff_options(prefix: str = "") -> Callable[[C], C]:
+    """The options that say how much is compared and told; of `plan` they begin with `--data-diff`."""
+    said = (
+        click.option(
+            f"--{prefix or 'detail'}",
+            "detail",
+            multiple=True,
+            metavar="DETAIL|SELECTOR=DETAIL",
+            callback=lambda _context, _option, each: details(each) if each else (),
+            help="off, counts or sample: of all models, or of a name, a glob or tag:x; the last that fits counts.",
+        ),
+        click.option(
+            f"--{prefix and prefix + '-'}unmasked",
+            "unmasked",
+            multiple=True,
+            metavar="COLUMN",
+            help="A column whose values samples show as they are.",
+        ),
+        click.option(
+            f"--{prefix and prefix + '-'}seconds",
+            "seconds",
+            type=click.FloatRange(min=0),
+            default=DEFAULT.seconds,
+            help="How long all comparisons may take together.",
+        ),
+        click.option(
+            f"--{prefix and prefix + '-'}rows",
+            "rows",
+            type=click.IntRange(min=0),
+            default=DEFAULT.rows,
+            help="How many rows the tables of a model may have together.",
+        ),
+    )
+
+    def add(command: C) -> C:
+        for option in reversed(said):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.command()
+@click.argument("environment")
+@click.argument("models", nargs=-1)
+@click.option("--where", default="", metavar="SQL", help="Only rows for which this holds; of one MODEL.")
+@data_diff_options()
+@output_option
+@workspace
+def data_diff(environment: str, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+    """Compare the tables of ENVIRONMENT with prod's, over the time that both hold: all that differ, or MODELS.
+
+    \b
+    mergeplan data_diff dev
+    mergeplan data_diff dev shop.orders --where "amount > 100"
+    mergeplan data_diff dev --detail sample --detail tag:pii=off --unmasked id
+    """
+    asked = options_of(given)
+    out = output_of(output)
+    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+        work.look()
+        pairs = pairs_of_environment(work, environment)
+        names = (PROD, environment)
+        found = []
+        for diff in data_diffs(work, pairs, names, asked):
+            found.append(diff)
+            show(out, diff, names)
+    if isinstance(out, Terminal):
+        if not found:
+            out.say(f"`{environment}` shows prod's tables.")
+    else:
+        out.result(ResultLine(ok=True, data_diff=tuple(map(data_difference, found))))
+    return 0
+
+
+def options_of(given: dict[str, Any]) -> DataDiffOptions:
+    """What was asked, with the default for what was not."""
+    return given_to(DataDiffOptions, {name: value for name, value in given.items() if name != "detail" or value})
+
+
+def of_plan(work: Workspace, out: Output, plan: Plan, asked: DataDiffOptions | None) -> Sequence[DataDifference] | None:
+    """What an applied plan did to rows; None when that was not asked for, and when it could not be told, with a
+    warning: the plan is carried out, and stays so."""
+    if asked is None:
+        return None
+    found, names = [], (plan.base, plan.environment)
+    try:
+        for diff in data_diffs(work, pairs_of_plan(plan), names, asked):
+            found.append(data_difference(diff))
+            show(out, diff, names)
+    except Cancelled:
+        raise
+    except MergeplanError as error:
+        out.warn(f"The rows could not be compared: {error.message}")
+        return None
+    return found
+
+
+def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
+    """One model's difference, for a person; a program gets all of them with the result."""
+    if not isinstance(out, Terminal):
+        return
+    if diff.rows is None:
+        out.say(f"{diff.model}: {diff.note}{_counts(diff.counts or ())}")
+        return
+    show_diff(out.console, TableDiff(names, diff.key, diff.schema, diff.rows, diff.samples, diff.model))
+    if diff.days or diff.note:
+        out.say("; ".join([*(f"over {days}" for days in map(str, diff.days[:3])), *filter(None, [diff.note])]))
+
+
+def _counts(counts: Iterable[int]) -> str:
+    told = " and ".join(f"{count:,}" for count in counts)
+    return f" ({told} rows)" if told else ""

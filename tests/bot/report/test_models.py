@@ -1,0 +1,68 @@
+"""The models of a plan: a few one by one, many in groups of like ones, diffs that lead to files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.report.comment import plan_comment
+from bot.report.models import Site, diffs_blocks, grouped, model_row
+from planner.contract.plan import ModelChange
+from tests.bot.report.test_comment import balanced, shown
+
+
+def model(name: str, change: str = "direct", category: str | None = "breaking", **more: Any) -> dict[str, Any]:
+    return {"name": name, "change": change, "category": category, "kind": "FULL", **more}
+
+
+def many() -> list[dict[str, Any]]:
+    """Five hundred models of six sorts."""
+    edit = {"diff": "-1\n+2", "recomputed": True, "intervals": [("2026-01-01", "2026-02-01")]}
+    return [
+        *(model(f"shop.added_{n}", "added", None, rule="added", reason="It is new.", **edit) for n in range(57)),
+        *(model(f"shop.down_{n}", "indirect", "indirect_breaking", rule="reads", reason=f"R{n}.") for n in range(400)),
+        *(model(f"shop.edit_{n}", rule="rows-changed", reason=f"Because of {n}.", **edit) for n in range(40)),
+        *(model(f"shop.gone_{n}", "removed", None, rule="removed") for n in range(2)),
+        model("shop.odd", category="undecided", rule="undecidable", reason="It is Python."),
+    ]
+
+
+def test_five_hundred_models_are_one_screen_and_a_valid_comment() -> None:
+    """Behaviour 49: like rows are one, the most severe first; what is long is folded, and all of it fits."""
+    text = plan_comment(shown(models=many()))
+
+    assert text is not None
+    assert (len(text) < 60_000, balanced(text)) == (True, True)
+    opened = text.split("<details>\n")[0]
+    rows = [line for line in opened.splitlines() if line.startswith("| ")][1:]
+    assert len(opened.splitlines()) < 30
+    assert [row.split("|")[2].strip() for row in rows[1:]] == [
+        "🔴 Breaking", "🟣 Undecided", "🗑️ Removed", "🟠 Indirect breaking", "🆕 Added",
+    ]  # fmt: skip
+    assert "<summary>97 diffs</summary>" in text
+    assert "<summary>Each of the 500 models</summary>" in text
+
+
+def test_a_group_is_a_row_that_unfolds_to_its_names() -> None:
+    lines = grouped([ModelChange.model_validate(each) for each in many()]).splitlines()
+
+    assert lines[2].startswith("| <details><summary><b>40 models</b></summary>shop.edit_0<br>shop.edit_1<br>")
+    assert lines[4].startswith("| `shop.gone_0`, `shop.gone_1` | 🗑️ Removed |")
+    assert lines[6].endswith("| 🆕 Added | It is new. <sub>`added`</sub> | 57 tables |")
+
+
+def test_names_in_a_group_are_inert() -> None:
+    """Behaviour 14: between tags no Markdown is read, and no tag of a name is one."""
+    evil = [ModelChange.model_validate(model(f"<img src=x> @team | {n}")) for n in range(3)]
+
+    assert "&lt;img src=x&gt; @\u200bteam \\| 0<br>" in grouped(evil)
+
+
+def test_a_model_and_its_diff_lead_to_the_file_and_line() -> None:
+    site = Site("https://github.com/ann/shop", "abc", "etl")
+    change = ModelChange.model_validate(model("a.b", path="models/a b.sql", line=3, diff="-1\n+2"))
+    gone = ModelChange.model_validate(model("a.c", "removed", None, path="models/c.sql"))
+
+    assert model_row(change, site)[0] == "[`a.b`](https://github.com/ann/shop/blob/abc/etl/models/a%20b.sql#L3)"
+    assert model_row(gone, site)[0] == "`a.c`"
+    (diff,) = diffs_blocks([change], site)
+    assert "[`models/a b.sql:3`](https://github.com/ann/shop/blob/abc/etl/models/a%20b.sql#L3)" in diff

@@ -1,0 +1,112 @@
+"""What a plan does to rows and columns, as a person reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block, share
+from bot.results import PlannerOutcome
+from planner.contract.plan import PlanView
+from planner.contract.tables import DataDifference
+
+
+def diff(model: str, changed: int = 0, **more: Any) -> DataDifference:
+    rows = {"first": 1000, "second": 1000, "only_first": 0, "only_second": 0, "common": 1000,
+            "matched": 1000 - changed, "changed": changed, "null_keys": (0, 0), "duplicate_keys": (0, 0)}  # fmt: skip
+    told = {"model": model, "before": 1000, "after": 1000, "rows": rows, "key": ["id"]}
+    columns = [{"name": "amount", "changed": changed}, {"name": "day", "changed": 0}]
+    return DataDifference.model_validate({**told, "columns": columns, **more})
+
+
+def outcome(*found: DataDifference) -> PlannerOutcome:
+    return PlannerOutcome(0, True, data_diff=found)
+
+
+@pytest.mark.parametrize(
+    ("found", "title"),
+    [
+        ((), ""),
+        ((diff("a.a"), diff("a.b")), "0 rows changed"),
+        ((diff("a.a", 3), diff("a.b", 1)), "4 rows changed"),
+        ((diff("a.a", left_out=[("2026-01-01", "2026-01-02")]),), "0 rows changed on the days built here"),
+        ((diff("a.a"), diff("a.b", rows=None, note="not compared")), "no row changed in 1 model, 1 not compared"),
+        ((diff("a.a", 2), diff("a.b", rows=None)), "2 rows changed (1 model not compared)"),
+        ((diff("a.b", rows=None),), ""),
+    ],
+)
+def test_the_first_line_says_how_many_rows_and_nothing_that_was_not_compared(
+    found: tuple[DataDifference, ...], title: str
+) -> None:
+    assert rows_title(outcome(*found)) == title
+
+
+def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_line() -> None:
+    table, same = rows_blocks(outcome(diff("a.a", 3), diff("a.b", 500), diff("a.c"), diff("a.d")))
+
+    lines = table.splitlines()
+    assert lines[0] == "#### Rows, before and after (by `id`)"
+    assert lines[4] == "| `a.b` | 1,000 | **500** changed (50%) | `amount` 50% |"
+    assert lines[5].startswith("| `a.a` |")
+    assert same == "`a.c`, `a.d` hold the same rows as before."
+
+
+def test_five_hundred_models_with_changed_rows_are_five_rows_and_a_fold() -> None:
+    table, rest, unknown = rows_blocks(
+        outcome(
+            *(diff(f"a.m{n}", n) for n in range(1, 500)), diff("a.x", rows=None, before=None, note="@all too large")
+        )
+    )
+
+    assert table.count("\n") == 3 + 5
+    assert rest.startswith("<details>\n<summary>494 more models with changed rows</summary>")
+    assert len(rest) < 9_000
+    assert "`a.x`: @\u200ball too large" in unknown
+
+
+def test_of_rows_that_are_nobodys_business_only_the_columns_are_told() -> None:
+    schema = {"added": [("new", "int")], "removed": [], "retyped": []}
+    off = outcome(diff("a.a", rows=None, before=None, is_off=True, note="not compared", schema=schema))
+
+    assert (rows_title(off), rows_blocks(off)) == ("", [])
+    assert "| `a.a` | `new` | added |  | `int` |" in schema_block(off)[0]
+
+
+def test_samples_are_folded_inert_and_side_by_side() -> None:
+    found = {"columns": ["id", "s__amount", "t__amount"], "rows": [[7, "##", "<b>@ann</b> `|`"]]}
+    *_, block = rows_blocks(outcome(diff("a.a", 1, samples={"changed": found})))
+
+    assert "| `id` | `amount before` | `amount after` |" in block
+    assert "| `7` | `##` | `` <b>@ann</b> `\\|` `` |" in block
+
+
+def test_columns_and_nullability_are_a_table() -> None:
+    schema = {"added": [("new", "int")], "removed": [("old", "date")], "retyped": [("id", "int", "bigint")]}
+    nullable = [{"column": "day", "nullable": True}]
+    (block,) = schema_block(outcome(diff("a.a", schema=schema, nullability=nullable)))
+
+    assert block.splitlines()[4:] == [
+        "| `a.a` | `old` | removed | `date` |  |",
+        "| `a.a` | `id` | type | `int` | `bigint` |",
+        "| `a.a` | `new` | added |  | `int` |",
+        "| `a.a` | `day` | nullability | audited: no NULL | may hold NULL |",
+    ]
+
+
+def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
+    hit = {"name": "a.b", "change": "indirect", "recomputed": True, "owner": "ann", "parents": ["a.a"]}
+    kept = {"name": "a.c", "change": "indirect", "recomputed": False, "owner": "bob"}
+    models = [{**hit, "columns": {"altered": ["amount"]}}, kept]
+    (block,) = impact_block(PlanView.model_validate({"id": "x", "environment": "pr_1", "models": models}))
+
+    assert block.startswith("**1 model downstream is hit**, of `ann`.")
+    assert "| `a.b` | `amount` | `a.a` | `ann` |" in block
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [(0, 0, "0%"), (1, 10_000, "< 0.1%"), (9_999, 10_000, "> 99.9%"), (5, 100, "5.0%"), (7, 7, "100%")],
+)
+def test_a_share_never_rounds_to_nothing_or_to_all(part: int, whole: int, said: str) -> None:
+    assert share(part, whole) == said

@@ -1,0 +1,47 @@
+"""A budget: what would cost more is not computed before somebody approves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.records import PullState
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
+
+BUDGET = {**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  budget: {bytes: 1000}\n"}
+
+
+def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., Bench]) -> None:
+    """Behaviours 47, 48: told before it is spent, allowed by somebody who may, for that head alone."""
+    bench = make_bench(BUDGET)
+    bench.knobs(bytes=5000)
+    number = bench.open(FILTER)
+    bench.idle()
+
+    assert bench.plan(number).splitlines()[1] == (
+        "### 💰 1 breaking, 1 indirect breaking · waits for an approval of its cost"
+    )
+    cost = "over the project's budget: at least 5.0 kB to read (Spark's statistics, 1 of 2 tables)."
+    assert cost in bench.plan(number)
+    assert "If `shop.orders` were non-breaking, 1 table instead of 2 would be computed." in bench.plan(number)
+    assert bench.conclusions(bench.head(number)) == {
+        "tests": "success", "plan": "success", "environment": "action_required", "promotion": "failure",
+    }  # fmt: skip
+    bench.say(number, "/approve-cost")
+    assert "needs the `maintain` permission" in bench.replies(number)[0]
+    bench.say(number, "/approve-cost", author="ann")
+    assert bench.record(number).outcome is not None and bench.record(number).outcome.applied  # type: ignore[union-attr]
+    assert "--max-bytes=5500" in bench.calls("plan", "pr_1")[-1]["argv"]
+    bench.github.commit(SHOP, "change", COLUMN, "Another", author="wim")
+    bench.idle()
+    assert "--max-bytes=1000" in bench.calls("plan", "pr_1")[-1]["argv"]
+    assert "waits for an approval" in bench.plan(number)
+
+
+def test_without_a_budget_nothing_waits(bench: Bench) -> None:
+    bench.knobs(bytes=5000)
+    number = bench.open(FILTER)
+    bench.say(number, "/approve-cost", author="ann")
+
+    assert bench.record(number).state is PullState.PLANNED
+    assert "No plan waits for an approval of its cost." in bench.replies(number)[0]
+    assert not any("--max-bytes" in each for call in bench.calls("plan", "pr_1") for each in call["argv"])

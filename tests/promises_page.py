@@ -1,0 +1,112 @@
+"""docs/promises.md, each promise with the tests that hold it: `python -m tests.promises_page` writes its tables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "promises.md"
+MARKED = re.compile(r"(<!-- promises: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+NAMED = re.compile(r"Behaviours? ((?:\d+(?:, | and )?)+)")
+SHOWN = 3  # tests of a promise that are listed; the others are counted
+PROMISES: Mapping[str, Mapping[int, str]] = {
+    "safety": {
+        1: "a webhook with a missing or wrong signature gets 401; nothing of it is read, stored or logged",
+        2: "a delivery that comes twice, also at once or after a restart, runs once",
+        3: "the permission of whoever commands is read when the command runs; below it, or unread, nothing changes",
+        4: "a command changes something only for the plan that was shown: another head, base or plan refuses it",
+        5: "a commit that is pushed between a command and its execution is never promoted",
+        6: "no code of a fork runs before a maintainer names its head's whole SHA; a push needs a new approval",
+        7: "text from comments, branches, titles, model names and settings stays one argument; no shell sees it",
+        8: "a secret is in no comment, check, log, page, traceback or child process",
+        9: "what is promoted is what was planned, or it is planned and built again before a view moves",
+        10: "a pull request does not change the rules that it is judged by, and its comment says that it tries",
+        11: "two promotions of one environment never overlap; who waits says for whom",
+        12: "only a reviewer's latest review, of the planned head, counts; the bot asks for no reviews yet",
+        13: "prod does not go back to an older version by a stale pull request",
+        14: "text that is echoed mentions nobody, links nowhere and cannot leave its place",
+        15: "rows are shown only where the project says so, and masked but for the columns that it names",
+        43: "nothing that a pull request's code can write is later read, run or trusted",
+    },
+    "reliability": {
+        16: "a webhook is answered within a second, once it is stored for good; a kill right after loses nothing",
+        17: "after a kill a run is concluded, no check stays in progress, and prod is whole",
+        18: "with all webhooks lost the timer finds what was opened, pushed, said and merged",
+        19: "webhooks in any order, and twice, end in the same state",
+        20: "a push supersedes the run of an older head; many pushes cause few plans",
+        21: "a pull request that is closed while it is planned leaves nothing; reopened, it is built again",
+        22: "a base that moves makes the plan again before it can be promoted",
+        23: "a rate limit pauses the calls of its installation for as long as GitHub asks, and nothing is lost",
+        24: "failed reads are repeated; a write whose answer was lost is not written twice",
+        25: "SIGTERM hands the work back in time; nobody has to type again",
+        26: "a promotion that fails leaves prod and the branch told apart, and can be asked for again",
+        27: "the bot's own required check never keeps it from its work: it does not ask whether it may merge",
+        28: "an event that cannot be read, or is not ours, is answered and set aside; the next one is handled",
+        29: "a project that does not load fails the check at its file and line",
+        44: "one owner's trouble delays nobody else",
+        45: "what may pass by itself is tried again; what stays is told, without a path of the server",
+        46: "after a crash the comment says what the recovered promotion moved",
+        50: "for a reader who joins two models a promotion is one moment: not promised, views move one by one",
+    },
+    "experience": {
+        30: "a command gets eyes at once, and a rocket or a confused face at its end; talk and other bots' get nothing",
+        31: "one plan comment, edited in place, found by marker and author",
+        32: "the comment opens with what counts",
+        33: "it ends with what blocks, and the commands that would be accepted now",
+        34: "however long, it stays valid and below GitHub's limit, and its summary stays",
+        35: "an unknown command, model or category gets one reply with the nearest one",
+        36: "/help lists what is enabled; several commands run in order; edited comments run nothing",
+        37: "commands may be in any case, with spaces and back-ticks, at the start of a line",
+        38: "checks have stable names; nothing to do is a success; *Re-run* works",
+        39: "what is wrong is annotated at its line",
+        40: "commands can be undone and repeated, and the reply says how it stands",
+        41: "what changed and what it affects is drawn; a large graph is folded",
+        42: "health, readiness, metrics, structured logs, and every decision on record",
+        47: "what a change does to rows, and what it costs, is told before it is merged or spent",
+        48: "what is costly or destructive is allowed from the pull request, for that head alone",
+        49: "five hundred changed models are one screen that decides",
+    },
+}
+
+
+def tests_by_number() -> dict[int, list[str]]:
+    """Promise -> the tests that name it, as `file::test`."""
+    found: dict[int, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for name, said in _tests(path):
+            for number in re.findall(r"\d+", said):
+                found.setdefault(int(number), []).append(f"{path.relative_to(ROOT).as_posix()}::{name}")
+    return found
+
+
+def _tests(path: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            named = NAMED.match(ast.get_docstring(node) or "")
+            if named:
+                yield node.name, named[1]
+
+
+def page(text: str) -> str:
+    """The page with the tables as they must be."""
+    tests = tests_by_number()
+    return MARKED.sub(lambda found: f"{found[1]}{_table(PROMISES[found[2]], tests)}{found[3]}", text)
+
+
+def _table(promises: Mapping[int, str], tests: Mapping[int, list[str]]) -> str:
+    rows = (f"| {number} | {said} | {_listed(tests.get(number, []))} |\n" for number, said in promises.items())
+    return "| | Promise | Tests |\n|---|---|---|\n" + "".join(rows)
+
+
+def _listed(tests: list[str]) -> str:
+    if not tests:
+        return "**none**"
+    more = f" and {len(tests) - SHOWN} more" if len(tests) > SHOWN else ""
+    return ", ".join(f"`{test}`" for test in tests[:SHOWN]) + more
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
