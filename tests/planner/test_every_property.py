@@ -38,6 +38,8 @@ TABLES: list[Kind] = [kind for kind in KIND if kind not in (Kind.VIEW, Kind.EMBE
 FILLED: list[Kind] = [kind for kind in KIND if kind.is_incremental]
 QUERIES: list[Kind] = [kind for kind in KIND if kind is not Kind.SEED]
 
+FORMATS = [("", "orc"), ("", "delta"), ("", "iceberg"), ("delta", "iceberg"), ("iceberg", "hive")]
+
 # A property of MODEL: as it was ('' is without it), as it is, and what the edit is, by kind.
 PROPERTIES: dict[str, list[tuple[str, str, dict[Kind, str]]]] = {
     "columns": [("", "(id BIGINT, n INT, d DATE)", dict.fromkeys(TABLES, ROWS))],
@@ -53,7 +55,11 @@ PROPERTIES: dict[str, list[tuple[str, str, dict[Kind, str]]]] = {
     "depends_on": [("", "(s.other)", dict.fromkeys(QUERIES, NOTHING))],
     "storage_format": [("", "orc", dict.fromkeys(TABLES, LAYOUT))],
     "physical_properties": [("", "(a = 'b')", dict.fromkeys(TABLES, LAYOUT))],
-    "table_format": [("", "orc", dict.fromkeys(TABLES, LAYOUT))],
+    "table_format": [(before, after, dict.fromkeys(TABLES, LAYOUT)) for before, after in FORMATS],
+    "session_properties": [
+        ("", "('spark.sql.ansi.enabled' = false)", dict.fromkeys(TABLES, ROWS)),
+        ("('spark.sql.ansi.enabled' = false)", "('spark.sql.ansi.enabled' = true)", {Kind.FULL: ROWS}),
+    ],
     "partitioned_by": [
         ("(n)", "(id)", dict.fromkeys(TABLES, LAYOUT) | {Kind.INCREMENTAL_BY_PARTITION: ROWS}),
     ],

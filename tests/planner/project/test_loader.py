@@ -71,7 +71,7 @@ def test_an_example_is_never_written_over_a_project(tmp_path: Path) -> None:
 def test_an_empty_project_loads(tmp_path: Path) -> None:
     written = write_example(tmp_path, "empty")
 
-    assert [path.name for path in written] == ["config.yaml"]
+    assert [path.name for path in written] == [".gitignore", "config.yaml"]
     assert not load_project(tmp_path, NOW).models
 
 
