@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bot.records import PullState
 from bot.results import is_free
 from planner.project import __file__ as project_file
@@ -20,6 +22,7 @@ BARE = {
     "config.yaml": (EXAMPLE / "config.yaml").read_text(),
     "external_models.yaml": "- name: shop.items\n  columns: {id: int}\n",
 }
+COLUMN = "\n  'z' AS new_column,"
 NARROWER = "id <= 5 AND event_date between"
 
 
@@ -32,13 +35,19 @@ def rows(home: Path, sql: str) -> list[list[object]]:
     return found
 
 
-def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
-    """Behaviours 9, 32, 40, 47: each category builds what it must, and a merge executes nothing over data."""
+def example(make_bench: Callable[..., Bench]) -> Bench:
+    """The example project in prod, with the planner itself and a warm Spark."""
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
     bench = make_bench(project=files, planner_command=(), warm=True, patience=200.0)
     assert bench.context.inbox.prods.get(SHOP).revision == 1
+    return bench
 
-    added = bench.open({MODEL: files[MODEL].replace("event_date,", "event_date,\n  'z' AS new_column,")})
+
+def test_a_pull_request_is_planned_categorised_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
+    """Behaviours 9, 32, 40, 47: each category builds what it must, and a merge executes nothing over data."""
+    bench = example(make_bench)
+
+    added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
     bench.idle()
     assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(added)
     assert "shared with `prod`" in bench.plan(added)
@@ -48,6 +57,17 @@ def test_pull_requests_are_planned_categorised_merged_and_promoted(make_bench: C
     assert "Downstream keeps its tables: `sqlmesh_example.full_model`" in bench.replies(added)[1]
     assert_merged_for_nothing(bench, added, revision=2)
     assert rows(bench.home, "SELECT DISTINCT new_column FROM sqlmesh_example.incremental_model") == [["z"]]
+
+
+@pytest.mark.prove
+def test_changed_rows_are_shown_and_asked_about_and_a_forward_only_branch_keeps_them(
+    make_bench: Callable[..., Bench],
+) -> None:
+    """Behaviours 32, 40, 47: a second and a third pull request on what the first one left."""
+    bench = example(make_bench)
+    first = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    bench.idle()
+    assert_merged_for_nothing(bench, first, revision=2)
 
     narrowed = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date between", NARROWER)}, "narrower")
     bench.idle()

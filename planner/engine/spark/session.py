@@ -79,8 +79,15 @@ def listing_here(spark: SparkSession) -> Iterator[None]:
 
 
 def silence() -> None:
-    """pyspark logs every failed query as a line of JSON, and gRPC speaks up about forks; our errors say it all."""
+    """pyspark logs every failed query as a line of JSON, py4j every broken call, and gRPC speaks up about forks; our
+    errors say it all."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_py4js)
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", module="pyspark")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    """False for what py4j logs by no logger of its own: the stack trace of a call whose JVM ended under it."""
+    return "/py4j/" not in record.pathname
