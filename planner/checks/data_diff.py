@@ -22,6 +22,8 @@ from planner.intervals import Timeline
 from planner.model.model import Column, Model
 from planner.semantics.audited_keys import never_null
 
+CANCEL_SECONDS = 0.5  # between two tries to cancel
+
 
 @dataclass(frozen=True)
 class Nullability:
@@ -113,8 +115,9 @@ class Budget:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Around what Spark does; Cancelled when somebody ends the run, TimeoutError when the time is up."""
-        timer = threading.Timer(max(0.0, self._until - time.monotonic()), self._engine.cancel)
-        timer.start()
+        ended = threading.Event()
+        watch = threading.Thread(target=self._end_in_time, args=(ended,), daemon=True)
+        watch.start()
         try:
             yield
         except Cancelled:
@@ -123,8 +126,15 @@ class Budget:
                 raise
             raise TimeoutError from None
         finally:
-            timer.cancel()
-            timer.join()
+            ended.set()
+            watch.join()
+
+    def _end_in_time(self, ended: threading.Event) -> None:
+        """Cancel when the time is up, and again until it has ended: between two statements nothing can be cancelled."""
+        wait = max(0.0, self._until - time.monotonic())
+        while not ended.wait(wait):
+            self._engine.cancel()
+            wait = CANCEL_SECONDS
 
 
 def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from planner.fingerprint import digest
 VARIABLE = "MERGEPLAN_SPARK_ARCHIVE"  # `off`, or the folder of the archives
 OFF = "off"
 FORMAT = "1"  # of the archives: another one when they are made in another way
+OURS = re.compile(r"[0-9a-f]{32}")  # the name of an archive of ours
 KEPT = 3  # archives, of other versions of Java and Spark too; one takes about 200 MB
 AGAIN = 24 * 3600.0  # seconds until an archive is tried again that could not be made
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -117,7 +119,8 @@ class ClassArchive:
         draft.replace(place)
         if place == self.path:
             self._tried.unlink()
-        archives = sorted(self.path.parent.glob("*.jsa"), key=_changed, reverse=True)
+        named = (each for each in self.path.parent.glob("*.jsa") if OURS.fullmatch(each.stem))  # others may be here too
+        archives = sorted(named, key=_changed, reverse=True)
         for old in archives[KEPT:]:
             for each in (old, old.with_suffix(".base"), old.with_suffix(".tried")):
                 each.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from planner.checks.data_diff import Budget, key_of, nullability, shown_samples
@@ -23,10 +25,12 @@ def model(*audits: AuditCall, **fields: object) -> Model:
     return Model("a.b", Kind.FULL, "b.sql", 1, "", audits=audits, **fields)  # type: ignore[arg-type]
 
 
-def test_what_runs_when_the_time_is_up_is_cancelled_and_spark_goes_on(engine: Engine) -> None:
+@pytest.mark.parametrize("begun_after", [0.0, 0.6])
+def test_what_runs_when_the_time_is_up_is_cancelled_and_spark_goes_on(engine: Engine, begun_after: float) -> None:
     budget = Budget(engine, 0.3, 10, lambda: None)
 
     with pytest.raises(TimeoutError), budget.held():
+        threading.Event().wait(begun_after)  # between two statements, nothing runs when the time is up
         engine.fetch(SLOW)
     assert budget.is_spent
     assert engine.fetch("SELECT 1 AS one").rows == ((1,),)

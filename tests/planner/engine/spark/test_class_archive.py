@@ -90,9 +90,10 @@ def test_what_could_not_be_made_is_not_tried_again_on_the_same_day(archive: Clas
     assert archive.is_missing()
 
 
-def test_the_archives_that_served_last_are_kept(archive: ClassArchive) -> None:
-    for number in range(5):
-        old = archive.path.with_name(f"{number}.jsa")
+def test_the_archives_that_served_last_are_kept_and_so_are_those_of_other_programs(archive: ClassArchive) -> None:
+    names = [f"{number:032x}.jsa" for number in range(5)] + ["of_another.jsa"]
+    for number, name in enumerate(names):
+        old = archive.path.with_name(name)
         old.touch()
         os.utime(old, (number, number))
     archive.path.with_suffix(".tried").touch()
@@ -101,7 +102,7 @@ def test_the_archives_that_served_last_are_kept(archive: ClassArchive) -> None:
 
     archive.put(draft, archive.path)
 
-    assert {each.name for each in archive.path.parent.glob("*.jsa")} == {archive.path.name, "3.jsa", "4.jsa"}
+    assert {each.name for each in archive.path.parent.glob("*.jsa")} == {archive.path.name, *names[3:]}
 
 
 def test_where_no_archive_can_be_written_nothing_happens(tmp_path: Path) -> None:
