@@ -94,14 +94,7 @@ def load_project(
     folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = Folder(root.resolve(), cache)
-    ruling = gateways_from.read_text("utf-8") if gateways_from is not None else None
-    document = _config_document(reading, ruling)
-    config, ruled_by = read_config(document), document  # where its gateways are written
-    if ruling is not None:
-        rules_document = read_document("config.yaml", ruling, os.environ)
-        ruled = read_config(rules_document)
-        config = config.model_copy(update={name: getattr(ruled, name) for name in RULED})
-        ruled_by = rules_document
+    config, document, ruled_by = _ruled_config(reading, gateways_from)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -134,6 +127,18 @@ def load_project(
     files = digest(reading.digest, *_seeds(models))
     rest = (code, rules, rule_files, refused)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
+
+
+def _ruled_config(reading: Folder, gateways_from: Path | None) -> tuple[Config, Document, Document]:
+    """The configuration, the folder's own config.yaml, and the one in which its gateways are written."""
+    if gateways_from is None:
+        document = _config_document(reading)
+        return read_config(document), document, document
+    ruling = gateways_from.read_text("utf-8")
+    document, ruled_by = _config_document(reading, ruling), read_document("config.yaml", ruling, os.environ)
+    ruled = read_config(ruled_by)
+    config = read_config(document).model_copy(update={name: getattr(ruled, name) for name in RULED})
+    return config, document, ruled_by
 
 
 def _unit_tests(

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.formats.conditions import ALL, between, within
-from planner.engine.formats.definition import create_table, in_order
+from planner.engine.formats.committed_tables import CommittedTables
+from planner.engine.formats.conditions import ALL, within
+from planner.engine.formats.definition import create_table
 from planner.engine.protocol import Written
-from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.quoting import quoted
 from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
 from planner.engine.table import Table
-from planner.intervals import Interval, Timeline
+from planner.intervals import Timeline
 
 OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
@@ -37,12 +37,8 @@ class LastMerge:
     before: int = 0
 
 
-class Delta:
+class Delta(CommittedTables):
     """The verbs of `TableFormat` for Delta."""
-
-    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
-        self._sessions, self._comments = sessions, comments
-        self._run = sessions.run
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
@@ -71,32 +67,6 @@ class Delta:
         if wanted != ALL:
             self._run(f"DELETE FROM {name} WHERE NOT coalesce({wanted}, false)")
 
-    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
-        """Put the rows in place of all, in one commit."""
-        return self._replace(table, frame, ALL)
-
-    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Put the rows in place of exactly the interval's; days without rows end empty."""
-        by = table.partitioning
-        assert by is not None
-        values = f"collect_set(cast({quoted(by.column)} as string))"
-        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
-        self._overwrite(table, frame, between(by, *by.bounds(interval)))
-        seen = observed()
-        return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
-
-    def replace_partitions(
-        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
-    ) -> Written:
-        """Put the rows in place of exactly the partitions that they lie in; those that begin with `first`, in which
-        all rows are to lie, or all others, end empty."""
-        if others:
-            return self._replace(table, frame, ALL)
-        if first is None:
-            return self._replace(table, frame, None)
-        by = table.partition_columns[0]
-        return self._replace(table, frame, f"{quoted(by.column)} = cast({literal(first)} as {by.type})")
-
     def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from the version that the table
         had before it was merged the first time."""
@@ -123,18 +93,13 @@ class Delta:
         """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""
         self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
 
-    def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> Written:
-        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)")
-        self._overwrite(table, frame, where, mark)
-        return Written(observed().get("rows", 0))
-
-    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> None:
+    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         """One commit in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
         they lie in."""
         self._sessions.check()
         mode = "dynamic" if where is None else "static"  # the session's own would win over a condition
         options = {key: value for key, value in table.options if key.lower() in OF_FILES}
-        options |= {"partitionOverwriteMode": mode, "userMetadata": mark}
+        options |= {"partitionOverwriteMode": mode, "userMetadata": mark or OURS}
         writer = frame.writeTo(quoted(table.name)).options(**options)
         if where is None:
             writer.overwritePartitions()

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.formats.conditions import ALL, between, within
-from planner.engine.formats.definition import create_table, in_order
+from planner.engine.formats.committed_tables import CommittedTables
+from planner.engine.formats.conditions import ALL, within
+from planner.engine.formats.definition import create_table
 from planner.engine.protocol import Written
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
 from planner.engine.table import Table
-from planner.intervals import Interval, Timeline
+from planner.intervals import Timeline
 
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
@@ -37,12 +37,8 @@ class LastMerge:
     before: int = NONE
 
 
-class Iceberg:
+class Iceberg(CommittedTables):
     """The verbs of `TableFormat` for Iceberg."""
-
-    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
-        self._sessions, self._comments = sessions, comments
-        self._run = sessions.run
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
@@ -61,32 +57,6 @@ class Iceberg:
         )
         sql = f"SELECT {', '.join(values)} FROM {quoted(old)} WHERE {within(table, rows)}"
         self._replace(table, self._run(sql), ALL)
-
-    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
-        """Put the rows in place of all, in one snapshot."""
-        return self._replace(table, frame, ALL)
-
-    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
-        """Put the rows in place of exactly the interval's; days without rows end empty."""
-        by = table.partitioning
-        assert by is not None
-        values = f"collect_set(cast({quoted(by.column)} as string))"
-        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
-        self._overwrite(table, frame, between(by, *by.bounds(interval)))
-        seen = observed()
-        return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
-
-    def replace_partitions(
-        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
-    ) -> Written:
-        """Put the rows in place of exactly the partitions that they lie in; those that begin with `first`, in which
-        all rows are to lie, or all others, end empty."""
-        if others:
-            return self._replace(table, frame, ALL)
-        if first is None:
-            return self._replace(table, frame, None)
-        by = table.partition_columns[0]
-        return self._replace(table, frame, f"{quoted(by.column)} = cast({literal(first)} as {by.type})")
 
     def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from the snapshot that the table
@@ -120,16 +90,11 @@ class Iceberg:
         """Drop a table that exists, with its files."""
         self._run(f"DROP TABLE IF EXISTS {quoted(name)} PURGE")
 
-    def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> Written:
-        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)")
-        self._overwrite(table, frame, where, mark)
-        return Written(observed().get("rows", 0))
-
-    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = OURS) -> None:
+    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         """One snapshot in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
         they lie in."""
         self._sessions.check()
-        writer = frame.writeTo(quoted(table.name)).option(f"snapshot-property.{KEY}", mark)
+        writer = frame.writeTo(quoted(table.name)).option(f"snapshot-property.{KEY}", mark or OURS)
         if where is None:
             writer.overwritePartitions()
         else:

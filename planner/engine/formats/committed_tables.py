@@ -1,0 +1,58 @@
+"""The verbs that formats with commits of their own have in common: each writes in one commit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from planner.engine.formats.conditions import ALL, between
+from planner.engine.formats.definition import in_order
+from planner.engine.protocol import Written
+from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.session import Frame
+from planner.engine.spark.sessions import Sessions
+from planner.engine.table import Table
+from planner.intervals import Interval
+
+
+class CommittedTables(ABC):
+    """Rows put in place of others; a subclass says how a commit of its format is written, and marked as ours."""
+
+    def __init__(self, sessions: Sessions, *, comments: bool) -> None:
+        self._sessions, self._comments = sessions, comments
+        self._run = sessions.run
+
+    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
+        """Put the rows in place of all, in one commit."""
+        return self._replace(table, frame, ALL)
+
+    def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
+        """Put the rows in place of exactly the interval's; days without rows end empty."""
+        by = table.partitioning
+        assert by is not None
+        values = f"collect_set(cast({quoted(by.column)} as string))"
+        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
+        self._overwrite(table, frame, between(by, *by.bounds(interval)))
+        seen = observed()
+        return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
+
+    def replace_partitions(
+        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+    ) -> Written:
+        """Put the rows in place of exactly the partitions that they lie in; those that begin with `first`, in which
+        all rows are to lie, or all others, end empty."""
+        if others:
+            return self._replace(table, frame, ALL)
+        if first is None:
+            return self._replace(table, frame, None)
+        by = table.partition_columns[0]
+        return self._replace(table, frame, f"{quoted(by.column)} = cast({literal(first)} as {by.type})")
+
+    def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
+        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)")
+        self._overwrite(table, frame, where, mark)
+        return Written(observed().get("rows", 0))
+
+    @abstractmethod
+    def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
+        """One commit in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
+        they lie in; without a mark it says no more than that it is ours."""
