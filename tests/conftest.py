@@ -63,3 +63,14 @@ def empty(engine: SparkEngine) -> None:
             engine.fetch(f"DROP SCHEMA `{schema}` CASCADE")
     for name in engine.catalog.objects("default"):
         engine.tables.drop(f"default.{name}")
+
+
+# Minutes each: they begin first, so that no worker is left alone with one at the end.
+LONGEST = (
+    "test_real_planner.py", "test_isolation.py", "test_process.py", "test_python_api_doc.py", "test_lakehouse.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others as they are."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
