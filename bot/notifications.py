@@ -6,6 +6,8 @@ Best effort: a post that fails three times is logged and lost, and holds nothing
 from __future__ import annotations
 
 import threading
+import time
+from contextlib import suppress
 from queue import Full, Queue
 
 import requests
@@ -40,8 +42,10 @@ class Notifications:
     def close(self, seconds: float = 15.0) -> None:
         """Post what waits, for so long."""
         if self._url:
-            self._posts.put(None)
-            self._thread.join(seconds)
+            until = time.monotonic() + seconds
+            with suppress(Full):  # the chat does not answer: what waits is lost
+                self._posts.put(None, timeout=seconds)
+            self._thread.join(max(0.0, until - time.monotonic()))
 
     def _work(self) -> None:
         while (text := self._posts.get()) is not None:

@@ -47,6 +47,9 @@ class Retention:
         The last revision of every environment stays, also of those that were dropped: revisions are counted on.
         """
         with self._database.writing() as tx:
+            if tx.connection.dialect.name == "postgresql":
+                # Who promotes writes its snapshots first. One that is there stays as it is, and must not go under it.
+                tx.execute(sa.text("LOCK TABLE snapshots IN SHARE ROW EXCLUSIVE MODE"))
             revisions, promotions = _forget_revisions(tx, before), _forget_journal(tx, before)
             return Forgotten(revisions, promotions, _forget_plans(tx, before), _forget_snapshots(tx))
 
