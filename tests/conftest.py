@@ -28,6 +28,7 @@ SMALL = Connection(
 def pytest_configure(config: pytest.Config) -> None:
     """pyspark leaves it to the garbage collector to close the sockets over which rows come from its JVM."""
     os.environ.setdefault("MERGEPLAN_SPARK_ARCHIVE", "off")  # no test leaves a process behind that makes one
+    os.environ.setdefault("MERGEPLAN_SPARK_PROFILE", "metadata")  # no test runs long enough for more
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*127\.0\.0\.1:ResourceWarning")
     if "MERGEPLAN_CACHE" not in os.environ:  # one for all processes of a run, so that the tests try it too
         folder = tempfile.TemporaryDirectory(prefix="mergeplan-cache-")

@@ -46,6 +46,7 @@ ALLOWED = (
     "SSL_CERT_FILE",
     "LD_LIBRARY_PATH",
     "MERGEPLAN_SPARK_ARCHIVE",
+    "MERGEPLAN_SPARK_PROFILE",
 )
 # Programs read settings, passwords and code from below HOME: in none that project code can write to.
 NO_HOME = "/nonexistent"

@@ -31,7 +31,7 @@ from tests.wire import checked
 SHOP = "ann/shop"
 SECRET = "a-webhook-secret"  # noqa: S105 - of the sandbox
 SCRIPT = Path(__file__).parent / "scripted_planner.py"
-PATIENCE = 120.0  # for a machine that does other things too
+PATIENCE = 300.0  # for a machine that does other things too
 PROJECT = {
     "config.yaml": "gateways: {}\n",
     "models/orders.sql": "SELECT 1 AS id\n",

@@ -19,7 +19,7 @@ from tests.bot.test_real_planner import EXAMPLE, rows
 
 pytestmark = pytest.mark.prove
 
-PATIENCE = 200.0
+PATIENCE = 900.0
 MODEL = "models/incremental_model.sql"
 DAYS = 100  # in a batch of the pull request's own table
 

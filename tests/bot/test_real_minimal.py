@@ -29,7 +29,7 @@ PROJECT = {
 @pytest.fixture(name="shop")
 def _shop(make_bench: Callable[..., Bench]) -> Bench:
     """A bench whose prod Spark has built."""
-    bench = make_bench(project=PROJECT, planner_command=(), warm=True, patience=200.0)
+    bench = make_bench(project=PROJECT, planner_command=(), warm=True, patience=900.0)
     assert bench.context.inbox.prods.get(SHOP).revision == 1
     return bench
 

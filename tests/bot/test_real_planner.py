@@ -30,7 +30,7 @@ def rows(home: Path, sql: str) -> list[list[object]]:
     """What a query of the project's own Spark returns."""
     command = [sys.executable, "-m", "planner.cli.main", "fetchdf", sql, "--output", "json", "--project", str(EXAMPLE)]
     environment = {**os.environ, "MERGEPLAN_HOME": str(home)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
     found: list[list[object]] = json.loads(done.stdout)["rows"]
     return found
 
@@ -38,7 +38,7 @@ def rows(home: Path, sql: str) -> list[list[object]]:
 def example(make_bench: Callable[..., Bench]) -> Bench:
     """The example project in prod, with the planner itself and a warm Spark."""
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
-    bench = make_bench(project=files, planner_command=(), warm=True, patience=200.0)
+    bench = make_bench(project=files, planner_command=(), warm=True, patience=900.0)
     assert bench.context.inbox.prods.get(SHOP).revision == 1
     return bench
 
@@ -86,7 +86,7 @@ def test_changed_rows_are_shown_and_asked_about_and_a_forward_only_branch_keeps_
 
 def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_bench: Callable[..., Bench]) -> None:
     """Behaviours 29, 39: where the person wrote it, and nothing is made."""
-    bench = make_bench(project=BARE, planner_command=(), patience=200.0)
+    bench = make_bench(project=BARE, planner_command=(), patience=900.0)
     head = "MODEL (\n  name shop.copied,\n  kind VIEW\n);\n\n"
     number = bench.open({"models/copied.sql": f"{head}SELECT 1 AS a FROM FROM shop.items\n"})
     bench.idle()

@@ -140,7 +140,7 @@ class Zygote:
         return Ended(code, (folder / "out").read_text(), (folder / "err").read_text(), took)
 
     def close(self) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=300)
 
 
 def _kill(pid: int, number: int) -> None:
@@ -183,7 +183,7 @@ class Reader:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=300)
 
     def _loop(self) -> None:
         while not self._stop.wait(PAUSE):
@@ -203,7 +203,7 @@ def warm_spark(home: Path) -> Iterator[subprocess.Popen[str]]:
         yield server
     finally:
         server.terminate()
-        server.communicate(timeout=60)
+        server.communicate(timeout=300)
 
 
 @dataclass

@@ -77,7 +77,7 @@ class Stage:
 @pytest.fixture(name="stage")
 def _stage(tmp_path: Path) -> Iterator[Stage]:
     folder = tmp_path
-    bench = Bench(folder / "bench", planner_command=(), patience=400.0, warm=True)
+    bench = Bench(folder / "bench", planner_command=(), patience=900.0, warm=True)
     scene = Scene(folder / "scene", bench.settings.home, int(bench.url.rpartition(":")[2]))
     scene.mirror, scene.state = bench.home / "mirror.git" / "config", bench.settings.home / "bot.db"
     try:

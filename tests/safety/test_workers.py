@@ -57,7 +57,7 @@ def test_a_function_in_a_frame_gets_nothing_where_workers_are_isolated(isolation
     text = Path(ATTACKS["read_the_key"].__code__.co_filename).read_text()
     command = [sys.executable, "-c", PROGRAM, text, json.dumps(targets), str(tmp_path / "home")]
     environment = {**os.environ, "MERGEPLAN_ISOLATION": isolation}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
     got = {name for name, each in loot(done.stdout).items() if any(each)}
     scene.close()
 

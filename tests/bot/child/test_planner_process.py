@@ -54,6 +54,12 @@ def test_the_planner_is_handed_no_variable_of_pythons_and_no_home_that_code_may_
     assert (given["PYTHONNOUSERSITE"], given["PYTHONSAFEPATH"]) == ("1", "1")
 
 
+def test_the_planner_is_handed_what_the_operator_says_of_spark(tmp_path: Path) -> None:
+    environ = {"MERGEPLAN_SPARK_PROFILE": "metadata", "MERGEPLAN_SPARK_ARCHIVE": "off", "JAVA_HOME": "/java"}
+
+    assert environ.items() <= child_environment(Settings(home=tmp_path), SHOP, environ).items()
+
+
 def child_that_prints(tmp_path: Path, *lines: dict[str, object]) -> Finished:
     """A planner of the operator's own, at its end."""
     script = "\n".join(f"print({json.dumps(line)!r})" for line in lines)

@@ -40,7 +40,7 @@ class Processes:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
 
@@ -53,10 +53,10 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     warm = processes.start("warm")
     assert warm.stdout is not None
     ready = warm.stdout.readline()
-    assert ready.startswith("warm Spark ready on 127.0.0.1:"), warm.communicate(timeout=60)
+    assert ready.startswith("warm Spark ready on 127.0.0.1:"), warm.communicate(timeout=300)
     yield processes
     warm.send_signal(signal.SIGTERM)
-    assert warm.communicate(timeout=60) == ("", "")
+    assert warm.communicate(timeout=300) == ("", "")
     assert warm.returncode == 0
 
 
@@ -78,7 +78,7 @@ def test_an_interrupted_backfill_ends_with_130_and_the_next_one_goes_on(
     while len(days(before)) < 2:
         before.append(checked(process.stdout.readline()))
     process.send_signal(number)
-    rest, err = process.communicate(timeout=60)
+    rest, err = process.communicate(timeout=300)
     before += [checked(line) for line in rest.splitlines()]
 
     code, out, _ = processes.run(*plan)
