@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from planner.errors import Place, ProjectError
+from planner.python.packages import normal
 
 FILES = ("requirements.lock", "requirements.txt", "pyproject.toml")  # the first that there is counts
 OURS = ("mergeplan", "sqlmesh")  # what project code imports by these names is mergeplan's own
+VERSION = r"(?:===?|[<>!~]=?)\s*[\w*][\w.*+!-]*"
 NAMED = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*"
-    r"(?:\(?\s*(?:===?|[<>!~]=?)[^;@]*)?(?:;.*)?"
+    rf"(?:\(?\s*{VERSION}(?:\s*,\s*{VERSION})*\s*\)?)?\s*(?:;(?:(?!--).)*)?"
 )
 HASH = re.compile(r"\s--hash=\w+:[0-9a-fA-F]+")
 HINT = "Write `NAME==VERSION`. Where packages come from is the operator's to say: docs/python.md, packages."
@@ -45,11 +47,6 @@ def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
             wanted = tuple(line for line in lines if _name(line) not in OURS)
             return Requirements(path, wanted) if wanted else None
     return None
-
-
-def normal(name: str) -> str:
-    """The name of a distribution as it is compared."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
