@@ -24,8 +24,6 @@ from planner.session.unopened import with_held
 from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.environment import PROD, Environment, views_of
 
-ASIDE = "__adopted"  # what the name of a table ends with that made room for a view
-
 
 @dataclass(frozen=True)
 class Survey:
@@ -86,7 +84,7 @@ def prepared_adoption(work: Workspace, declared: tuple[Declared, ...]) -> Adopti
     checked = _checked(work, {**chosen}, prod, asked)
     if any(each.problems for each in checked.values()):
         return Adopting(tuple(checked.values()), None)
-    adoptions = {name: each.adoption(ASIDE, work.now.isoformat()) for name, each in checked.items()}
+    adoptions = {name: each.adoption(work.now.isoformat()) for name, each in checked.items()}
     loaded = loaded_in(work)
     plan = _plan(work, chosen, prod, loaded, adoptions)
     check_queries(work, plan)

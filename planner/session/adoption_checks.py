@@ -17,12 +17,14 @@ from planner.intervals import Timeline
 from planner.model.graph import graph_of
 from planner.model.kind import Kind
 from planner.model.model import Column, Model
+from planner.parsing.render import no_rows
 from planner.plan.build import Plan
 from planner.plan.change import Adoption
 from planner.plan.schedule import Window, whole_start
 from planner.session.moments import moment
 from planner.snapshot.snapshot import Snapshot
 
+ASIDE = "__adopted"  # what the name of a table ends with that made room for a view
 SHARED = ("parquet", "orc", "delta")  # formats of which a table can be made over another one's files
 
 
@@ -57,9 +59,9 @@ class Checked:
         """True when it stands where the view of its model will."""
         return self.declared.table == self.view
 
-    def adoption(self, aside: str, at: str) -> Adoption:
+    def adoption(self, at: str) -> Adoption:
         """Its adoption, once all is well."""
-        moved = f"{self.declared.table}{aside}" if self.must_move else ""
+        moved = f"{self.declared.table}{ASIDE}" if self.must_move else ""
         return Adoption(self.declared.table, self.held, self.copies, moved, at)
 
     def wrong(self, *problems: str) -> Checked:
@@ -69,14 +71,20 @@ class Checked:
 def columns_over(
     plan: Plan, sources: Mapping[str, str], engine: Engine, snapshot: Snapshot, now: datetime
 ) -> tuple[Column, ...]:
-    """The columns that a model's query returns over the declared tables, before there is any table of ours."""
+    """The columns that a model's query returns over the declared tables, before there is any table of ours.
+
+    What has no table yet is there as its query, or as its columns without rows.
+    """
 
     def standing_in(each: Snapshot) -> Snapshot:
         if each.name in sources:
             return replace(each, stored=sources[each.name])
-        if each.kind.is_view and each.name not in plan.old.snapshots:  # its view is not there: its query is
-            return replace(each, model=replace(each.model, kind=Kind.EMBEDDED))
-        return each
+        if each.kind.is_external or each.name in plan.old.snapshots or each.name == snapshot.name:
+            return each
+        model = each.model
+        if not model.sql or model.reads_itself:  # a seed, code
+            model = replace(model, sql=no_rows(model.columns), text="")
+        return replace(each, model=replace(model, kind=Kind.EMBEDDED, python=None))
 
     snapshots = {name: standing_in(each) for name, each in plan.new.snapshots.items()}
     return table_columns(Layout(snapshots, plan.parents, now), engine, snapshot)
@@ -106,8 +114,8 @@ def check_table(
         if not begun.declared.copy:
             return found.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(begun.model)}")
         found = replace(found, copies=True, notes=(f"Its rows are copied: {apart}.",))
-    if found.must_move and engine.catalog.standing(f"{name}__adopted"):
-        return found.wrong(f"`{name}` must make room for a view, and `{name}__adopted` is taken: rename that.")
+    if found.must_move and engine.catalog.standing(f"{name}{ASIDE}"):
+        return found.wrong(f"`{name}` must make room for a view, and `{name}{ASIDE}` is taken: rename that.")
     return found if only_columns else _rows_checked(engine, found, wanted, now)
 
 

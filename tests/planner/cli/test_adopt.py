@@ -68,6 +68,22 @@ def test_after_an_adoption_the_first_plan_and_run_have_nothing_to_do(legacy: Com
     assert rows(engine, "SELECT total FROM shop.shown") == [(1500,)]
 
 
+def test_what_costs_nothing_comes_into_prod_with_the_tables(legacy: CommandLine, engine: SparkEngine) -> None:
+    legacy.write("seeds/names.csv", "id,name\n1,tea\n2\n")
+    legacy.write("models/names.sql", "MODEL (name shop.names, kind SEED (path '../seeds/names.csv'))")
+    sold = "SELECT id, name FROM shop.names JOIN shop.daily USING (id)"
+    legacy.write("models/sold.sql", f"MODEL (name shop.sold, kind VIEW);\n{sold}")
+    legacy.write("models/count.sql", "MODEL (name shop.count, kind FULL);\nSELECT count(name) AS n FROM shop.sold")
+    run(engine, "CREATE TABLE legacy.count USING parquet AS SELECT 5L AS n")
+    alone = legacy("adopt", "--table", "shop.count=legacy.count", *AT)
+    adopted(legacy, *BOTH, "--table", "shop.count=legacy.count")
+
+    assert (alone.code, "reads `shop.daily`, which is neither adopted nor in prod." in alone.err) == (1, True)
+    assert legacy("plan", "-o", "json", *AT).result["plan"]["empty"]
+    assert rows(engine, "SELECT id, name FROM shop.sold ORDER BY id") == [(1, "tea"), (2, None)]
+    assert rows(engine, "SELECT n FROM shop.count") == [(5,)]
+
+
 def test_an_edit_computes_only_what_it_must_and_a_rollback_shows_the_adopted_rows(
     legacy: CommandLine, engine: SparkEngine
 ) -> None:
