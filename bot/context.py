@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import structlog
 
+from bot.child.packages import packages_folder
 from bot.child.planner_process import Finished, Task, project_home, run_planner
 from bot.child.standby import Standby
 from bot.git.checkout import Checkout
@@ -24,11 +26,13 @@ from bot.settings import Settings
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line
+from planner.errors import Cancelled, MergeplanError
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 CONFIG_FILES = ("config.yaml", "config.yml")
 DEFECT_TRIES = 3
+RUNS_CODE = ("plan", "apply", "run", "test", "lint", "audit", "data_diff", "table_diff")  # a project's own
 WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
 
 
@@ -147,7 +151,15 @@ class BotContext:
             return "shutdown" if self.closing.is_set() else should_stop()
 
         self.before_plan(repository)
-        task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
+        try:
+            packages = self._packages(call, stop)
+        except Cancelled as cancelled:
+            return self._stopped(Finished((), 1, str(cancelled)))
+        except MergeplanError as error:
+            path, line = (error.place.path, error.place.line) if error.place else ("", 0)
+            return failed(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
+        asked = (*arguments, "--output", "json")
+        task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
         finished = run_planner(
@@ -157,9 +169,19 @@ class BotContext:
             self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
+        return self._stopped(finished)
+
+    def _stopped(self, finished: Finished) -> Finished:
         if finished.stopped == "shutdown":
             raise ShuttingDown
         return finished
+
+    def _packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> Path | None:
+        """The packages of the project in the folder, installed if need be; None for what runs none of its code."""
+        if call.arguments[0] not in RUNS_CODE:
+            return None
+        home = project_home(self.settings, call.job.repository)
+        return packages_folder(self.settings, home, call.folder, os.environ, should_stop)
 
 
 def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:

@@ -48,6 +48,8 @@ class Settings(BaseSettings):
     isolation: Literal["required", "none"] = "required"  # of the projects' own code
     isolation_udf: Literal["", "allow"] = ""  # functions in Python on a Spark whose workers are its operator's
     isolation_memory: int = Field(default=8, ge=1, le=65_536)  # GiB that project code may take
+    packages_builds: Literal["", "allow"] = ""  # `allow`: sources in PIP_FIND_LINKS are built, isolated
+    packages_seconds: float = Field(default=600.0, gt=0)  # to install a project's packages
     warm: bool = True  # keep one Spark per project ready
 
     @field_validator("project_path")

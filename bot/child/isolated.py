@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from bot.child.requirements import FILES
 from bot.settings import Settings
 from planner.isolation.mode import NONE
 from planner.isolation.probe import cannot
@@ -15,10 +16,11 @@ NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})
 def brings_code(changed: Iterable[str]) -> bool:
     """True when a change of these paths may be one of code that the child would run; in doubt it may.
 
-    >>> brings_code(["models/a.sql", "README.md"]), brings_code(["models/a.py"]), brings_code(["lib/words.so"])
+    >>> brings_code(["models/a.sql", "README.md"]), brings_code(["models/a.py"]), brings_code(["requirements.txt"])
     (False, True, True)
     """
-    return any(PurePosixPath(path).suffix.lower() not in NO_CODE for path in changed)
+    paths = [PurePosixPath(path) for path in changed]
+    return any(path.suffix.lower() not in NO_CODE or path.name in FILES for path in paths)
 
 
 def isolation_words(settings: Settings) -> str:

@@ -25,7 +25,7 @@ from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line, read_line
 from planner.errors import RequestError
-from planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, REQUIRED, VARIABLE
+from planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, PACKAGES, REQUIRED, VARIABLE
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.
@@ -79,6 +79,7 @@ class Task:
     run_id: str
     gateways: Path | None = None  # a config.yaml whose gateways hold, whatever the folder's own says
     own_code: bool = False  # the folder holds code that nobody has merged
+    packages: Path | None = None  # a folder with the project's own packages
 
 
 def new_run_id() -> str:
@@ -207,7 +208,8 @@ def _isolation(settings: Settings, task: Task) -> dict[str, str]:
     how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
     given = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
-    return given | ({FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {})
+    given |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
+    return given | ({PACKAGES: str(task.packages)} if task.packages else {})
 
 
 def _gateways(task: Task) -> dict[str, str]:

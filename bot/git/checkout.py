@@ -29,7 +29,9 @@ from bot.github.events import REPOSITORY, SHA
 log = structlog.get_logger(__name__)
 STEPS_MOST = 500
 # A change to these alone changes no model: no planner has to be asked.
-PLAIN_FILES = re.compile(r"(?:[^/]+\.(?:md|rst|txt)|LICENSE[^/]*|\.gitignore|\.github/.*|docs/.*)", re.IGNORECASE)
+PLAIN_FILES = re.compile(
+    r"(?!requirements\.txt$)(?:[^/]+\.(?:md|rst|txt)|LICENSE[^/]*|\.gitignore|\.github/.*|docs/.*)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -314,6 +316,8 @@ def changes_no_model(paths: Sequence[str], root: str) -> bool:
 
     >>> changes_no_model(["README.md"], "."), changes_no_model(["models/a.sql"], ".")
     (True, False)
+    >>> changes_no_model(["dbt/requirements.txt"], "dbt")
+    False
     """
     prefix = "" if root in ("", ".") else root.strip("/") + "/"
     return all(PLAIN_FILES.fullmatch(path.removeprefix(prefix)) is not None for path in paths)

@@ -12,7 +12,7 @@ import structlog
 from bot.child.isolated import isolation_words
 from bot.context import BotContext
 from bot.github.events import Event, Ignored, InvalidDelivery, read_event
-from bot.records import PullRecord, PullState
+from bot.records import ProdRecord, PullRecord, PullState
 from bot.report.comment import Shown, plan_comment
 from bot.report.markdown import inert
 from bot.service.logs import start_logging
@@ -91,6 +91,14 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text[:SUMMARY_LIMIT])
+    code = _exit_code(record, prod, undone)
+    if environ.get("GITHUB_OUTPUT"):
+        with Path(environ["GITHUB_OUTPUT"]).open("a") as outputs:
+            outputs.writelines(f"{key}={value}\n" for key, value in outputs_of(record, prod, code).items())
+    return code
+
+
+def _exit_code(record: PullRecord | None, prod: ProdRecord, undone: str) -> int:
     if undone:
         log.error("not_done", why=undone)
         return 1
@@ -98,6 +106,24 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
     if record is not None:
         return 1 if record.state in failed else 0
     return 1 if prod.promoted_commit != prod.commit else 0
+
+
+def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[str, str]:
+    """What later steps of the workflow may read; '' for what there is none of. No text of a project is in them."""
+    plan = record.outcome.plan if record and record.outcome else None
+    models = plan.models if plan else ()
+    comment = f"{record.site}/pull/{record.number}#issuecomment-{record.comment_id}" if record else ""
+    found = {
+        "state": str(record.state) if record else ("promoted" if prod.promoted_commit == prod.commit else "unpromoted"),
+        "plan-id": plan.id if plan else "",
+        "environment": record.environment if record else "prod",
+        "changed": str(len(models)),
+        "computed": str(sum(bool(model.intervals) for model in models)),
+        "comment-url": comment if record and record.comment_id else "",
+        "prod-revision": str(prod.revision),
+        "exit-code": str(code),
+    }
+    return {key: "".join(value.split()) for key, value in found.items()}
 
 
 def _undone(why: str) -> str:

@@ -17,7 +17,8 @@ WAIT = 60.0  # seconds for whoever writes the table
 def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: StateStore, holder: str) -> None:
     """Hash what the compared tables hold, each once for all that is asked of it, and keep the answers.
 
-    A table is hashed while nobody writes it: LeaseHeld when somebody does for too long. QueryError, Cancelled.
+    A table is hashed while nobody writes it: LeaseHeld when somebody does for too long. QueryError, Cancelled. One that
+    stands on another one's files is left out, and what reads it is computed: others may write those.
     """
     asked: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
     for each in comparisons:
@@ -25,7 +26,7 @@ def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: Sta
             asked.setdefault(snapshot.table, (snapshot, set()))[1].add(each.columns)
     for name, (snapshot, sets) in sorted(asked.items()):
         known = store.tables.get(name)
-        if known is None or known.garbage:
+        if known is None or known.garbage or known.reads:  # of one over others' files nothing is ever kept
             continue
         with store.leases.hold(table_lease(name), holder, wait=WAIT) as lease:
             table = physical_table(snapshot, known.columns)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from planner.apply.adopted_rows import check_same_rows
 from planner.apply.events import Emit, TableCreated
 from planner.apply.layout import Layout, at_model
 from planner.apply.physical_tables import physical_table, table_lease
@@ -15,7 +16,7 @@ from planner.errors import ProjectError
 from planner.intervals import intersection
 from planner.model.model import Column
 from planner.parsing.sql.macro_scope import CREATING
-from planner.plan.change import Change
+from planner.plan.change import Adoption, Change
 from planner.plan.schedule import ONCE
 from planner.snapshot.snapshot import Snapshot
 from planner.state.store import StateStore
@@ -64,7 +65,9 @@ class Creation:
         ]
         for snapshot, columns in zip(wave, settled, strict=True):
             change = self.changes.get(snapshot.name)
-            if change and change.keeps_rows and change.new == snapshot:
+            if change and change.adopts and not change.adopts.copies:
+                self._adopt(snapshot, change.adopts, columns)
+            elif change and change.keeps_rows and change.new == snapshot:
                 self._take_over(change, columns)
             else:
                 self._create(snapshot, columns)
@@ -118,6 +121,24 @@ class Creation:
                 self._dry_run_merge(new, columns)
             store.tables.register(new.table, columns, [old.table], lease=lease)
             for interval in rows:
+                store.intervals.record(new.table, interval, lease=lease)
+
+    def _adopt(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
+        """Create the first table of a model over the files of one that others made, and record what it holds.
+
+        Nothing is ever written to the other one. Whatever of it the new one does not find is an error: a partition
+        whose folder bears another name, for one.
+        """
+        store = self.store
+        with store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease, at_model(new.model):
+            table = physical_table(new, columns)
+            self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
+            self.engine.tables.take_over(table, adoption.place, adoption.rows)
+            check_same_rows(self.engine, table, adoption)
+            with self.engine.on(new.model.gateway).beside(*self.layout.beside(new, CREATING, None)):
+                self._dry_run_merge(new, columns)
+            store.tables.register(new.table, columns, [adoption.place], lease=lease)
+            for interval in adoption.rows:
                 store.intervals.record(new.table, interval, lease=lease)
 
     def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:

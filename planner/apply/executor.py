@@ -32,6 +32,7 @@ from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
 from planner.plan.build import Plan
+from planner.plan.change import Change
 from planner.plan.schedule import ONCE
 from planner.project.loader import Project
 from planner.python.running import running
@@ -239,7 +240,8 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
             change.new,
             change.missing,
             change.copies,
-            change.old.table if change.old else "",
+            _copied_from(change),
+            change.adopts is not None,
             change.new.model.cron.cut(now) if change.new.model.allow_partials else None,
             plan.late.get(change.name, ()),
         )
@@ -250,6 +252,13 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
         if change.new and change.kind.is_view and change.new.model.audits and change.shares is None:
             work[change.name] = Work(change.new, ONCE)
     return work
+
+
+def _copied_from(change: Change) -> str:
+    """The table that holds the rows that need not be computed."""
+    if change.adopts:
+        return change.adopts.place
+    return change.old.table if change.old else ""
 
 
 def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, options: ApplyOptions) -> Outcome:

@@ -185,7 +185,7 @@ class Filling:
         """The rows that the model's old table holds, which are those that its query would return."""
         names = ", ".join(f"`{column.name}`" for column in table.columns)
         sql = f"SELECT {names} FROM {work.copied_from}"
-        if not work.snapshot.model.is_order_dependent:
+        if work.adopts or not work.snapshot.model.is_order_dependent:
             return self._copied(table, sql, interval)
         model = work.snapshot.model
         with self.store.leases.hold(table_lease(work.copied_from), self.holder, wait=COPYING):

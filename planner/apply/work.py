@@ -21,6 +21,7 @@ class Work:
     missing: Timeline
     copies: Timeline = ()  # what of it another table of the model holds already
     copied_from: str = ""
+    adopts: bool = False  # that table is one that others made
     until: datetime | None = None  # a unit that begins then is not over: it is computed and counts as missing still
     late: Timeline = ()  # what its signals hold back, as has been reported: no failure
 

@@ -15,6 +15,7 @@ from planner.cli.workspace import opened, workspace
 from planner.contract.result import ResultLine
 from planner.errors import ProjectError, QueryError
 from planner.model.model import Column
+from planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
 from planner.parsing.files.model_file import line_of
 from planner.session.workspace import Workspace
 
@@ -24,9 +25,16 @@ MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 @click.command("create-external-models")
 @click.option("--strict", is_flag=True, help="Write nothing when one of the tables is not in the catalog.")
+@click.option(
+    "--dbt-manifest",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="dbt's target/manifest.json: take what it says of tables first.",
+)
 @output_option
 @workspace
-def create_external_models(strict: bool, root: Path, gateway: str | None, output: str) -> int:
+def create_external_models(
+    strict: bool, dbt_manifest: Path | None, root: Path, gateway: str | None, output: str
+) -> int:
     """Add the tables that models read and nobody defines to external_models.yaml, with the columns that Spark knows.
 
     What the file says already stays as it is. With --gateway the tables are written down as that gateway's.
@@ -34,15 +42,17 @@ def create_external_models(strict: bool, root: Path, gateway: str | None, output
     \b
     mergeplan create-external-models
     mergeplan create-external-models --strict
+    mergeplan create-external-models --dbt-manifest ../dbt/target/manifest.json
     """
+    built = _built(dbt_manifest) if dbt_manifest else {}
     with opened(root, gateway) as work:
-        found, missing = _looked_up(work)
+        found, missing = _looked_up(work, built)
         if strict and missing:
             raise _unknown(work, missing[0])
         other = work.settings.root / "external_models.yml"
         file = other if other.is_file() else work.settings.root / FILE
         if found:
-            _add(file, found, gateway)
+            _add(file, found, built, gateway)
     if output == "json":
         added = ResultLine(ok=True, file=file.name, tables=tuple(sorted(found)), missing=tuple(missing))
         JsonLines().result(added)
@@ -53,11 +63,21 @@ def create_external_models(strict: bool, root: Path, gateway: str | None, output
     return 0
 
 
-def _looked_up(work: Workspace) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
-    """The columns of each table that the catalog knows, and the tables that it does not."""
+def _built(manifest: Path) -> Mapping[str, DbtTable]:
+    """The tables of a dbt project, with the types of a catalog.json beside its manifest."""
+    catalog = manifest.with_name("catalog.json")
+    text = catalog.read_text(encoding="utf-8") if catalog.is_file() else None
+    return dbt_tables(manifest.name, manifest.read_text(encoding="utf-8"), text)
+
+
+def _looked_up(work: Workspace, built: Mapping[str, DbtTable]) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
+    """The columns of each table that dbt or the catalog knows, and the tables that neither does."""
     found: dict[str, Sequence[Column]] = {}
     missing = []
     for name in sorted(work.undefined):
+        if name in built and built[name].columns:
+            found[name] = built[name].columns
+            continue
         try:
             found[name] = work.engine.schema(f"SELECT * FROM {name}")
         except QueryError as error:
@@ -73,12 +93,21 @@ def _unknown(work: Workspace, name: str) -> ProjectError:
     return ProjectError(message, place=line_of(reader, name), hint="Nothing was written.")
 
 
-def _add(file: Path, found: Mapping[str, Sequence[Column]], gateway: str | None) -> None:
+def _said(table: DbtTable) -> dict[str, object]:
+    """What dbt says of a table besides its columns."""
+    said: dict[str, object] = {"description": table.description, "tags": list(table.tags), "dialect": table.dialect}
+    if not table.columns:
+        said.pop("dialect")  # the types are those of Spark's catalog
+    return {key: value for key, value in said.items() if value}
+
+
+def _add(file: Path, found: Mapping[str, Sequence[Column]], built: Mapping[str, DbtTable], gateway: str | None) -> None:
     """Put the tables below what the file says, in one step."""
     before = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
     items = []
     for name, columns in sorted(found.items()):
         item: dict[str, object] = {"name": name, **({"gateway": gateway} if gateway else {})}
+        item |= _said(built[name]) if name in built else {}
         item["columns"] = {column.name: column.type for column in columns}
         if described := {column.name: column.comment for column in columns if column.comment}:
             item["column_descriptions"] = described

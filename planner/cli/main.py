@@ -17,6 +17,7 @@ VERBS = {
     "init": ("planner.cli.start:init", "Create a new project."),
     "plan": ("planner.cli.plan:plan", "Show what changed and what it costs, and apply it on request."),
     "apply": ("planner.cli.plan:apply", "Apply a saved plan, if nothing has changed since."),
+    "adopt": ("planner.cli.adopt:adopt", "Take over tables that are there already, without computing them."),
     "run": ("planner.cli.run:run", "Run the models that are due."),
     "test": ("planner.cli.unit_tests:test", "Run the project's unit tests."),
     "create_test": ("planner.cli.create_test:create_test", "Generate a unit test from the rows of tables."),

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from planner.contract.adoption import AdoptionView
 from planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
 from planner.contract.lines import AuditRow
 from planner.contract.plan import ColumnChanges, PlanView
@@ -234,5 +235,8 @@ class ResultLine(Data):
     edges: Maybe[tuple[LineageEdge, ...]] = Field(default=None, description="`lineage`: what goes into what")
     unfollowed: Maybe[tuple[Unfollowed, ...]] = Field(
         default=None, description="`lineage`: each query that cannot be followed column by column"
+    )
+    adoption: Maybe[AdoptionView] = Field(
+        default=None, description="`adopt`: the project looked over, or the declared tables as they were checked"
     )
     info: Maybe[Info] = Field(default=None, description="`info`: as the text says")

@@ -119,6 +119,23 @@ class ViewText:
     stands: Stands = Stands.UNKNOWN
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What stands under a name that we did not give: a table, or a view.
+
+    `format` is that of its files, in lower case, and '' for a view. `partitioned_by` are columns, () as well where the
+    table is cut by anything else. `follows` says that its files lie where its name says: renamed, they are moved.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    is_view: bool = False
+    format: str = ""
+    partitioned_by: tuple[str, ...] = ()
+    follows: bool = False
+    sql: str = ""  # of a view
+
+
 class TableStore(Protocol):
     """Physical tables: created, filled batch by batch, compared and dropped, each as its format does it.
 
@@ -186,6 +203,12 @@ class Catalog(Protocol):
 
     def objects(self, schema: str) -> frozenset[str]:
         """Names of the tables and views in a schema; empty when there is no such schema."""
+
+    def standing(self, name: str) -> Standing | None:
+        """What stands under a name; None when nothing does."""
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Give a table another name in its schema; no row is read, but a file system may move its files."""
 
     def swap_view(self, view: ViewText) -> bool:
         """Point the view at its query, creating it and its schema if need be; False when it already was so.

@@ -48,7 +48,7 @@ def restrict(profile: IsolationProfile) -> None:
     landlock.restrict(profile.read, writes, network=loose, signals=loose)
     if loose:
         return
-    listener = seccomp.restrict(profile.network, signals_kept=version >= 6)
+    listener = seccomp.restrict(profile.network, signals_kept=version >= 6, modes=profile.modes)
     if listener >= 0:
         _hand_over(listener, profile.listener)
 

@@ -13,6 +13,7 @@ from planner.isolation.probe import cannot
 VARIABLE = "MERGEPLAN_ISOLATION"
 MEMORY = "MERGEPLAN_ISOLATION_MEMORY"
 FUNCTIONS = "MERGEPLAN_ISOLATION_UDF"
+PACKAGES = "MERGEPLAN_PACKAGES"  # a folder with the project's own packages
 HIDDEN = "MERGEPLAN_ISOLATION_HIDDEN"  # from the bot: its home, its key's file, its database's
 REQUIRED, AVAILABLE, NONE = "required", "available", "none"
 ALLOW = "allow"
@@ -24,13 +25,14 @@ class Isolation:
 
     `hidden` are files and folders that project code may not read even if they lie below a folder that it may.
     `memory` is how many GiB a process may take. `functions`: those in Python may run in workers of Spark that are not
-    known to be isolated.
+    known to be isolated. `packages` is a folder that it imports from besides.
     """
 
     required: bool = False
     hidden: tuple[Path, ...] = ()
     memory: int = 8
     functions: bool = False
+    packages: Path | None = None
 
     def hiding(self, path: Path) -> Isolation:
         """The same, with another file or folder hidden."""
@@ -55,4 +57,8 @@ def isolation_of(environ: Mapping[str, str]) -> Isolation:
     if functions not in ("", ALLOW):
         raise RequestError(f"{FUNCTIONS} is `{functions}`.", hint=f"Use `{ALLOW}`, or remove it.")
     hidden = tuple(Path(each) for each in environ.get(HIDDEN, "").split(os.pathsep) if each)
-    return Isolation(mode == REQUIRED or (mode == AVAILABLE and not cannot()), hidden, int(memory), functions == ALLOW)
+    packages = Path(environ[PACKAGES]).resolve() if environ.get(PACKAGES) else None
+    if packages is not None and not packages.is_dir():
+        raise RequestError(f"{PACKAGES} is `{packages}`, which is no folder.")
+    required = mode == REQUIRED or (mode == AVAILABLE and not cannot())
+    return Isolation(required, hidden, int(memory), functions == ALLOW, packages)

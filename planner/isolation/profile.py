@@ -41,6 +41,7 @@ class IsolationProfile:
     seconds: int = LONGEST
     own_user: bool = True  # when root starts it
     limited: bool = True
+    modes: bool = False  # to set a file's mode or times does nothing, and is no error: installers do
     listener: int = -1
 
     def listening(self, descriptor: int) -> IsolationProfile:

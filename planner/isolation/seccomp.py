@@ -27,6 +27,8 @@ FAST_OPEN = 0x20000000  # of send(2): connects as it sends
 OWNERS = (8, 15, 1024, 1026)  # fcntl(2): F_SETOWN, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
 TERMINAL = (0x8901, 0x8902, 0x5412, 0x541C)  # ioctl(2): FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX
 SET_SECCOMP = 22  # prctl(2)
+MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat".split())
+NOT_DONE = 0  # the call comes back as if it had been
 Step = tuple[int, int, int, int]
 
 
@@ -40,12 +42,13 @@ class Network(StrEnum):
     ALL = "all"
 
 
-def restrict(network: Network, *, signals_kept: bool) -> int:
+def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> int:
     """Filter all calls from now on; the descriptor that is notified of each `connect`, -1 if none is allowed.
 
-    `signals_kept` is whether Landlock keeps signals inside. Needs `no_new_privs`. OSError.
+    `signals_kept` is whether Landlock keeps signals inside; with `modes` setting those of files is no error, and does
+    nothing. Needs `no_new_privs`. OSError.
     """
-    steps = program(machine(), network, os.getpid(), signals_kept)
+    steps = program(machine(), network, os.getpid(), signals_kept, modes=modes)
     code = b"".join(struct.pack("HBBI", *step) for step in steps)
     held = ctypes.create_string_buffer(code, len(code))
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
@@ -55,7 +58,9 @@ def restrict(network: Network, *, signals_kept: bool) -> int:
     return found if notify else -1
 
 
-def program(architecture: str, network: Network, pid: int, signals_kept: bool) -> tuple[Step, ...]:
+def program(
+    architecture: str, network: Network, pid: int, signals_kept: bool, *, modes: bool = False
+) -> tuple[Step, ...]:
     """The filter, as instructions of classic BPF; KeyError for an architecture whose calls are not known here."""
     forbidden, special = FORBIDDEN[architecture], SPECIAL[architecture]
     steps: list[Step] = [
@@ -68,8 +73,9 @@ def program(architecture: str, network: Network, pid: int, signals_kept: bool) -
         (JUMP_GREATER_EQUAL, 0, 1, NEWEST),
         (RETURN, 0, 0, _error(errno.ENOSYS)),
     ]
-    for number in forbidden.values():
-        steps += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, _error(errno.EPERM))]
+    for name, number in forbidden.items():
+        failed = NOT_DONE if modes and name in MODES else errno.EPERM
+        steps += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, _error(failed))]
     for name, block in _rules(network, pid, signals_kept):
         steps += [(JUMP_EQUAL, 0, len(block), special[name]), *block]
     return (*steps, (RETURN, 0, 0, ALLOW))

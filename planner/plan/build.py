@@ -12,8 +12,10 @@ from planner.intervals import Timeline, intersection, merge, subtract
 from planner.model.graph import Graph, graph_of
 from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
+from planner.plan.adoption import as_adopted
 from planner.plan.backfill_scope import gaps, left_empty, only
 from planner.plan.blockers import history_lost
+from planner.plan.change import Adoption
 from planner.plan.change import Blocker as Blocker
 from planner.plan.change import Category as Category
 from planner.plan.change import Change as Change
@@ -99,6 +101,7 @@ class Request:
     no_gaps: bool = False  # a table that takes another's place must hold all the time that one holds
     include_unmodified: bool = False  # show every model in an environment beside prod too
     diff_rendered: bool = False  # show the difference of the queries that run, not of the files
+    adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that prod lacks -> table that holds its rows
 
 
 def build_plan(
@@ -199,7 +202,7 @@ def _decided(
         since += f" {request.window.min_intervals}"
 
     def by(overrides: tuple[Override, ...], known: Loaded) -> Decisions:
-        options = (limited, since, request.naming, request.forward, request.empty_backfill)
+        options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
         return decide(Inputs(graph, base, known, overrides, *options))
 
     decided = by(overrides, loaded)
@@ -215,6 +218,7 @@ def _decided(
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
     """The changes without what the request leaves uncomputed, and with the difference that it wants shown."""
+    changes = tuple(map(as_adopted, changes))
     if request.skip_backfill:
         changes = tuple(replace(change, missing=()) for change in changes)
     if request.backfill is not None:

@@ -80,6 +80,25 @@ class Forward:
 
 
 @dataclass(frozen=True)
+class Adoption:
+    """A table that is there already, whose rows a model's first version takes over without computing them.
+
+    `rows` is the time that it holds, as somebody declared or its rows say. `at` tells one adoption from the next.
+    """
+
+    table: str  # as it was declared
+    rows: Timeline = ()
+    copies: bool = False  # its rows are copied; else the new table points at its files
+    moved_to: str = ""  # its name by then, where a view of the model takes the one that it has
+    at: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its name when its rows are taken over."""
+        return self.moved_to or self.table
+
+
+@dataclass(frozen=True)
 class Change:
     """One model of a plan: what happened to it, why, and which table it will have."""
 
@@ -101,6 +120,7 @@ class Change:
     recorded: Timeline = ()  # recorded as held and not computed: the table is left empty, as was asked
     override: Override | None = None  # the category that a person chose in place of the rule's
     diff: str = ""  # unified diff of the model's text
+    adopts: Adoption | None = None  # the table whose rows its own takes over
 
     @property
     def kind(self) -> Kind:

@@ -21,7 +21,15 @@ from planner.plan.decision import Analysis, Candidate, Decision, Decisions, Inpu
 from planner.plan.diffs import source_diff
 from planner.plan.forward_only import still_mixed
 from planner.plan.keep_rows import keep_rows
-from planner.plan.new_table import analysed, built_anew, has_own_start, holds_part, left_empty, with_rows_of_its_own
+from planner.plan.new_table import (
+    analysed,
+    built_anew,
+    has_own_start,
+    holds_part,
+    left_empty,
+    with_adopted_rows,
+    with_rows_of_its_own,
+)
 from planner.plan.override import overridden, override_of
 from planner.plan.parent_effects import OverParents, over_parents, reported
 from planner.plan.verdict import changed, forward_only_verdict, verdict_by_rule
@@ -132,19 +140,22 @@ def _copied(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
 
 
 def _added(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Decision:
-    snapshot = left_empty(inputs, fresh, parents)
+    adoption = inputs.adopted.get(fresh.name)
+    snapshot = with_adopted_rows(inputs, fresh, adoption) if adoption else left_empty(inputs, fresh, parents)
+    reason = f"`{fresh.name}` is not in `{inputs.compared.name}` yet."
     change = Change(
         name=fresh.name,
         change=ChangeKind.ADDED,
         category=None,
-        rule="added",
-        reason=f"`{fresh.name}` is not in `{inputs.compared.name}` yet.",
+        rule="adopted" if adoption else "added",
+        reason=f"`{adoption.table}` holds its rows." if adoption else reason,
         columns=UNTOUCHED,
         old=None,
         new=snapshot,
-        recomputed=fresh.kind.is_stored,
+        recomputed=fresh.kind.is_stored and adoption is None,
         preview=holds_part(inputs, fresh.model, parents),
         diff=source_diff(None, fresh.model),
+        adopts=adoption,
     )
     return Decision(snapshot, change, EVERY)
 

@@ -13,7 +13,7 @@ from planner.model.graph import Graph
 from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.plan.categorize import UNTOUCHED
-from planner.plan.change import Blocker, Category, Change, Columns, Override
+from planner.plan.change import Adoption, Blocker, Category, Change, Columns, Override
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import NOT_ASKED, ForwardOnly
 from planner.plan.schedule import Loaded
@@ -39,6 +39,7 @@ class Inputs:
     naming: Naming = DEFAULT  # of tables that are built anew
     forward: ForwardOnly = NOT_ASKED
     empty: bool = False  # tables that are built anew are left empty
+    adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that is added -> whose rows it takes over
 
     @property
     def base(self) -> Mapping[str, Snapshot]:

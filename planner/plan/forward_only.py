@@ -166,7 +166,9 @@ def _before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
 def taken_over(loaded: Loaded, changes: Iterable[Change]) -> Loaded:
     """What lies in tables, with those that will take over rows as if they held them already."""
     # last wins: what a table is known to hold outweighs what it is to take over
+    changes = tuple(changes)
     new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
+    new |= {c.new.table: c.adopts.rows for c in changes if c.new and c.adopts}
     return replace(loaded, timelines={**new, **{name: held for name, held in loaded.timelines.items() if held}})
 
 

@@ -13,7 +13,7 @@ from planner.fingerprint import digest
 from planner.model.graph import Graph
 from planner.model.model import Model
 from planner.plan.categorize import fingerprint_of
-from planner.plan.change import Override
+from planner.plan.change import Adoption, Override
 from planner.plan.decision import Analysis, Decision, Inputs
 from planner.semantics.columns import Parent, Shape, code_shape, model_shape
 from planner.snapshot.meaning import in_order, meaning_of
@@ -88,6 +88,20 @@ def left_empty(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision])
         return fresh
     emptied = replace(fresh, meaning=_emptied(fresh.meaning))
     return at_version(emptied, free_version(inputs, emptied, named_by(inputs, fresh.model, parents)), inputs.naming)
+
+
+def with_adopted_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
+    """The snapshot with the rows of a table that somebody declared to hold them.
+
+    Nobody computed them, so that the version is nobody else's, and `forced`: no rule takes these rows for those that
+    the query returns.
+    """
+    assert fresh.meaning is not None
+    named = {"adopted": adoption.table, "at": adoption.at}
+    if placement := inputs.naming.placement(fresh.name):
+        named["placed"] = placement
+    version = version_of(fresh.model, fresh.meaning, named)
+    return at_version(replace(fresh, forced=True), version, inputs.naming)
 
 
 def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> str:

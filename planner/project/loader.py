@@ -32,6 +32,7 @@ from planner.parsing.files.schema import Config, ConnectionConfig
 from planner.parsing.sql.macro_scope import Scalar
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document, read_document
+from planner.project.config_code import config_is_code
 from planner.project.folder import Folder
 from planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
 from planner.project.remembered import Remembered, Said, remembered
@@ -201,7 +202,7 @@ def _config_document(reading: Folder, ruling: str | None = None) -> Document:
         text = reading.text(name)
         return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
     if (reading.root / "config.py").is_file():
-        raise ProjectError("config.py is not supported yet.", place=Place("config.py", 1), hint="Write a config.yaml.")
+        raise config_is_code(reading.text("config.py"))
     above = next((each for each in reading.root.parents if any((each / name).is_file() for name in CONFIGS)), None)
     hint = "Run `mergeplan init` to create a project."
     if above is not None:

@@ -98,10 +98,11 @@ def _records(root: Path, seed: Seed, named_at: Place) -> Iterator[Cells]:
                         width = len(row)
                         yield _header(row, Place(seed.path, reader.line_num))
                         continue
-                    if len(row) != width:
+                    if len(row) > width:
                         message = f"This row has {_counted(len(row), 'cell')}, the header has {width}."
                         raise ProjectError(message, place=Place(seed.path, reader.line_num))
-                    yield tuple(None if cell in seed.na_values else cell for cell in row)
+                    cells = (None if cell in seed.na_values else cell for cell in row)
+                    yield (*cells, *[None] * (width - len(row)))
             except csv.Error as error:
                 message = f"This is not CSV: {error}."
                 raise ProjectError(message, place=Place(seed.path, reader.line_num)) from None

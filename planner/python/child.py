@@ -96,6 +96,7 @@ class Answering:
                 self.files = Files(request["root"], request["files"])
                 sys.meta_path.insert(0, self.files)
                 sys.path.insert(0, request["root"])
+                sys.path += [request["packages"]] if request["packages"] else []  # last: mergeplan's own libraries win
                 return None
             case "load":
                 return self._load(request)

@@ -69,7 +69,8 @@ class Child:
         for reader in self._readers:
             reader.start()
         self.stop = weakref.finalize(self, _stop, self._process, self._home, self._stopped, self._readers)
-        self.ask({"op": "open", "root": str(root), "files": dict(files)}, 60)
+        packages = str(isolation.packages or "")
+        self.ask({"op": "open", "root": str(root), "files": dict(files), "packages": packages}, 60)
 
     def ask(self, request: Mapping[str, Any], timeout: float | None) -> Any:
         """The answer to a request, within so many seconds; ChildFailed, or Cancelled if it was stopped meanwhile."""

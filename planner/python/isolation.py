@@ -51,7 +51,8 @@ def isolated(
 
 def code_profile(root: Path, scratch: Path, isolation: Isolation) -> IsolationProfile:
     """The isolation profile of project code."""
-    read = (*libraries(sys.executable, os.environ, *OPTIONS), str(root))
+    packages = (str(isolation.packages),) if isolation.packages else ()
+    read = (*libraries(sys.executable, os.environ, *OPTIONS), *packages, str(root))
     home = str(scratch / "home")
     return IsolationProfile(without(read, isolation.hidden), (home,), memory=isolation.memory)
 

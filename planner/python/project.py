@@ -28,6 +28,7 @@ from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
 from planner.python.messages import LoadedCode, RegisteredModel, Wrong
 from planner.python.models import ModelReader, python_models
+from planner.python.packages import versions_in
 from planner.python.reached import Reached
 
 A = TypeVar("A", bound=BaseModel)
@@ -71,7 +72,8 @@ class ProjectCode:
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
         query = partial(self._query, defaults.columns)
-        reader = ModelReader(self.files, defaults, query, installed, self._reached)
+        versions = partial(installed, packages=self.isolation.packages)
+        reader = ModelReader(self.files, defaults, query, versions, self._reached)
         for model in python_models(found, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
@@ -199,10 +201,18 @@ def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
     return ProjectError(text, place=at)
 
 
+def installed(package: str, packages: Path | None = None) -> str:
+    """The installed version of the package that is imported by this name, from mergeplan's own libraries or else from a
+    folder of packages."""
+    if packages and find_spec(package) is None and (found := versions_in(packages, package)):
+        return found
+    return _installed(package)
+
+
 @cache
-def installed(package: str) -> str:
-    """The installed version of the package that is imported by this name; for one that lies there without a version of
-    its own, or that is installed to be edited, a digest of its files."""
+def _installed(package: str) -> str:
+    """The version among mergeplan's own libraries; for a package that lies there without a version of its own, or that
+    is installed to be edited, a digest of its files."""
     try:
         found = [distribution(package)]
     except PackageNotFoundError:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from planner.apply.events import Emit, PromotionPending, PromotionRecovered
-from planner.apply.recovery import check_not_stuck, recover
+from planner.apply.adoption import interrupted, undo_interrupted
+from planner.apply.events import PromotionPending, PromotionRecovered
+from planner.apply.recovery import RECOVERY, check_not_stuck, recover
 from planner.engine.protocol import Engine
+from planner.session.events import Emit, Warned
+from planner.snapshot.environment import PROD
 from planner.state.leases import Lease
 from planner.state.store import StateStore
 
+UNDONE = "An adoption that was interrupted is settled: what had not come to prod is back at its name. Adopt it again."
 LEASE_WAIT = 3600.0  # seconds to wait for an environment that somebody else is changing
 
 
@@ -25,15 +29,27 @@ def finish(
     Of the environments in `about`, one that another process is promoting is waited for (LeaseHeld), and
     one that can be neither finished nor undone is Refused.
     """
-    if not store.promotions.pending():
+    begun = interrupted(store)
+    if not store.promotions.pending() and not begun:
         return ()
     found = recover(store, engine(), on_event, lease, await_=about, wait=LEASE_WAIT)
     check_not_stuck(found, about)
+    if begun and (lease or _is_left(store)):
+        undo_interrupted(store, engine(), RECOVERY, lease)
+        if interrupted(store) != begun:
+            on_event(Warned(UNDONE))
     return found
 
 
+def _is_left(store: StateStore) -> bool:
+    """True when no living process is adopting tables."""
+    return store.leases.holder(PROD) is None
+
+
 def report(store: StateStore, on_event: Emit) -> None:
-    """Report every unfinished promotion, and who is at it."""
+    """Report every unfinished promotion, and who is at it; and an adoption that was cut off."""
+    if interrupted(store) and _is_left(store):
+        on_event(Warned("An adoption was interrupted. The next command that changes an environment undoes it."))
     for promotion in store.promotions.pending():
         holder = store.leases.holder(promotion.environment)
         about = (promotion.environment, promotion.new.revision, promotion.changes.names)

@@ -46,9 +46,10 @@ class Plans:
         options: Json = None,
         components: Json = None,
         result: Json = None,
+        status: str = OPEN,
     ) -> None:
         """Keep a plan, in place of an earlier one with this id."""
-        row: dict[str, Any] = {"id": id, "environment": environment, "status": OPEN, "tables": sorted(tables)}
+        row: dict[str, Any] = {"id": id, "environment": environment, "status": status, "tables": sorted(tables)}
         row |= {"options": options or {}, "components": components or {}, "result": result or {}}
         with self._database.writing() as tx:
             tx.put(t.plans, [{**row, "created_at": tx.now()}])
@@ -73,6 +74,12 @@ class Plans:
             if row is None:
                 raise RequestError(f"There is no plan `{id}`.", hint="Make one with `mergeplan plan`.")
             return _saved(row)
+
+    def with_status(self, status: str) -> tuple[SavedPlan, ...]:
+        """The plans of a status, oldest first."""
+        with self._database.reading() as tx:
+            mine = tx.select(t.plans).where(t.plans.c.status == status).order_by(t.plans.c.created_at)
+            return tuple(_saved(row) for row in tx.execute(mine))
 
     def since(self, since: datetime) -> tuple[SavedPlan, ...]:
         """The plans made at or after a time, oldest first."""

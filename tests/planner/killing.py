@@ -29,6 +29,7 @@ IMPORTED = (
     "pyspark.sql.connect.session",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",
+    "planner.cli.adopt",
     "planner.cli.environments",
     "planner.cli.plan",
     "planner.cli.run",

@@ -17,6 +17,7 @@ class Described:
 
     details: dict[str, str]
     comments: dict[str, str]  # of the columns
+    partitions: tuple[str, ...] = ()  # the columns that it is partitioned by
 
     @property
     def is_view(self) -> bool:
@@ -26,6 +27,12 @@ class Described:
     def format(self) -> str:
         """The format of a table, in lower case."""
         return self.details.get("Provider", "").lower()
+
+    @property
+    def files(self) -> str:
+        """The format of a table's files, in lower case: also of a table that Hive made."""
+        reader = self.details.get("Serde Library", "").lower() if self.format == "hive" else ""
+        return next((each for each in ("parquet", "orc") if each in reader), self.format)
 
 
 def describe(sessions: Sessions, name: str) -> Described | None:
@@ -39,7 +46,19 @@ def describe(sessions: Sessions, name: str) -> Described | None:
     titles = [line[0] for line in lines]
     start = titles.index("# Detailed Table Information")
     comments = {line[0].lower(): line[2] or "" for line in lines[:start] if line[0] and line[0][0] != "#"}
-    return Described({line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments)
+    return Described(
+        {line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments, _partitions(titles[:start])
+    )
+
+
+def _partitions(titles: list[str]) -> tuple[str, ...]:
+    """The columns that stand below the title of the partitions."""
+    if "# Partition Information" not in titles:
+        return ()
+    below = titles[titles.index("# Partition Information") + 1 :]
+    named = below[1:] if below and below[0] == "# col_name" else below
+    end = next((index for index, each in enumerate(named) if not each or each[0] == "#"), len(named))
+    return tuple(each.lower() for each in named[:end])
 
 
 def create_in_schema(sessions: Sessions, name: str, sql: str, *, listed: bool = True) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.engine.protocol import Stands, ViewText
+from planner.engine.protocol import Standing, Stands, ViewText
 from planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
 from planner.engine.spark.errors import condition, is_spark
 from planner.engine.spark.quoting import literal, quoted
@@ -24,6 +24,24 @@ class SparkCatalog:
         """Names of the tables and views in a schema; empty when there is no such schema."""
         with self._sessions.statement():
             return self._objects(schema)
+
+    def standing(self, name: str) -> Standing | None:
+        """What stands under a name; None when nothing does."""
+        with self._sessions.statement():
+            known = describe(self._sessions, name)
+            if known is None:
+                return None
+            fields = self._sessions.run(f"SELECT * FROM {quoted(name)}").schema.fields
+            columns = tuple(Column(field.name.lower(), field.dataType.simpleString()) for field in fields)
+            if known.is_view:
+                return Standing(name, columns, is_view=True, sql=known.details.get("View Text", ""))
+            follows = known.details.get("Type") == "MANAGED"
+            return Standing(name, columns, False, known.files, known.partitions, follows)
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Give a table another name in its schema."""
+        with self._sessions.statement():
+            self._run(f"ALTER TABLE {quoted(old)} RENAME TO {quoted(new)}")
 
     def swap_view(self, view: ViewText) -> bool:
         """Point the view at its query, creating it and its schema if need be; False when it already was so."""

@@ -52,6 +52,8 @@ def kind_named(text: str, place: Place) -> Kind:
 
 def with_kind(model: Model, given: Property) -> Model:
     """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing."""
+    if given.value[0].text.upper() == "CUSTOM":
+        raise _custom(given)
     kind = kind_named(given.value[0].text, given.source.place(given.value[0]))
     rest = given.value[1:]
     if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
@@ -62,6 +64,22 @@ def with_kind(model: Model, given: Property) -> Model:
     if "auto_restatement_cron" in found:
         model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
     return read(replace(model, kind=kind), given, found)
+
+
+def _custom(given: Property) -> ProjectError:
+    """Why a materialization that somebody wrote is not run: it would write tables that nobody could put back."""
+    named = [
+        value.text
+        for word, value in zip(given.value, given.value[1:], strict=False)
+        if word.text.lower() == "materialization" and value.token_type is TokenType.STRING
+    ]
+    what = f"the materialization `{named[0]}`" if named else "its materialization"
+    return given.error(
+        f"The kind CUSTOM is not supported: {what} writes tables by itself, and only what mergeplan writes can be "
+        "planned, promoted and rolled back.",
+        "Use the kind that does what its `insert` does: FULL for `replace_query`, INCREMENTAL_UNMANAGED for "
+        "`insert_append`, INCREMENTAL_BY_UNIQUE_KEY for `merge`; rows that need code come from a Python model.",
+    )
 
 
 def _without_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:

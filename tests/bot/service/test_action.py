@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bot.sandbox.server import Sandbox
 from bot.service.action import run_action
@@ -26,6 +27,7 @@ class Workflow:
         self.folder = folder
         self.github = github
         self.summary = folder / "summary.md"
+        self.outputs = folder / "outputs"
         self.runs = 0
         monkeypatch.setenv("MERGEPLAN_HOME", str(folder / "home"))
         monkeypatch.setenv("MERGEPLAN_PLANNER_COMMAND", json.dumps([sys.executable, "-P", str(SCRIPT)]))
@@ -46,6 +48,7 @@ class Workflow:
             "GITHUB_REPOSITORY": SHOP,
             "GITHUB_RUN_ID": str(self.runs),
             "GITHUB_STEP_SUMMARY": str(self.summary),
+            "GITHUB_OUTPUT": str(self.outputs),
         })  # fmt: skip
 
     def comment(self, number: int, text: str, author: str) -> int:
@@ -101,6 +104,23 @@ def test_the_action_plans_and_promotes_as_the_service_does(workflow: Workflow) -
     assert workflow.push() == 0
     (comment,) = [each for each in github.comments(SHOP, number) if each.author == LOGIN]
     assert "In prod" in comment.body
+
+
+def test_later_steps_read_what_came_of_a_run(workflow: Workflow) -> None:
+    """What the Action's `outputs` name, one line each, and nothing of the project's own words."""
+    workflow.push()
+    number = workflow.proposed(COLUMN)
+    workflow.outputs.unlink()
+    workflow.pull_request(number, "opened")
+    found = dict(line.split("=", 1) for line in workflow.outputs.read_text().splitlines())
+    (comment,) = [each for each in workflow.github.comments(SHOP, number) if each.author == LOGIN]
+
+    assert (found["state"], found["environment"], found["exit-code"]) == ("planned", f"pr_{number}", "0")
+    assert (found["changed"], found["computed"], found["prod-revision"]) == ("2", "1", "1")
+    assert found["comment-url"].endswith(f"/{SHOP}/pull/{number}#issuecomment-{comment.id}")
+    assert found["plan-id"] in comment.body
+    declared = yaml.safe_load((Path(__file__).parents[3] / "action.yml").read_text())["outputs"]
+    assert found.keys() == declared.keys()
 
 
 def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) -> None:

@@ -45,6 +45,7 @@ TELL: dict[str, tuple[str, ...]] = {
     "environments": ("environments",),
     "environments prod": ("environments", "prod"),
     "diff": ("diff", "prod"),
+    "adopt": ("adopt",),
     "audit": ("audit",),
     "table_diff": ("table_diff", "prod:dev"),
     "table_diff of tables": ("table_diff", "shop.a:shop.b"),

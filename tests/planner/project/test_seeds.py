@@ -45,6 +45,10 @@ def test_an_added_column_touches_nobody_who_does_not_read_it(tmp_path: Path) -> 
     assert [name for name, change in changes.items() if change.recomputed] == ["s.items"]
 
 
+def test_a_row_that_ends_early_has_null_in_the_rest(tmp_path: Path) -> None:
+    assert changed(tmp_path, ROWS.replace("2,milk,", "2,milk")) == {}
+
+
 @pytest.mark.parametrize(
     "text",
     [

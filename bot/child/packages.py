@@ -1,0 +1,275 @@
+"""A project's own packages, installed once per lock into a folder that project code alone imports from.
+
+pip runs as a process of its own, isolated, with none of our secrets. It takes wheels, which run nothing when they are
+installed; with the operator's permission it also builds sources, and then without a network: what they run reaches
+nothing. What it brings is unpacked by us, after it has ended. No process that has a secret imports from that folder.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import distributions
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import structlog
+
+from bot.child.requirements import Requirements, requirements_of
+from bot.child.wheels import BadWheel, unpack
+from bot.settings import Settings
+from planner.errors import Cancelled, Place, ProjectError, Refused
+from planner.isolation.interpreter import libraries
+from planner.isolation.mode import NONE
+from planner.isolation.probe import cannot
+from planner.isolation.profile import IsolationProfile
+from planner.isolation.scratch import tidied
+from planner.isolation.seccomp import Network
+from planner.isolation.user import OWN_USER
+from planner.python.packages import INDEX, normal
+
+log = structlog.get_logger(__name__)
+# Where packages come from is the operator's to say; a password in one of these is pip's, and no built source sees it.
+INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_TRUSTED_HOST", "PIP_CERT")
+NETWORK = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE")
+PLAIN = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+NAMES = (  # what a name of the network is looked up in, and who is believed there
+    "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/ssl", "/etc/pki",
+    "/usr/share/ca-certificates", "/run/systemd/resolve",
+)  # fmt: skip
+SYSTEM = ("debian_version", "os-release", "lsb-release", "redhat-release", "system-release", "alpine-release")
+PIP = ("-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "--no-color", "--no-cache-dir", "--quiet")
+SAID = re.compile(r"^ERROR: (.*)", re.MULTILINE)
+CREDENTIALS = re.compile(r"//[^/\s@]*@")
+KEPT = 20  # folders of packages; the oldest ones go
+POLL = 0.2
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where packages come from and how they may be made, by the operator's settings."""
+
+    environment: Mapping[str, str]
+    builds: bool
+
+    @classmethod
+    def of(cls, settings: Settings, environ: Mapping[str, str]) -> Source:
+        builds = settings.packages_builds == "allow"
+        names = ("PIP_FIND_LINKS",) if builds else (*INDEXES, *NETWORK)
+        return cls({name: environ[name] for name in names if environ.get(name)}, builds)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The local folders among them, which pip must read."""
+        places = " ".join(self.environ_places).split()
+        return tuple(str(Path(each.removeprefix("file://")).resolve()) for each in places if _is_local(each))
+
+    @property
+    def environ_places(self) -> tuple[str, ...]:
+        return tuple(self.environment.get(name, "") for name in INDEXES[:3])
+
+
+def packages_folder(
+    settings: Settings, home: Path, project: Path, environ: Mapping[str, str], should_stop: Callable[[], str]
+) -> Path | None:
+    """The folder with the packages that a project asks for, installed if need be; None when it asks for none.
+
+    ProjectError at the line that is wrong, or with what pip said; Refused where nothing can be built apart; Cancelled.
+    """
+    wanted = requirements_of(lambda name: _read(project / name))
+    if wanted is None:
+        return None
+    source, constraints = Source.of(settings, environ), _constraints()
+    parts = [wanted.text, constraints, str(source.builds), *map(repr, sorted(source.environment.items()))]
+    lock = sha256("\0".join([*parts, sys.version, sys.platform]).encode()).hexdigest()[:24]
+    folder = home / "packages" / lock
+    if (folder / INDEX).is_file():
+        os.utime(folder)
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    log.info("packages_installing", file=wanted.path, lock=lock)
+    _Installing(settings, source, wanted, constraints, should_stop).into(folder)
+    _prune(folder.parent)
+    return folder
+
+
+@dataclass(frozen=True)
+class _Installing:
+    """One set of packages on its way into a folder."""
+
+    settings: Settings
+    source: Source
+    wanted: Requirements
+    constraints: str
+    should_stop: Callable[[], str]
+
+    def into(self, folder: Path) -> None:
+        """Install everything, and put the folder in its place when all is there."""
+        scratch = tempfile.TemporaryDirectory(prefix="mergeplan-packages-")
+        draft = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
+        try:
+            work = Path(scratch.name)
+            wheels = self._wheels(work)
+            try:
+                unpack(wheels, draft)
+            except (BadWheel, OSError) as error:
+                raise self._wrong(str(error)) from None
+            draft.chmod(0o755)
+            if not (folder / INDEX).is_file():  # another process may have been faster
+                shutil.rmtree(folder, ignore_errors=True)
+                draft.rename(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+            tidied(scratch)
+
+    def _wheels(self, work: Path) -> Path:
+        """A folder with the wheels of what mergeplan's own libraries lack."""
+        own, given = work / "home", work / "given"
+        (own / "wheels").mkdir(parents=True)
+        given.mkdir()
+        work.chmod(0o711)
+        if os.getuid() == 0:
+            for each in (own, own / "wheels"):
+                os.chown(each, OWN_USER, OWN_USER)
+        (given / "requirements.txt").write_text(self.wanted.text, encoding="utf-8")
+        (given / "constraints.txt").write_text(self.constraints, encoding="utf-8")
+        report = own / "report.json"
+        kinds = () if self.source.builds else ("--only-binary", ":all:")
+        asked = ("-r", str(given / "requirements.txt"), "-c", str(given / "constraints.txt"))
+        self._pip(work, "install", "--dry-run", "--report", str(report), *kinds, *asked)
+        missing = self._missing(report)
+        (given / "missing.txt").write_text("".join(f"{each}\n" for each in missing), encoding="utf-8")
+        if missing:
+            verb = "wheel" if self.source.builds else "download"
+            place = ("--wheel-dir" if self.source.builds else "--dest", str(own / "wheels"))
+            self._pip(work, verb, "--no-deps", *place, *kinds, "-r", str(given / "missing.txt"))
+        return own / "wheels"
+
+    def _missing(self, report: Path) -> list[str]:
+        """What is to be installed, pinned, by pip's report; which code may have written, and so is only names."""
+        try:
+            descriptor = os.open(report, os.O_RDONLY | os.O_NOFOLLOW)
+            with os.fdopen(descriptor, encoding="utf-8") as file:
+                items = json.loads(file.read(64 << 20))["install"]
+            found = [f"{each['metadata']['name']}=={each['metadata']['version']}" for each in items]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise self._wrong("pip gave no report") from None
+        if odd := [each for each in found if not re.fullmatch(r"[\w.-]+==[\w.!+-]+", each)]:
+            raise self._wrong(f"`{odd[0][:80]}` is no package")
+        return sorted(found)
+
+    def _pip(self, work: Path, *arguments: str) -> None:
+        command = [sys.executable, *PIP, *arguments]
+        environment = self._environment(work)
+        why = cannot() if self.settings.isolation != NONE else ""
+        if why and self.source.builds:
+            hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
+            raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {why}.", hint=hint)
+        if self.settings.isolation != NONE and not why:  # who takes wheels runs no code of theirs, here or there
+            command = self._profile(work).launched(command)
+        log_file = work / "said"
+        with log_file.open("wb") as said:
+            process = subprocess.Popen(
+                command, cwd=work / "home", env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                start_new_session=True,
+            )  # fmt: skip
+        self._waited(process)
+        if process.returncode:
+            raise self._wrong(_words(log_file.read_text(encoding="utf-8", errors="replace")))
+
+    def _waited(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for the end of it and of all that it started; Cancelled, or ProjectError when it takes too long."""
+        left = self.settings.packages_seconds
+        try:
+            while True:
+                try:
+                    process.wait(POLL)
+                    return
+                except subprocess.TimeoutExpired:
+                    left -= POLL
+                if why := self.should_stop():
+                    raise Cancelled(why)
+                if left <= 0:
+                    raise self._wrong(f"it took longer than {self.settings.packages_seconds:.0f} seconds")
+        finally:
+            _kill(process)
+
+    def _profile(self, work: Path) -> IsolationProfile:
+        network = Network.NONE if self.source.builds else Network.ALL
+        names = () if self.source.builds else NAMES
+        about = (*(f"/etc/{name}" for name in SYSTEM), *mimetypes.knownfiles)  # what pip looks at, and must be able to
+        itself = (*libraries(sys.executable, os.environ, "-I"), *about)
+        read = (*itself, str(work / "given"), *self.source.folders, *names)
+        own = (str(work / "home"),)
+        return IsolationProfile(
+            read, own, network, self.settings.isolation_memory, int(self.settings.packages_seconds), modes=True
+        )
+
+    def _environment(self, work: Path) -> dict[str, str]:
+        home = str(work / "home")
+        kept = {name: os.environ[name] for name in PLAIN if name in os.environ}
+        fixed = {"HOME": home, "TMPDIR": home, "PIP_CONFIG_FILE": os.devnull, "PYTHONNOUSERSITE": "1"}
+        if self.source.builds:
+            fixed["PIP_NO_INDEX"] = "1"
+        return {**kept, **self.source.environment, **fixed}
+
+    def _wrong(self, why: str) -> ProjectError:
+        hint = "Name a version of which there is a wheel; `pip wheel` makes one of a source, for the operator's index."
+        message = f"The project's packages cannot be installed: {why.rstrip('.')}."
+        return ProjectError(message, place=Place(self.wanted.path), hint=hint)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the process's group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _words(said: str) -> str:
+    """What pip said was wrong, in one line and without passwords."""
+    found = (
+        [each for each in SAID.findall(said) if each.strip() != "Exception:"]
+        or said.strip().splitlines()[-1:]
+        or ["pip failed"]
+    )
+    return CREDENTIALS.sub("//", " ".join(found[0].split()))[:400]
+
+
+def _constraints() -> str:
+    """mergeplan's own libraries at their versions: project code runs with them, whatever it asks for."""
+    found = {normal(each.name): each.version for each in distributions() if each.name and each.version}
+    return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
+
+
+def _read(path: Path) -> str | None:
+    """A file of the project; None when there is none, and for a link, which may lead anywhere."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+        return file.read(1 << 20)
+
+
+def _is_local(place: str) -> bool:
+    return urlsplit(place).scheme in ("", "file")
+
+
+def _prune(folder: Path) -> None:
+    """Remove the folders that were not used for longest, and drafts of processes that died."""
+    found = sorted((each for each in folder.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
+    whole = [each for each in found if not each.name.startswith(".")]
+    for each in whole[KEPT:]:
+        shutil.rmtree(each, ignore_errors=True)

@@ -1,0 +1,91 @@
+"""The packages that a project asks for, read from its files without running any of them. Pure.
+
+Only names and versions are taken: an index, an address or a path in a file of a pull request would let it choose what
+the service connects to. Those are the operator's.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from planner.errors import Place, ProjectError
+from planner.python.packages import normal
+
+FILES = ("requirements.lock", "requirements.txt", "pyproject.toml")  # the first that there is counts
+OURS = ("mergeplan", "sqlmesh")  # what project code imports by these names is mergeplan's own
+VERSION = r"(?:===?|[<>!~]=?)\s*[\w*][\w.*+!-]*"
+NAMED = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*"
+    rf"(?:\(?\s*{VERSION}(?:\s*,\s*{VERSION})*\s*\)?)?\s*(?:;(?:(?!--).)*)?"
+)
+HASH = re.compile(r"\s--hash=\w+:[0-9a-fA-F]+")
+HINT = "Write `NAME==VERSION`. Where packages come from is the operator's to say: docs/python.md, packages."
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a file asks for, a requirement a line; `path` is the file's name."""
+
+    path: str
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """As a requirements file of pip."""
+        return "".join(f"{line}\n" for line in self.lines)
+
+
+def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
+    """What the first of FILES that there is asks for; None when that is nothing. ProjectError at a line's place."""
+    for path in FILES:
+        if (text := read(path)) is not None:
+            numbered = _declared(path, text) if path.endswith(".toml") else _lines(text)
+            lines = tuple(_checked(path, number, line) for number, line in numbered)
+            wanted = tuple(line for line in lines if _name(line) not in OURS)
+            return Requirements(path, wanted) if wanted else None
+    return None
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The requirements of a file with their lines: comments are left out, continued lines joined."""
+    begun, first = "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = re.sub(r"(^|\s)#.*$", "", line).rstrip()
+        first = first if begun else number
+        begun += bare.removesuffix("\\")
+        if bare.endswith("\\"):
+            continue
+        if begun.strip():
+            yield first, begun.strip()
+        begun = ""
+    if begun.strip():
+        yield first, begun.strip()
+
+
+def _declared(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """The `dependencies` of a pyproject.toml."""
+    try:
+        project = tomllib.loads(text).get("project", {})
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ProjectError(f"This is not TOML: {error}.", place=Place(path)) from None
+    listed = project.get("dependencies", []) if isinstance(project, dict) else []
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise ProjectError("`dependencies` must be a list of texts.", place=Place(path))
+    for each in listed:
+        yield next((at for at, line in enumerate(text.splitlines(), start=1) if each in line), 1), each
+
+
+def _checked(path: str, number: int, line: str) -> str:
+    bare = HASH.sub("", line).strip()
+    if not NAMED.fullmatch(bare) or any(not each.isprintable() for each in line):
+        what = "is an option of pip" if bare.startswith("-") else "is not a package by name and version"
+        raise ProjectError(f"`{line[:80]}` {what}.", place=Place(path, number), hint=HINT)
+    return line
+
+
+def _name(line: str) -> str:
+    found = NAMED.match(line)
+    return normal(found["name"]) if found else ""

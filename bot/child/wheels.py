@@ -1,0 +1,100 @@
+"""Wheels unpacked into one folder: files and nothing else, each where its wheel says, and none of them run.
+
+A wheel is a stranger's archive: no path leaves the folder, no link is made, and what would run when a Python starts
+(`.pth`) or stand among programs is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from dataclasses import dataclass, field
+from email.parser import BytesParser
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from planner.python.packages import INDEX, normal
+
+MOST_BYTES = 4 << 30  # of all wheels of a project, unpacked
+LIBRARIES = ("purelib", "platlib")
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+class BadWheel(Exception):
+    """An archive that is no wheel, or too large."""
+
+
+def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
+    """Unpack the wheels in a folder, with an index of what they hold; the names of the distributions. BadWheel."""
+    index: dict[str, Any] = {}
+    left = MOST_BYTES
+    for wheel in sorted(wheels.glob("*.whl")):
+        descriptor = os.open(wheel, os.O_RDONLY | os.O_NOFOLLOW)
+        unpacked = _Unpacked(folder, left)
+        try:
+            with os.fdopen(descriptor, "rb") as file, zipfile.ZipFile(file) as archive:
+                unpacked.take(archive)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
+            raise BadWheel(f"{wheel.name} cannot be read: {error}") from None
+        left = unpacked.left
+        index |= unpacked.described(wheel.name)
+    (folder / INDEX).write_text(json.dumps(index, indent=1, sort_keys=True), encoding="utf-8")
+    return tuple(sorted(index))
+
+
+@dataclass
+class _Unpacked:
+    """One wheel on its way into the folder."""
+
+    folder: Path
+    left: int  # bytes
+    metadata: bytes = b""
+    modules: set[str] = field(default_factory=set)
+    hashes: list[str] = field(default_factory=list)
+
+    def take(self, archive: zipfile.ZipFile) -> None:
+        for member in sorted(archive.infolist(), key=lambda each: each.filename):
+            place = _place(member.filename)
+            if place is None or member.is_dir():
+                continue
+            self.left -= member.file_size
+            if self.left < 0:
+                raise BadWheel(f"the packages hold more than {MOST_BYTES >> 30} GiB")
+            data = archive.read(member)
+            target = self.folder.joinpath(*place.parts)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            if not place.parts[0].endswith(".dist-info"):
+                self.modules.add(place.parts[0].partition(".")[0])
+                self.hashes.append(f"{place} {sha256(data).hexdigest()}")
+            elif place.name == "METADATA" and len(place.parts) == 2:
+                self.metadata = data
+
+    def described(self, wheel: str) -> dict[str, Any]:
+        """The entry of the index."""
+        said = BytesParser().parsebytes(self.metadata, headersonly=True)
+        name = normal(str(said.get("Name") or wheel.partition("-")[0]))
+        required = (NAME.match(str(each)) for each in said.get_all("Requires-Dist", ()))
+        return {
+            name: {
+                "version": str(said.get("Version") or ""),
+                "digest": sha256("\n".join(self.hashes).encode()).hexdigest()[:32],
+                "modules": sorted(self.modules),
+                "requires": sorted({normal(found[0]) for found in required if found}),
+            }
+        }
+
+
+def _place(name: str) -> PurePosixPath | None:
+    """Where a member goes; None for what is left out. BadWheel for a path that leaves the folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or not path.parts:
+        raise BadWheel(f"`{name[:80]}` is no path in a wheel")
+    if path.parts[0].endswith(".data"):
+        if len(path.parts) < 3 or path.parts[1] not in LIBRARIES:
+            return None
+        path = PurePosixPath(*path.parts[2:])
+    return None if path.suffix == ".pth" or path.parts == (INDEX,) else path

@@ -1,0 +1,159 @@
+"""Adopting tables: those that stand where views of prod will are moved aside first, and back if that comes to nothing.
+
+A view takes the place of a table that was moved, over the same rows, until the promotion points it at the version. The
+journal has what is moved before it is: an adoption that a crash cut off is undone by the next verb that looks at an
+environment, unless its promotion had begun, which is then finished as any other. Nothing is ever dropped but what
+mergeplan made: views, and tables that point at files of others and let go of them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from planner.apply.executor import Outcome
+from planner.apply.physical_tables import table_lease
+from planner.engine.protocol import Engine, Standing, ViewText
+from planner.errors import LeaseHeld, Refused
+from planner.plan.build import Plan
+from planner.snapshot.environment import PROD
+from planner.state.environments import HistoryAction
+from planner.state.leases import Lease
+from planner.state.plans import SavedPlan
+from planner.state.store import StateStore
+
+ADOPTING = "adopting"  # the status of a plan whose tables may be half moved
+UNDONE = "undone"
+
+
+@dataclass(frozen=True)
+class Move:
+    """A table that makes room for a view: its name, and the one that it has from then on."""
+
+    old: str
+    new: str
+
+
+def adopt(
+    plan: Plan, moves: Iterable[Move], store: StateStore, engine: Engine, lease: Lease, carry_out: Callable[[], Outcome]
+) -> Outcome:
+    """Carry the plan of an adoption out, with the tables moved aside that stand in its way: all of it or nothing."""
+    moves = tuple(moves)
+    adopted = [c.new.table for c in plan.changes if c.new and c.adopts]
+    journal = {"moves": [[move.old, move.new] for move in moves], "adopted": adopted}
+    tables = [change.new.table for change in plan.changes if change.new]
+    store.plans.save(plan.id, plan.environment, tables=tables, options=journal, status=ADOPTING)
+    try:
+        for move in moves:
+            store.leases.check(lease)
+            _move_aside(engine, move)
+        outcome = carry_out()
+    except BaseException:
+        _settle(store, engine, plan.id)
+        raise
+    if outcome.failures:
+        _settle(store, engine, plan.id)
+    else:
+        store.plans.close(plan.id, "applied")
+    return outcome
+
+
+def interrupted(store: StateStore) -> tuple[SavedPlan, ...]:
+    """The adoptions that are under way, or that a crash cut off."""
+    return store.plans.with_status(ADOPTING)
+
+
+def undo_interrupted(
+    store: StateStore, engine: Engine, holder: str, lease: Lease | None = None, wait: float = 0.0
+) -> tuple[str, ...]:
+    """Undo the adoptions that a crash cut off, after promotions are finished; the tables that are back at their names.
+
+    One that a living process is at is its own business, and is waited for: LeaseHeld. `lease` is the one we hold.
+    """
+    if not interrupted(store):
+        return ()
+    if lease and lease.name == PROD:
+        return _undo_all(store, engine)
+    try:
+        with store.leases.hold(PROD, holder, wait=wait):
+            return _undo_all(store, engine)
+    except LeaseHeld:
+        if wait:
+            raise
+        return ()
+
+
+def _undo_all(store: StateStore, engine: Engine) -> tuple[str, ...]:
+    back: list[str] = []
+    for found in interrupted(store):
+        back += _undone(store, engine, found)
+    return tuple(back)
+
+
+def _settle(store: StateStore, engine: Engine, plan_id: str) -> None:
+    """Undo what was begun; where that fails it stays in the journal, for the next process."""
+    try:
+        _undone(store, engine, store.plans.get(plan_id))
+    except Exception:
+        return
+
+
+def _undone(store: StateStore, engine: Engine, found: SavedPlan) -> list[str]:
+    if _is_promoted(store, found.id):
+        store.plans.close(found.id, "applied")
+        return []
+    if any(promotion.new.plan_id == found.id for promotion in store.promotions.pending()):
+        return []  # its views are half swapped: it can be neither finished nor undone now
+    known = store.tables.all()
+    for name in found.options["adopted"]:
+        with store.leases.hold(table_lease(name), "adoption", wait=60):
+            if name in known:
+                engine.tables.drop(name)
+                store.tables.forget([name])
+    back = [old for old, new in found.options["moves"] if _move_back(engine, Move(old, new))]
+    store.plans.close(found.id, UNDONE)
+    return back
+
+
+def _is_promoted(store: StateStore, plan_id: str) -> bool:
+    if any(promotion.new.plan_id == plan_id for promotion in store.promotions.pending()):
+        return False
+    return any(
+        row.plan_id == plan_id and row.action is not HistoryAction.UNDONE for row in store.environments.history(PROD)
+    )
+
+
+def _move_aside(engine: Engine, move: Move) -> None:
+    """Rename the table, and let a view show its rows under the old name."""
+    columns = _present(engine, move.old).columns
+    engine.catalog.rename_table(move.old, move.new)
+    engine.catalog.swap_view(ViewText(move.old, _stand_in(move, [column.name for column in columns])))
+
+
+def _move_back(engine: Engine, move: Move) -> bool:
+    """Give the table its name again; False when it never lost it."""
+    moved, now = engine.catalog.standing(move.new), engine.catalog.standing(move.old)
+    if moved is None or moved.is_view:
+        return False
+    if now is not None:
+        if not now.is_view or now.sql != _stand_in(move, [column.name for column in moved.columns]):
+            message = f"`{move.old}` was made anew while `{move.new}` was on its way back to that name."
+            raise Refused(
+                message, hint=f"Drop one of them, and rename `{move.new}` to `{move.old}` if that is the other."
+            )
+        engine.catalog.drop_view(move.old)
+    engine.catalog.rename_table(move.new, move.old)
+    return True
+
+
+def _present(engine: Engine, name: str) -> Standing:
+    found = engine.catalog.standing(name)
+    if found is None or found.is_view:
+        raise Refused(f"The table `{name}` is not there any more.", hint="Adopt again.")
+    return found
+
+
+def _stand_in(move: Move, columns: Iterable[str]) -> str:
+    named = ", ".join(f"`{name}`" for name in columns)
+    table = ".".join(f"`{part}`" for part in move.new.split("."))
+    return f"SELECT {named} FROM {table}"

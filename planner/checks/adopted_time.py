@@ -1,0 +1,101 @@
+"""Which time a table holds that others made, by its rows and by what is declared of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from planner.engine.table import time_partitioning
+from planner.errors import RequestError
+from planner.intervals import UNITS, Cron, Interval, Timeline, between, merge, subtract
+from planner.model.kind import Fill
+from planner.model.model import Column, Model
+from planner.plan.schedule import EPOCH
+
+HELD_BY_DECLARATION = (
+    "rows of kind {kind} do not say up to which day they are complete. Declare it: `end: 2026-01-31` in a file, or "
+    "`--end`."
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """How many rows lie in each unit of a model's time; `timeless` have none."""
+
+    units: Mapping[datetime, int] = field(default_factory=dict)
+    timeless: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[object]], cron: Cron) -> Found:
+        """From the answer to `time_question`."""
+        units: dict[datetime, int] = {}
+        timeless = 0
+        for text, count in rows:
+            if text is None:
+                timeless += int(str(count))
+                continue
+            at = cron.cut(datetime.fromisoformat(str(text)).replace(tzinfo=UTC))
+            units[at] = units.get(at, 0) + int(str(count))
+        return cls(units, timeless)
+
+
+def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
+    """The SELECT of how many rows lie in each unit, or each day, of a model's time."""
+    seconds = UNITS[model.cron.unit]
+    by = time_partitioning(columns, model.time_column, model.time_format, seconds, hidden=True)
+    return f"SELECT {by.expression} AS unit, count(*) AS rows FROM {table} GROUP BY 1"
+
+
+def key_question(model: Model, table: str) -> str:
+    """The SELECT of how many keys are NULL or stand in several rows in force; '' for a model without keys."""
+    if not model.unique_key:
+        return ""
+    keys = ", ".join(model.unique_key)
+    null = " OR ".join(f"({key}) IS NULL" for key in model.unique_key)
+    now = f" WHERE `{model.history.valid_to}` IS NULL" if model.kind.fill is Fill.HISTORY and model.history else ""
+    grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{now} GROUP BY {keys}"
+    return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"
+
+
+def held_time(
+    model: Model, found: Found, start: datetime, end: datetime, *, declared: bool
+) -> tuple[Timeline, tuple[str, ...]]:
+    """The time that a table holds between two moments, and what somebody should know of the rest; RequestError when
+    rows would be lost.
+
+    Without a declaration a unit counts when it has rows: one without may never have been computed.
+    """
+    if not model.kind.is_incremental:
+        return between(EPOCH, model.cron.cut(end)), ()
+    whole = between(model.cron.cut(start), model.cron.cut(end))
+    if not model.kind.is_by_time:
+        return whole, ()
+    if found.timeless:
+        raise RequestError(f"{found.timeless} of its rows have no `{model.time_column}`: they are of no day.")
+    before = sum(count for at, count in found.units.items() if at < model.cron.cut(start))
+    if before and not declared:
+        raise RequestError(
+            f"{before} of its rows are older than {start:%Y-%m-%d}, where `{model.name}` begins: prod would lose them. "
+            "Set `start` of the model, or declare `start` of the table."
+        )
+    with_rows = merge(Interval(at, model.cron.next_cut(at)) for at in found.units if start <= at < end)
+    empty = subtract(whole, with_rows)
+    held = whole if declared else with_rows
+    if not with_rows:
+        raise RequestError(f"it holds no rows between {start:%Y-%m-%d} and {end:%Y-%m-%d}.")
+    return held, tuple(_notes(found, start, end, empty, declared, model))
+
+
+def _notes(
+    found: Found, start: datetime, end: datetime, empty: Timeline, declared: bool, model: Model
+) -> Iterable[str]:
+    for count, where in (
+        (sum(n for at, n in found.units.items() if at < model.cron.cut(start)), f"before {start:%Y-%m-%d}"),
+        (sum(n for at, n in found.units.items() if at >= end), f"from {end:%Y-%m-%d} on"),
+    ):
+        if count:
+            yield f"{count} of its rows lie {where} and are left out: prod no longer shows them."
+    if empty:
+        shown = ", ".join(map(str, empty[:3])) + (" and more" if len(empty) > 3 else "")
+        yield f"No rows: {shown}. " + ("That counts as computed." if declared else "The next run computes it.")

@@ -1,0 +1,51 @@
+"""Tables that are adopted, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.cli.counting import counted
+from planner.contract.adoption import AdoptedTable, AdoptionView
+from planner.contract.base import Spans
+
+
+def survey_text(view: AdoptionView) -> Iterator[str]:
+    """A project looked over: what opens, what is refused, and which tables could be taken over."""
+    yield f"{counted(view.opened or 0, 'model')} can be opened."
+    for file in view.refused or ():
+        yield f"  {file.path}:{file.line}: {file.message}"
+    if view.deployed:
+        yield f"{counted(len(view.deployed), 'model')} with rows: in prod already."
+    for each in view.tables:
+        if each.fits:
+            yield f"  --table {each.model}={each.table}"
+        yield from (f"    {note}" for note in each.notes)
+        yield from (f"  {each.model}: {problem}" for problem in each.problems)
+    if view.without:
+        yield f"No table for: {', '.join(view.without)}. A plan computes them."
+
+
+def adoption_text(view: AdoptionView) -> Iterator[str]:
+    """Declared tables as they were checked, and what adopting them does."""
+    for each in view.tables:
+        yield from _table(each)
+    for name in view.replaced:
+        yield f"The view {name} is replaced by the model's."
+
+
+def _table(each: AdoptedTable) -> Iterator[str]:
+    rows = "" if each.rows is None else f", {counted(each.rows, 'row')}"
+    how = "its rows are copied" if each.copies else "its files stay where they are"
+    yield f"{each.model} <- {each.table}{rows}" + (f"; {how}" if each.fits else "")
+    yield from (f"  refused: {problem}" for problem in each.problems)
+    if each.holds:
+        yield f"  counts as computed: {_time(each.holds)}"
+    if each.left:
+        yield f"  the next run computes: {_time(each.left)}"
+    if each.moved_to:
+        yield f"  {each.table} is renamed {each.moved_to}: the view of the model takes its name"
+    yield from (f"  {note}" for note in each.notes)
+
+
+def _time(spans: Spans) -> str:
+    return ", ".join("all" if start.startswith("1970") else f"[{start}, {end})" for start, end in spans)

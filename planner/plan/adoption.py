@@ -1,0 +1,70 @@
+"""Adopting: tables that are there already become the first versions of models, and nothing of them is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from planner.errors import RequestError
+from planner.model.graph import Graph, graph_of
+from planner.model.model import Model
+from planner.plan.change import Change
+
+
+def as_adopted(change: Change) -> Change:
+    """The change of a model that adopts a table: it needs what the table holds, and lacks what is copied.
+
+    What the table does not hold is left to a run: to adopt is to compute nothing.
+    """
+    if change.adopts is None:
+        return change
+    rows = change.adopts.rows
+    copied = rows if change.adopts.copies else ()
+    return replace(change, needed=rows, missing=copied, copies=copied)
+
+
+def models_of_adoption(models: Mapping[str, Model], adopted: Collection[str], deployed: Collection[str]) -> list[str]:
+    """The models that come into prod with these: they themselves, and whatever costs nothing over them.
+
+    That are views and embedded models that read nothing else, and the seeds that are read. RequestError when one of
+    `adopted` reads a model with a table of its own that is neither among them nor in prod.
+    """
+    graph, there = graph_of(models), {*adopted, *deployed}
+    found: list[str] = []
+    for name in graph.order:
+        model = models[name]
+        if name in there or model.kind.is_external:
+            found += [name] if name in adopted else []
+            there.add(name)
+        elif model.kind.is_seed or (not model.kind.is_stored and there.issuperset(graph.parents[name])):
+            found.append(name)
+            there.add(name)
+    _check_read(graph, found, there)
+    return _without_idle(graph, found, adopted)
+
+
+def _check_read(graph: Graph, found: Iterable[str], there: Collection[str]) -> None:
+    for name in found:
+        for parent in graph.parents[name]:
+            if parent not in there:
+                stored = _first_stored(graph, parent, there)
+                raise RequestError(
+                    f"`{name}` reads `{stored}`, which is neither adopted nor in prod.",
+                    hint=f"Adopt it too: `--table {stored}=TABLE`; or build it first: `mergeplan plan --select-model "
+                    f"+{stored}`.",
+                )
+
+
+def _first_stored(graph: Graph, name: str, there: Collection[str]) -> str:
+    """The model with a table of its own that keeps a model from coming into prod."""
+    if graph.models[name].kind.is_stored:
+        return name
+    return _first_stored(graph, next(each for each in graph.parents[name] if each not in there), there)
+
+
+def _without_idle(graph: Graph, found: list[str], adopted: Collection[str]) -> list[str]:
+    """The models less the seeds, and what is made of seeds alone, that nothing adopted has to do with."""
+    near = {*adopted, *graph.downstream(adopted)}
+    wanted = {name for name in found if name in near}
+    wanted |= graph.upstream(wanted) & set(found)
+    return [name for name in found if name in wanted]

@@ -1,0 +1,49 @@
+"""A project's own packages: a folder that project code imports from, after mergeplan's own libraries.
+
+Who unpacks the packages writes beside them what each holds: what a wheel says of itself is not relied on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+INDEX = "mergeplan-packages.json"  # distribution -> version, digest of its files, modules, what it requires
+
+
+def versions_in(folder: Path, package: str) -> str:
+    """The version of a package that is imported by this name from the folder, with a digest of its files and with all
+    that it requires there; '' when it is not there."""
+    known = index_of(folder)
+    found = [name for name, each in known.items() if package in each["modules"]]
+    return " ".join(f"{name} {known[name]['version']} {known[name]['digest']}" for name in _closure(found, known))
+
+
+def normal(name: str) -> str:
+    """The name of a distribution as it is compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@cache
+def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """What the folder holds; nothing where there is no index."""
+    try:
+        found: Mapping[str, Mapping[str, Any]] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def _closure(names: Iterable[str], known: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    found: set[str] = set()
+    frontier = list(names)
+    while frontier:
+        name = frontier.pop()
+        if name in known and name not in found:
+            found.add(name)
+            frontier += known[name]["requires"]
+    return sorted(found)

@@ -1,0 +1,195 @@
+"""adopt: tables that are there already, declared, checked and taken over as the first versions of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.apply.adoption import Move, adopt
+from planner.apply.executor import Outcome
+from planner.errors import ProjectError, QueryError, Refused, RequestError
+from planner.intervals import Timeline
+from planner.model.model import Model
+from planner.parsing.files.environments import naming_of
+from planner.plan.adoption import models_of_adoption
+from planner.plan.build import Plan, Request, build_plan, build_run
+from planner.plan.change import Adoption
+from planner.plan.schedule import Loaded, Window
+from planner.plan.selected_changes import chosen_models
+from planner.project.refused import Refusal
+from planner.session.adoption_checks import Checked, Declared, check_table, columns_over
+from planner.session.applying import Record, carried_out
+from planner.session.plan import check_queries
+from planner.session.unopened import with_held
+from planner.session.workspace import Workspace, loaded_in
+from planner.snapshot.environment import PROD, Environment, views_of
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A project looked over: what opens, what is refused, which tables could be taken over, and how far they fit."""
+
+    opened: int
+    refused: tuple[Refusal, ...]
+    deployed: tuple[str, ...]  # models that prod has already
+    candidates: tuple[Checked, ...]
+    without: tuple[str, ...]  # models with rows for which there is no table
+
+
+@dataclass(frozen=True)
+class Adopting:
+    """What adopting these tables comes to: each as it was checked, and the plan; None when one of them does not fit.
+
+    `left` is what the next run computes since the tables do not hold it. `replaced` are views that models replace.
+    """
+
+    checked: tuple[Checked, ...]
+    plan: Plan | None
+    moves: tuple[Move, ...] = ()
+    left: Mapping[str, Timeline] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(problem for each in self.checked for problem in each.problems)
+
+
+def surveyed(work: Workspace, schema: str = "") -> Survey:
+    """The project looked over; a table that could be taken over bears a model's name, in this schema or its own."""
+    work.about = frozenset({PROD})
+    refused, prod = work.project.refused, work.store.environments.get(PROD)
+    models = _models(work, prod)
+    stored = [each for name, each in models.items() if each.kind.is_stored and not each.kind.is_seed]
+    missing = [each for each in stored if each.name not in prod.snapshots]
+    found: dict[str, Declared] = {}
+    for model in missing:
+        own, _, table = model.name.rpartition(".")
+        name = f"{schema or own}.{table}"
+        if (there := work.engine.catalog.standing(name)) and not there.is_view:
+            found[model.name] = Declared(model.name, name)
+    checked = tuple(_checked(work, models, prod, found, only_columns=True).values())
+    without = tuple(each.name for each in missing if each.name not in found)
+    deployed = tuple(each.name for each in stored if each.name in prod.snapshots)
+    return Survey(len(models), refused.refusals, deployed, checked, without)
+
+
+def prepared_adoption(work: Workspace, declared: tuple[Declared, ...]) -> Adopting:
+    """What adopting these tables comes to; nothing is done. RequestError for what cannot be asked."""
+    work.about = frozenset({PROD})
+    prod = work.store.environments.get(PROD)
+    models = _models(work, prod)
+    asked = _by_model(declared, models, prod, work)
+    names = models_of_adoption(models, asked, prod.snapshots)
+    chosen = chosen_models(models, prod, names)
+    checked = _checked(work, {**chosen}, prod, asked)
+    if any(each.problems for each in checked.values()):
+        return Adopting(tuple(checked.values()), None)
+    adoptions = {name: each.adoption(work.now.isoformat()) for name, each in checked.items()}
+    loaded = loaded_in(work)
+    plan = _plan(work, chosen, prod, loaded, adoptions)
+    check_queries(work, plan)
+    moves = tuple(Move(each.table, each.moved_to) for each in adoptions.values() if each.moved_to)
+    replaced = _replaced(work, plan, {move.old for move in moves})
+    held = {c.new.table: c.adopts.rows for c in plan.changes if c.new and c.adopts}
+    full = replace(loaded, timelines={**loaded.timelines, **held})
+    run = build_run(plan.new, full, Window(work.now))
+    left = {each.name: each.missing for each in run.backfills if each.name in adoptions}
+    return Adopting(tuple(checked.values()), plan, moves, left, replaced)
+
+
+def adopted(work: Workspace, prepared: Adopting, record: Record) -> Outcome:
+    """The tables taken over and prod promoted to them; all of it or nothing. Refused for what does not fit."""
+    plan = prepared.plan
+    if plan is None:
+        raise Refused(prepared.problems[0])
+    with work.lease(PROD, f"adoption {plan.id}") as lease:
+        work.settle(lease)
+        return adopt(
+            plan, prepared.moves, work.store, work.engine, lease, lambda: carried_out(work, plan, lease, record)
+        )
+
+
+def _models(work: Workspace, prod: Environment) -> Mapping[str, Model]:
+    deployed = {name: snapshot.model for name, snapshot in prod.snapshots.items()}
+    return with_held(work.models, work.project.refused, deployed)[0]
+
+
+def _by_model(
+    declared: tuple[Declared, ...], models: Mapping[str, Model], prod: Environment, work: Workspace
+) -> dict[str, Declared]:
+    found: dict[str, Declared] = {}
+    for each in declared:
+        if each.model in found:
+            raise RequestError(f"`{each.model}` is given two tables.")
+        if each.model not in models:
+            raise _unknown(each.model, work)
+        kind = models[each.model].kind
+        if not kind.is_stored or kind.is_seed:
+            raise RequestError(f"`{each.model}` is of kind {kind}: it has no rows to take over.")
+        if each.model in prod.snapshots:
+            hint = "A table is adopted for a model that prod lacks; `mergeplan plan` changes one that it has."
+            raise RequestError(f"Prod has `{each.model}` already.", hint=hint)
+        found[each.model] = each
+    if not found:
+        raise RequestError("No table is named.", hint="Write `--table shop.orders=legacy.orders`, or use `--file`.")
+    return found
+
+
+def _unknown(name: str, work: Workspace) -> RequestError | ProjectError:
+    for refusal in work.project.refused.refusals:
+        if name in refusal.models:
+            return refusal.errors[0]
+    return RequestError(f"There is no model `{name}` in the project.", hint="`mergeplan adopt` lists them.")
+
+
+def _checked(
+    work: Workspace,
+    models: Mapping[str, Model],
+    prod: Environment,
+    asked: Mapping[str, Declared],
+    *,
+    only_columns: bool = False,
+) -> dict[str, Checked]:
+    """Each declared table beside its model, in the order of the graph."""
+    naming = naming_of(work.project.config)
+    sources = {name: each.table for name, each in asked.items()}
+    first = _plan(work, models, prod, loaded_in(work), {name: Adoption(each) for name, each in sources.items()})
+    found: dict[str, Checked] = {}
+    for change in first.changes:
+        if change.new is None or (declared := asked.get(change.name)) is None:
+            continue
+        begun = Checked(declared, change.new.model, view=naming.view(change.name, PROD), plan=first)
+        try:
+            wanted = columns_over(first, sources, work.engine, change.new, work.now)
+        except (QueryError, ProjectError) as error:
+            place = f"{error.place}: " if error.place else ""
+            found[change.name] = replace(begun, problems=(f"{place}{error.message} {error.hint}".strip(),))
+            continue
+        found[change.name] = check_table(work.engine, begun, change.new, wanted, work.now, only_columns=only_columns)
+    return found
+
+
+def _plan(
+    work: Workspace,
+    models: Mapping[str, Model],
+    prod: Environment,
+    loaded: Loaded,
+    adoptions: Mapping[str, Adoption],
+) -> Plan:
+    request = Request(Window(work.now), naming=naming_of(work.project.config), adopted=adoptions)
+    return build_plan(models, prod, prod, loaded, request)
+
+
+def _replaced(work: Workspace, plan: Plan, moved: set[str]) -> tuple[str, ...]:
+    """The views that views of the plan take the place of; Refused when one would stand where a table does."""
+    old, found = views_of(plan.old), []
+    for name, view in views_of(plan.new).items():
+        if name in old or name in moved or (there := work.engine.catalog.standing(name)) is None:
+            continue
+        if not there.is_view:
+            raise Refused(
+                f"`{name}` is a table, and the view of `{view.model}` is to stand there.",
+                hint=f"Adopt it: `--table {view.model}={name}`; or rename it first.",
+            )
+        found.append(name)
+    return tuple(found)

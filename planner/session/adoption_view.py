@@ -1,0 +1,60 @@
+"""Tables that are adopted as the contract shows them."""
+
+from __future__ import annotations
+
+from planner.contract.adoption import AdoptedTable, AdoptionView
+from planner.contract.from_errors import placed
+from planner.contract.from_plan import spans
+from planner.contract.plan import RefusedRow
+from planner.project.refused import Refusal
+from planner.session.adopting import Adopting, Survey
+from planner.session.adoption_checks import Checked
+
+
+def survey_view(survey: Survey) -> AdoptionView:
+    """A project looked over."""
+    return AdoptionView(
+        opened=survey.opened,
+        refused=tuple(map(_refused, survey.refused)),
+        deployed=survey.deployed,
+        without=survey.without,
+        tables=tuple(_table(each) for each in survey.candidates),
+    )
+
+
+def adoption_view(prepared: Adopting) -> AdoptionView:
+    """Declared tables as they were checked."""
+    plan = prepared.plan
+    versions = {c.name: c.new.table for c in plan.changes if c.new and c.adopts} if plan else {}
+    moved = {move.old: move.new for move in prepared.moves}
+    tables = tuple(
+        _table(each).model_copy(
+            update={
+                "left": spans(prepared.left.get(each.declared.model, ())),
+                "moved_to": moved.get(each.declared.table),
+                "version": versions.get(each.declared.model, ""),
+            }
+        )
+        for each in prepared.checked
+    )
+    return AdoptionView(plan_id=plan.id if plan else "", tables=tables, replaced=prepared.replaced)
+
+
+def _table(each: Checked) -> AdoptedTable:
+    return AdoptedTable(
+        model=each.declared.model,
+        table=each.declared.table,
+        fits=not each.problems,
+        problems=each.problems,
+        notes=each.notes,
+        copies=each.copies,
+        rows=each.rows,
+        holds=spans(each.held),
+    )
+
+
+def _refused(refusal: Refusal) -> RefusedRow:
+    first = refusal.errors[0]
+    path, line, _ = placed(first.place)
+    message = f"{first.message} {first.hint}".strip()
+    return RefusedRow(models=refusal.models, path=path or refusal.path, line=line, message=message)

@@ -1,0 +1,158 @@
+"""A project's packages are installed apart, from what the operator names, and read nothing of the service's."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.child.packages import packages_folder
+from bot.child.wheels import BadWheel, unpack
+from bot.settings import Settings
+from planner.errors import ProjectError
+from planner.isolation.probe import cannot
+from planner.python.packages import versions_in
+
+SECRET = "planted-secret-77aa"  # noqa: S105  # of nobody
+# The build backend of a source that looks for secrets while it is built, and brings what it found into its wheel.
+HOSTILE = """
+import os, pathlib, socket, zipfile
+
+def look():
+    found = [f"{key}={value}" for key, value in os.environ.items()]
+    for place in [pathlib.Path(each) for each in KEYS] + list(pathlib.Path("/proc").glob("[0-9]*/environ")):
+        try:
+            found.append(place.read_bytes().decode(errors="replace"))
+        except OSError as error:
+            found.append(f"{type(error).__name__}")
+    try:
+        socket.create_connection(("127.0.0.1", PORT), 2)
+        found.append("CONNECTED")
+    except OSError:
+        pass
+    return repr(found)
+
+def prepare_metadata_for_build_wheel(folder, config=None):
+    info = pathlib.Path(folder) / "evil-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\\nName: evil\\nVersion: 1.0\\n")
+    return info.name
+
+def build_wheel(folder, config=None, metadata=None):
+    with zipfile.ZipFile(pathlib.Path(folder) / "evil-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("evil.py", f"FOUND = {look()}")
+        wheel.writestr("evil-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: evil\\nVersion: 1.0\\n")
+        wheel.writestr("evil-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("evil-1.0.dist-info/RECORD", "")
+    return "evil-1.0-py3-none-any.whl"
+"""
+
+
+def wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requires: str = "") -> Path:
+    """A wheel with these files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    needs = f"Requires-Dist: {requires}\n" if requires else ""
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, text in files.items():
+            archive.writestr(member, text)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def installed(tmp_path: Path, requirements: str, **settings: Any) -> Path | None:
+    project = tmp_path / "project"
+    project.mkdir(exist_ok=True)
+    (project / "requirements.txt").write_text(requirements)
+    given = Settings(home=tmp_path / "home", isolation="none" if cannot() else "required", **settings)
+    environ = {"PIP_FIND_LINKS": str(tmp_path / "links"), "PIP_NO_INDEX": "1", "SECRET": SECRET}
+    return packages_folder(given, tmp_path / "home", project, environ, lambda: "")
+
+
+def test_packages_are_installed_once_with_what_they_require(tmp_path: Path) -> None:
+    wheel(tmp_path / "links", "acme", "1.0", {"acme/__init__.py": "RATE = 7", "acme.pth": "import os"}, "acme-core")
+    wheel(tmp_path / "links", "acme_core", "2.0", {"acme_core.py": "X = 1"})
+    first = installed(tmp_path, "acme==1.0\npandas\n")
+    again = installed(tmp_path, "acme==1.0\npandas\n")
+
+    assert first is not None
+    assert first == again
+    assert sorted(each.name for each in first.iterdir() if not each.name.endswith((".dist-info", ".json"))) == [
+        "acme", "acme_core.py",
+    ]  # fmt: skip
+    assert [each.split()[0] for each in versions_in(first, "acme").split(" acme")] == ["acme", "-core"]
+
+
+def test_what_is_not_there_or_is_no_wheel_is_a_sentence_at_the_file(tmp_path: Path) -> None:
+    (tmp_path / "links").mkdir()
+    source(tmp_path, 1)
+    for line in ("nowhere==1.0", "evil==1.0", "pandas==0.1"):
+        with pytest.raises(ProjectError, match="packages cannot be installed") as refused:
+            installed(tmp_path, f"{line}\n")
+        assert str(refused.value.place) == "requirements.txt"
+
+
+@pytest.mark.skipif(bool(cannot()), reason="this machine cannot isolate")
+def test_a_source_that_is_built_reads_no_secret_and_reaches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    monkeypatch.setenv("MERGEPLAN_WEBHOOK_SECRET", SECRET)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source(tmp_path, server.getsockname()[1])
+        folder = installed(tmp_path, "evil==1.0\n", packages_builds="allow")
+
+    assert folder is not None
+    said = (folder / "evil.py").read_text()
+    assert "FOUND" in said
+    assert "PermissionError" in said
+    assert SECRET not in said
+    assert "CONNECTED" not in said
+
+
+def source(tmp_path: Path, port: int) -> None:
+    """A source distribution whose build looks for secrets."""
+    (tmp_path / "key.pem").write_text(SECRET)
+    own = f"KEYS = {[str(tmp_path / 'key.pem'), f'/proc/{os.getpid()}/environ']!r}\nPORT = {port}\n"
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "setup"\nbackend-path = ["."]\n'
+        '[project]\nname = "evil"\nversion = "1.0"\n',
+        "PKG-INFO": "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n",
+        "setup.py": own + HOSTILE,
+    }
+    (tmp_path / "links").mkdir(exist_ok=True)
+    with tarfile.open(tmp_path / "links" / "evil-1.0.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"evil-1.0/{name}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
+@pytest.mark.parametrize("member", ["../up.py", "/etc/up.py", "a/../../up.py"])
+def test_no_file_of_a_wheel_leaves_its_folder(tmp_path: Path, member: str) -> None:
+    wheel(tmp_path / "wheels", "bad", "1.0", {member: "X = 1"})
+    (tmp_path / "out").mkdir()
+
+    with pytest.raises(BadWheel, match="no path in a wheel"):
+        unpack(tmp_path / "wheels", tmp_path / "out")
+
+
+def test_the_index_says_what_was_unpacked_and_not_what_a_wheel_says(tmp_path: Path) -> None:
+    files = {"one.py": "", "two/x.py": "", "bad-1.0.data/purelib/three.py": "", "bad-1.0.data/scripts/run": "rm"}
+    wheel(tmp_path / "wheels", "bad", "1.0", files)
+    (tmp_path / "out").mkdir()
+    unpack(tmp_path / "wheels", tmp_path / "out")
+
+    index = json.loads((tmp_path / "out" / "mergeplan-packages.json").read_text())
+    assert index["bad"]["modules"] == ["one", "three", "two"]
