@@ -45,7 +45,9 @@ def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
     yield _jars(connection)
     if connect:
         yield _tried("catalog", lambda: _catalog(work), work)
-        yield _tried("state", lambda: _state(work), work)
+        state = _tried("state", lambda: _state(work), work)
+        yield state
+        yield from _promotions(work) if state.ok else ()
     yield from _isolation()
 
 
@@ -92,6 +94,15 @@ def _catalog(work: Workspace) -> str:
 def _state(work: Workspace) -> str:
     found = work.store.environments.all()
     return f"{len(found)} environments"
+
+
+def _promotions(work: Workspace) -> Iterator[Finding]:
+    """Each environment that is half promoted: wrong, unless somebody is at it."""
+    for promotion in work.store.promotions.pending():
+        name = promotion.environment
+        holder = work.store.leases.holder(name)
+        by = f"is being promoted by {holder.holder}" if holder else "was interrupted: `mergeplan plan` finishes it"
+        yield Finding("promotion", None if holder else False, f"`{name}` to revision {promotion.new.revision} {by}")
 
 
 def _tried(what: str, ask: Callable[[], str], work: Workspace) -> Finding:

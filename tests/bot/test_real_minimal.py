@@ -51,7 +51,7 @@ def computed(record: PullRecord) -> set[str]:
 
 def row(comment: str, model: str) -> list[str]:
     """A model's line in the comment's table: category, why, what is computed, whose table."""
-    line = next(line for line in comment.split("\n") if line.startswith(f"| `{model}` |"))
+    line = next(line for line in comment.split("\n") if line.startswith((f"| `{model}` |", f"| [`{model}`](")))
     return [cell.strip() for cell in line.strip("|").split(" | ")][1:]
 
 

@@ -48,6 +48,7 @@ TELL: dict[str, tuple[str, ...]] = {
     "adopt": ("adopt",),
     "audit": ("audit",),
     "table_diff": ("table_diff", "prod:dev"),
+    "data_diff": ("data_diff", "dev"),
     "table_diff of tables": ("table_diff", "shop.a:shop.b"),
     "fetchdf": ("fetchdf", "select 1"),
     "create_test": ("create_test", "shop.b", "--overwrite"),
@@ -59,6 +60,7 @@ TELL: dict[str, tuple[str, ...]] = {
 WITHOUT_STATE = {  # they look at files, or at Spark's own tables, and at no environment
     "init", "test", "format", "lint", "render", "dag", "lineage", "create-external-models", "clean", "completion",
     "warm", "schema",
+    "doctor",  # says it in a line of its own
 }  # fmt: skip
 
 
@@ -158,6 +160,13 @@ def test_a_verb_that_looks_says_that_it_is_there(verb: str, torn: Callable[..., 
     assert "defect" not in ran.err
     assert len(mergeplan.state.promotions.pending()) == 1
     assert shown(mergeplan) == [2, 1]
+
+
+def test_the_doctor_says_that_it_is_there(torn: Callable[..., CommandLine]) -> None:
+    ran = torn()("doctor")
+
+    assert ran.code == 1
+    assert "wrong  `prod` to revision 2 was interrupted: `mergeplan plan` finishes it" in ran.out
 
 
 @pytest.mark.parametrize(("moved", "told"), [("", ""), ("a", ""), ("a", "a"), ("ab", "a"), ("ab", "ab")])
