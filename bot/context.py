@@ -16,9 +16,11 @@ from bot.child.standby import Standby
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
+from bot.inbox.progress import Recorder
 from bot.inbox.queue import Job
 from bot.metrics import RUNS
 from bot.notifications import Notifications
+from bot.progress import RunProgress
 from bot.rules import BotConfig, read_config
 from bot.settings import Settings
 from planner.contract.lines import ErrorLine
@@ -150,9 +152,10 @@ class BotContext:
         task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
-        finished = run_planner(
-            self.settings, task, on_start=started, on_event=on_event, should_stop=stop, standby=standby
-        )
+        with self._recorded(call, on_event) as hear:
+            finished = run_planner(
+                self.settings, task, on_start=started, on_event=hear, should_stop=stop, standby=standby
+            )
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
@@ -160,6 +163,29 @@ class BotContext:
         if finished.stopped == "shutdown":
             raise ShuttingDown
         return finished
+
+    @contextmanager
+    def _recorded(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:
+        """What hears a run's lines: its progress is noted for the pages, whichever process shows them."""
+        if call.arguments[0] != "plan":
+            yield on_event
+            return
+        begun = RunProgress(call.run_id, subject=_note(call.arguments))
+        recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
+
+        def hear(line: Line) -> None:
+            recorder.hear(line)
+            on_event(line)
+
+        try:
+            yield hear
+        finally:
+            recorder.end()
+
+
+def _note(arguments: tuple[str, ...]) -> str:
+    """What a run for prod is about: `#7`, or a commit."""
+    return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 
 def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:

@@ -13,8 +13,9 @@ from bot.child.isolated import isolation_words
 from bot.context import BotContext
 from bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from bot.records import PullRecord, PullState
-from bot.report.comment import Shown, plan_comment
-from bot.report.markdown import inert
+from bot.report.comment import Shown
+from bot.report.markdown import clipped, inert
+from bot.report.summary import job_summary
 from bot.service.logs import start_logging
 from bot.service.serve import open_desk
 from bot.service.worker import Worker
@@ -23,7 +24,6 @@ from planner.errors import RequestError
 from planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
-SUMMARY_LIMIT = 1_000_000
 ACTIONS_LOGIN = "github-actions[bot]"
 DRAIN_SECONDS = 6 * 3600.0
 
@@ -86,11 +86,11 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
 def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:
     record = context.inbox.pulls.get(event.repository, event.number) if event.number else None
     prod = context.inbox.prods.get(event.repository)
-    comment = plan_comment(Shown(record, prod)) if record and record.head else None
-    text = "\n".join(part for part in (_undone(undone), comment or _summary(record)) if part)
+    plan = job_summary(Shown(record, prod)) if record and record.head else ""
+    text = "\n".join(part for part in (_undone(undone), plan or _summary(record)) if part)
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
-            summary.write(text[:SUMMARY_LIMIT])
+            summary.write(text)
     if undone:
         log.error("not_done", why=undone)
         return 1
@@ -101,7 +101,7 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
 
 
 def _undone(why: str) -> str:
-    return f"### mergeplan could not finish\n\n{inert(why)}\n" if why else ""
+    return f"### mergeplan could not finish\n\n{inert(clipped(why))}\n" if why else ""
 
 
 def _summary(record: PullRecord | None) -> str:
