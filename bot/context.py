@@ -47,7 +47,7 @@ class Later(Exception):
 
 
 class ShuttingDown(Exception):
-    """This process ends: the job is handed back as it is."""
+    """This process ends, or another one took the job over: it is handed back as it is."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class BotContext:
     worker: str
     closing: threading.Event = field(default_factory=threading.Event)
     look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
+    lost: set[str] = field(default_factory=set)  # keys that another worker took over while they were worked on here
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
     standby: Standby | None = None  # a planner child kept ready
     notifications: Notifications = field(default_factory=Notifications)
@@ -146,7 +147,7 @@ class BotContext:
             self.inbox.runs.begin(child_run, call.job.key, purpose, self.worker, pid, began)
 
         def stop() -> str:
-            return "shutdown" if self.closing.is_set() else should_stop()
+            return "shutdown" if self.closing.is_set() or call.job.key in self.lost else should_stop()
 
         self.before_plan(repository)
         task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
@@ -160,7 +161,7 @@ class BotContext:
             self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
-        if finished.stopped == "shutdown":
+        if finished.stopped == "shutdown" or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
         return finished
 

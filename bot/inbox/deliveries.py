@@ -78,11 +78,15 @@ class Deliveries:
             return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
     def forget_old(self, days: float) -> None:
-        """Drops deliveries and ended runs older than that: GitHub sends none again after three days."""
+        """Drops deliveries and runs older than that: GitHub sends none again after three days.
+
+        A run that nobody saw end was on a machine that never came back.
+        """
         with self._database.writing() as connection:
             before = now(connection) - days * 86_400
             connection.execute(DELIVERIES.delete().where(DELIVERIES.c.received_at < before))
-            connection.execute(RUNS.delete().where(RUNS.c.ended_at < before))
+            unseen = sa.and_(RUNS.c.ended_at.is_(None), RUNS.c.started_at < before, RUNS.c.purpose != "warm")
+            connection.execute(RUNS.delete().where(sa.or_(RUNS.c.ended_at < before, unseen)))
 
     def _commit(self, events: Sequence[Event]) -> tuple[bool, ...]:
         with self._database.writing() as connection:

@@ -120,6 +120,7 @@ class Worker:
     def work(self, job: Job) -> None:
         """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
         self._held.add(job.key)
+        self.context.lost.discard(job.key)
         try:
             self._work(job)
         finally:
@@ -194,8 +195,15 @@ class Worker:
 
     def _living(self) -> None:
         while not self.context.closing.wait(LEASE_SECONDS / 4):
-            self._safely(lambda: self.context.inbox.queue.renew(self.context.worker, tuple(self._held)))
+            self._safely(self._renew)
             self._safely(self.recover)
+
+    def _renew(self) -> None:
+        """Claims last on; of what another worker has taken over meanwhile (this one stood still) the run is ended."""
+        for key in self.context.inbox.queue.renew(self.context.worker, tuple(self._held)):
+            if key in self._held:
+                log.warning("job_lost", key=key)
+                self.context.lost.add(key)
 
     def _eyeing(self) -> None:
         while not self.context.closing.wait(IDLE_SECONDS / 2):
