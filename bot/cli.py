@@ -1,4 +1,4 @@
-"""serve, action, sandbox, demo: the bot's verbs."""
+"""serve, action, replay, sandbox, demo: the bot's verbs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from bot.demo import run_demo
 from bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
 from bot.service.action import run_action
+from bot.service.replay import read_stored, rehearsed, sent
 from bot.service.serve import run_service
 from bot.settings import load_settings
 
@@ -37,6 +38,29 @@ def action() -> int:
     mergeplan action
     """
     return run_action(os.environ)
+
+
+@click.command()
+@click.argument("event", type=click.Path(path_type=Path))
+@click.option("--event", "name", default="", help="What X-GitHub-Event said, where the file does not say it.")
+@click.option("--guid", default="", help="The delivery's id; a new one where the file does not say it.")
+@click.option("--send", is_flag=True, help="Send it to the service, signed; without it nothing is done.")
+@click.option("--url", default="", help="The service's /webhook; default: MERGEPLAN_HOST and MERGEPLAN_PORT.")
+def replay(event: Path, name: str, guid: str, send: bool, url: str) -> int:
+    """Say what the service would do with a stored webhook, or send it to the service.
+
+    \b
+    mergeplan replay delivery.json
+    mergeplan replay payload.json --event pull_request --send
+    """
+    settings, stored = load_settings(), read_stored(event, name, guid)
+    if send:
+        answer, ok = sent(settings, stored, url)
+        click.echo(answer)
+        return 0 if ok else 1
+    lines, ok = rehearsed(settings, stored)
+    click.echo("\n".join([*lines, "Nothing was done; `--send` hands it to the service."]))
+    return 0 if ok else 1
 
 
 @click.command()

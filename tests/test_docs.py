@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from bot.main import BOT_VERBS
 from bot.settings import Settings
@@ -129,3 +130,16 @@ def named_files(package: str) -> list[Path]:
     """The files that need a line: all but what only marks a folder, and migrations."""
     found = (ROOT / package).rglob("*.py")
     return [path for path in found if path.name != "__init__.py" and "versions" not in path.parts]
+
+
+def test_the_schedules_workflow_computes_the_bots_own_prod_and_may_do_no_more() -> None:
+    """Under another project's name it would find no prod; and what reads needs no right to write."""
+    workflow = yaml.safe_load(text("docs/workflows/run.yml"))
+    (job,) = workflow["jobs"].values()
+    step = job["steps"][-1]
+
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "permissions" not in job
+    assert step["run"].startswith("mergeplan run ")
+    assert step["env"]["MERGEPLAN_PROJECT"] == "${{ github.repository }}"
+    assert "cron" in workflow[True]["schedule"][0]  # YAML reads `on` as true

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import sqlalchemy as sa
 
 from planner.state.database import clock, open_upgraded, transaction
+
+
+class _Undone(Exception):
+    """Ends a transaction that is not to be committed."""
 
 
 class InboxDatabase:
@@ -44,6 +48,13 @@ class InboxDatabase:
             connection.execute(sa.text("SET LOCAL statement_timeout = '600s'"))  # others write at GitHub's pace
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), _numbers(name))
             yield
+
+    @contextmanager
+    def undone(self) -> Iterator[sa.Connection]:
+        """A transaction that writes and is undone at its end."""
+        with suppress(_Undone), self.writing() as connection:
+            yield connection
+            raise _Undone
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that only reads."""

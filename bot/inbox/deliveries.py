@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from uuid import uuid4
 
@@ -25,6 +25,14 @@ DEADLOCKS = ("40P01", "40001")
 # Made once: a delivery a statement takes longer to make than to run.
 _KNOWN = sa.select(DELIVERIES.c.guid).where(DELIVERIES.c.guid.in_(sa.bindparam("guids", expanding=True)))
 _INSERT = DELIVERIES.insert()
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a delivery: whether it is new, and the queue keys that it makes due."""
+
+    fresh: bool
+    keys: tuple[str, ...] = ()
 
 
 class Deliveries:
@@ -61,6 +69,16 @@ class Deliveries:
     def _one_by_one(self, events: Sequence[Event], why: Exception) -> tuple[bool | Exception, ...]:
         log.warning("deliveries_apart", deliveries=len(events), why=type(why).__name__)
         return tuple(taken for event in events for taken in self.receive_all([event]))
+
+    def rehearse(self, event: Event) -> Taken:
+        """What taking a delivery in would do; it is done in a transaction that is undone."""
+        with self._database.undone() as connection:
+            before = _wanted(connection)
+            if connection.execute(_KNOWN, {"guids": [event.guid]}).first():
+                return Taken(fresh=False)
+            self._take_in(connection, [event])
+            after = _wanted(connection)
+        return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
 
     def notice(self, repository: str, number: int, kind: str) -> None:
         """Takes in news that no webhook brought."""
@@ -134,6 +152,12 @@ class Deliveries:
             open_pulls = sa.select(PULLS.c.number).where(PULLS.c.repository == name, PULLS.c.state.not_in(over))
             for pull in connection.execute(open_pulls).all():
                 self._queue.make_due(connection, name, pull.number)
+
+
+def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
+    """How often each key was asked for, and when it is due."""
+    rows = connection.execute(sa.select(LANES.c.key, LANES.c.wanted, LANES.c.due_at))
+    return {row.key: (row.wanted, row.due_at) for row in rows}
 
 
 def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
