@@ -125,7 +125,9 @@ def _commands(event: Event, namespace: str) -> list[str]:
         return []
     who = f"by {event.said.author}, whose permission would be read then"
     return [
-        f"It holds the command `{each.text}` {who}." if isinstance(each, Command) else f"It would answer: {each.cause}"
+        f"It holds the command `{each.text}` {who}."
+        if isinstance(each, Command)
+        else f"It would answer `{each.text}`: {each.cause}"
         for each in read_commands(event.said.body, namespace)
     ]
 
