@@ -19,7 +19,8 @@ STAGES = """
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.settings bot.verbs bot.rules bot.results bot.records bot.progress bot.commands bot.metrics bot.notifications
-    bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod bot.service bot mergeplan.__main__
+    bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
+    bot.service bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}

@@ -43,13 +43,27 @@ def refusal(title: str, text: str) -> str:
     return _templates().get_template("refusal.html").render(title=title, text=text, refresh=0)
 
 
+def register_form(target: str, text: str, site: str) -> str:
+    """The page whose button sends the App's manifest to GitHub."""
+    values = {"title": "Register the GitHub App", "target": target, "text": text, "site": site}
+    return _templates().get_template("register.html").render(**values, refresh=0)
+
+
+def register_done(name: str, link: str) -> str:
+    """The page that GitHub leads back to, once the App is there."""
+    values = {"title": f"{name} is registered", "target": "", "link": link}
+    return _templates().get_template("register.html").render(**values, refresh=0)
+
+
 @cache
-def headers() -> Mapping[str, str]:
-    """What a browser is forbidden on every page: scripts, pictures, forms, frames, other sites, keeping a copy."""
+def headers(forms: str = "'none'") -> Mapping[str, str]:
+    """What a browser is forbidden on every page: scripts, pictures, frames, other sites, keeping a copy, and forms.
+
+    `forms` names where a form may be sent all the same.
+    """
     style = b64encode(hashlib.sha256(_style().encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+    parts = ("default-src 'none'", f"style-src 'sha256-{style}'", "base-uri 'none'", f"form-action {forms}")
+    policy = "; ".join((*parts, "frame-ancestors 'none'"))
     return {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
