@@ -128,8 +128,8 @@ class RepositoryGateway:
         return self._calls.read(read)
 
     def git_token(self) -> str:
-        """A token that git may fetch with, for now."""
-        return self._calls.connection.token()
+        """A token that git may fetch this repository with, for now."""
+        return self._calls.connection.git_token(self.name)
 
     def pull(self, number: int) -> Pull:
         """The pull request as it is now."""
