@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from bot.notifications import Notifications
 from bot.progress import RunProgress
 from bot.rules import BotConfig, read_config
 from bot.settings import Settings
+from bot.tracing import RunTrace, Tracing
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line
@@ -76,6 +77,7 @@ class BotContext:
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
     standby: Standby | None = None  # a planner child kept ready
     notifications: Notifications = field(default_factory=Notifications)
+    tracing: Tracing = field(default_factory=Tracing)
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -150,13 +152,19 @@ class BotContext:
             return "shutdown" if self.closing.is_set() or call.job.key in self.lost else should_stop()
 
         self.before_plan(repository)
-        task = Task((*arguments, "--output", "json"), call.folder, repository, child_run, call.gateways, call.own_code)
+        arguments = (*arguments, "--output", "json")
+        task = Task(arguments, call.folder, repository, child_run, call.gateways, call.own_code)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
-        with self._recorded(call, on_event) as hear:
+        with (
+            self.tracing.span(f"planner {arguments[0]}", run=child_run, purpose=purpose) as trace,
+            self._recorded(call, on_event) as hear,
+        ):
+            task = replace(task, trace=trace)
             finished = run_planner(
                 self.settings, task, on_start=started, on_event=hear, should_stop=stop, standby=standby
             )
+            self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
@@ -171,11 +179,13 @@ class BotContext:
         if call.arguments[0] != "plan":
             yield on_event
             return
+        steps = RunTrace(self.tracing)
         begun = RunProgress(call.run_id, subject=_note(call.arguments))
         recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
 
         def hear(line: Line) -> None:
             recorder.hear(line)
+            steps.hear(line)
             on_event(line)
 
         try:

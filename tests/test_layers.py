@@ -19,6 +19,7 @@ STAGES = """
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.settings bot.verbs bot.rules bot.results bot.records bot.progress bot.commands bot.metrics bot.notifications
+    bot.tracing
     bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
     bot.service bot mergeplan.__main__
 """.split()
@@ -31,6 +32,7 @@ DOORS = {
     "github": ("bot/github",),
     "fastapi": ("bot/service/app.py", "bot/sandbox"),
     "rich": ("planner/cli", "bot/demo.py"),
+    "opentelemetry": ("bot/tracing.py",),
     "click": ("planner/cli", "bot/cli.py"),
 }
 

@@ -124,7 +124,13 @@ class Deliveries:
         at, rows, due = now(connection), [], []
         for event, number in zip(events, numbers, strict=True):
             key = queue_key(event.repository, number[0]) if number else ""
-            row = {"guid": event.guid, "kind": event.kind, "lane": key, "head": event.head}
+            row = {
+                "guid": event.guid,
+                "kind": event.kind,
+                "lane": key,
+                "head": event.head,
+                "trace": event.trace or None,
+            }
             rows.append({**row, "received_at": at})
             pushed = event.kind == "pull_request.synchronize"
             due += [Due(event.repository, each, pushed=pushed) for each in number]

@@ -37,6 +37,7 @@ class Job:
     seen: int
     attempts: int
     worker: str = ""  # who claimed it
+    trace: str = ""  # the W3C traceparent of the last news that it covers
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ class Queue:
             connection.execute(LANES.update().where(LANES.c.key == row.key).values(held))
             last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.lane == row.key)
             seen = connection.execute(last).scalar() or 0
-        return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts, worker)
+            trace = connection.execute(sa.select(DELIVERIES.c.trace).where(DELIVERIES.c.id == seen)).scalar() or ""
+        return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts, worker, trace)
 
     def renew(self, worker: str, keys: Sequence[str]) -> tuple[str, ...]:
         """Notes that the worker lives and still works on these keys: its claims on them last on.

@@ -48,6 +48,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         return _conclude(context, event, environ, undone)
     finally:
         context.notifications.close()
+        context.tracing.close()
         context.inbox.close()
 
 

@@ -121,8 +121,10 @@ class Worker:
         """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
         self._held.add(job.key)
         self.context.lost.discard(job.key)
+        about = {"repository": job.repository, "pull_request": job.number, "attempt": job.attempts + 1}
         try:
-            self._work(job)
+            with self.context.tracing.span("job", job.trace, key=job.key, **about):
+                self._work(job)
         finally:
             self._held.discard(job.key)
 
@@ -131,28 +133,32 @@ class Worker:
         try:
             (reconcile_pull if job.number else reconcile_prod)(self.context, job)
             inbox.queue.release(job)
-            JOBS.labels("done").inc()
+            self._count("done")
         except Superseded as why:
             bound.info("job_superseded", why=str(why))
             inbox.queue.release(job, settle=True)
-            JOBS.labels("superseded").inc()
+            self._count("superseded")
         except Later as why:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(job, again_in=why.seconds)
-            JOBS.labels("put_off").inc()
+            self._count("put_off")
         except GitHubPaused as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=why.seconds)
-            JOBS.labels("put_off").inc()
+            self._count("put_off")
         except OwnerUnavailable as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=UNAVAILABLE_SECONDS)
-            JOBS.labels("put_off").inc()
+            self._count("put_off")
             self._given_up[job.key] = str(why)
         except ShuttingDown:
             inbox.queue.release(job, again_in=0.0)
         except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
             self._failed(job, error)
+
+    def _count(self, result: str) -> None:
+        JOBS.labels(result).inc()
+        self.context.tracing.note(result=result)
 
     def _failed(self, job: Job, error: Exception) -> None:
         expected = isinstance(error, EXPECTED)
@@ -160,7 +166,7 @@ class Worker:
         wait = min(LONGEST_BACKOFF, 1.0 * 2**job.attempts)
         log.error("job_failed", key=job.key, error=text, attempt=job.attempts + 1, seconds=wait, exc_info=not expected)
         self.context.inbox.queue.release(job, again_in=wait, error=text)
-        JOBS.labels("failed").inc()
+        self._count("failed")
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or job.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
