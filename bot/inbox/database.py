@@ -45,6 +45,7 @@ class InboxDatabase:
             yield
             return
         with self.writing() as connection:
+            connection.detach()  # from the pool: it is held while GitHub answers, and others only ask
             connection.execute(sa.text("SET LOCAL statement_timeout = '600s'"))  # others write at GitHub's pace
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), _numbers(name))
             yield

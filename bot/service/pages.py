@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from html import escape
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from bot.context import BotContext
+from bot.github.calls import redacted
 from bot.pages.links import PAGES, links_of
 from bot.pages.render import headers, page, refusal
 from bot.pages.view import Decision, PageView
@@ -23,7 +25,8 @@ EXPIRED = "This link has expired", "Re-run the check, or comment /plan: the new 
 
 def page_handler(context: BotContext) -> Callable[[Request], Response]:
     """What answers a request for a page."""
-    links = links_of(context.settings)
+    links, secrets = links_of(context.settings), context.settings.secrets()
+    hidden = (*secrets, *map(escape, secrets))
 
     def answer(request: Request) -> Response:
         where, key = request.path_params, request.query_params.get("key", "")
@@ -36,7 +39,7 @@ def page_handler(context: BotContext) -> Callable[[Request], Response]:
         except MergeplanError:
             text = "The database does not answer. Load the page again in a while."
             return _html(refusal("Not now", text), 503)
-        return _html(page(view, where["page"], key))
+        return _html(redacted(page(view, where["page"], key), hidden))
 
     return answer
 

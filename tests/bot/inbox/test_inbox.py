@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -232,6 +232,15 @@ def test_two_processes_write_one_pull_request_to_github_one_after_the_other(empt
                 assert not entered.wait(0.3)
             waiting.join(30)
             assert entered.is_set()
+
+
+def test_however_many_write_to_github_the_database_is_there_for_the_others(empty_url: str) -> None:  # noqa: F811
+    """A writer waits for GitHub for seconds: it keeps no connection from those who only ask."""
+    with closing(Inbox(empty_url)) as inbox, ExitStack() as writing:
+        for number in range(20):
+            writing.enter_context(inbox.pulls.alone(SHOP, number))
+
+        assert inbox.pulls.change(SHOP, 1, reason="x").reason == "x"
 
 
 def test_a_run_whose_machine_never_came_back_is_forgotten(inbox: Inbox) -> None:

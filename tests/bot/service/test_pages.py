@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from bot.records import PullState
-from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
+from tests.bot.conftest import COLUMN, FILTER, SECRET, SHOP, Bench, until
 
 
 @pytest.fixture(name="with_pages")
@@ -78,6 +78,18 @@ def test_a_promotions_page_says_what_it_did_and_prods_own_page_stands(with_pages
     assert "Revision of prod" in text
     assert "merge" in text
     assert httpx.get(prod).status_code == 200
+
+
+def test_a_planted_secret_is_on_no_page(with_pages: Bench) -> None:
+    """Behaviour 8: as in comments and checks."""
+    number = with_pages.open(COLUMN)
+    with_pages.idle()
+    url = details(with_pages, number)["plan"]
+    why = f"It said {SECRET} and ghs_0123456789abcdefghij."
+    with_pages.context.inbox.pulls.change(SHOP, number, state=PullState.CANCELLED, reason=why)
+    text = httpx.get(url).text
+
+    assert "It said *** and ***." in text
 
 
 def test_without_an_address_the_checks_lead_to_no_page(bench: Bench) -> None:
