@@ -59,6 +59,8 @@ def action_settings(environ: Mapping[str, str]) -> Settings:
         given["github_token"] = environ["GITHUB_TOKEN"]
     if "MERGEPLAN_GITHUB_API_URL" not in environ and environ.get("GITHUB_API_URL"):
         given["github_api_url"] = environ["GITHUB_API_URL"]
+    if "MERGEPLAN_GITHUB_APP_ID" not in environ:
+        given["public_url"] = ""  # a job's token lasts for the job: no service opens a link that is signed with it
     if "MERGEPLAN_BOT_LOGIN" not in environ and "MERGEPLAN_GITHUB_APP_ID" not in environ:
         given["bot_login"] = ACTIONS_LOGIN
     return load_settings(given)
