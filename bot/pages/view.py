@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from bot.pages.drawing import Drawing, drawing
@@ -114,11 +115,11 @@ class PageView:
     def changes(self) -> str:
         return change_words(self.plan) if self.plan else ""
 
-    @property
+    @cached_property
     def models(self) -> tuple[ModelChange, ...]:
         return tuple(each for each in self.plan.models if each.change != "unchanged") if self.plan else ()
 
-    @property
+    @cached_property
     def groups(self) -> tuple[ModelGroup, ...]:
         """The models by category, the most severe first."""
         site = Site(_web(self.record.site), self.record.head, self.record.folder)
