@@ -16,7 +16,7 @@ from bot.report.markdown import NAMES, category_of
 from bot.report.models import SEVERE, Site, model_row
 from bot.report.rows import rows_changed
 from bot.report.words import change_words, problem_line
-from bot.results import PlannerOutcome, Problem
+from bot.results import PlannerOutcome, Problem, moving
 from planner.contract.plan import ModelChange, PlanView
 from planner.contract.tables import DataDifference
 
@@ -159,6 +159,19 @@ class PageView:
             self.outcome.data_diff if self.outcome and self.record.state in AFTER_MERGE | {PullState.PLANNED} else ()
         )
         return tuple(sorted((each for each in found if not each.is_off), key=rows_changed, reverse=True))
+
+    @property
+    def moves(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The views of prod that a merge would move, by what becomes of them."""
+        if self.plan is None:
+            return ()
+        moved = moving(self.plan)
+        found = (
+            ("re-pointed", tuple(each.name for each in moved if each.change != "added")),
+            ("added", tuple(each.name for each in moved if each.change == "added")),
+            ("dropped", tuple(each.name for each in self.plan.models if each.change == "removed")),
+        )
+        return tuple(each for each in found if each[1])
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -153,6 +153,20 @@ def test_progress_is_of_this_head_and_a_promotion_of_this_pull_request() -> None
     assert "shop.moved" not in page(view_of(merged, progress=replace(promotion, subject="#8")), "promotion", "1.x")
 
 
+def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move() -> None:
+    models: list[dict[str, Any]] = [
+        {"name": "shop.a", "change": "direct", "kind": "FULL"},
+        {"name": "shop.b", "change": "indirect", "kind": "FULL", "shares": "prod"},
+        {"name": "shop.c", "change": "added", "kind": "FULL"},
+        {"name": "shop.d", "change": "removed", "kind": "FULL"},
+    ]
+    view = view_of(shown(models=models))
+    text = page(view, "promotion", "1.x")
+
+    assert view.moves == (("re-pointed", ("shop.a",)), ("added", ("shop.c",)), ("dropped", ("shop.d",)))
+    assert "<dt>1 re-pointed</dt><dd><code>shop.a</code>" in text
+
+
 def test_prods_page_says_why_it_could_not_be_built() -> None:
     error = {"event": "error", "message": "Spark refused `a`.", "path": "models/a.sql", "line": 7}
     prod = ProdRecord("ann/shop", said=ended([error], 1))
