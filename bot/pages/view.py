@@ -11,11 +11,11 @@ from bot.pages.drawing import Drawing, drawing
 from bot.pages.text import Alert, DiffLine, alert, diff_lines
 from bot.progress import RunProgress, Step
 from bot.records import AFTER_MERGE, Prod, PullRecord, PullState
-from bot.report.comment import Shown, accepted_commands, blockers, facts_line, headline, status
+from bot.report.comment import ROWS_SHOWN, Shown, accepted_commands, blockers, facts_line, headline, status
 from bot.report.markdown import NAMES, category_of
 from bot.report.models import SEVERE, Site, model_row
 from bot.report.rows import rows_changed
-from bot.report.words import change_words, problem_line
+from bot.report.words import problem_line
 from bot.results import PlannerOutcome, Problem, moving
 from planner.contract.plan import ModelChange, PlanView
 from planner.contract.tables import DataDifference
@@ -66,54 +66,14 @@ class Diff:
 
 
 @dataclass(frozen=True)
-class PageView:
-    """All that the pages of one pull request (or, with number 0, of prod) are made of."""
+class Changes:
+    """What a plan changes, as the pages show it."""
 
-    shown: Shown
-    progress: RunProgress | None = None
-    decisions: tuple[Decision, ...] = ()
-
-    @property
-    def record(self) -> PullRecord:
-        return self.shown.record
-
-    @property
-    def outcome(self) -> PlannerOutcome | None:
-        return self.record.outcome
+    record: PullRecord
 
     @property
     def plan(self) -> PlanView | None:
-        return self.outcome.plan if self.outcome else None
-
-    @property
-    def is_prod(self) -> bool:
-        return not self.record.number
-
-    @property
-    def title(self) -> str:
-        """The state, as the comment's first line says it."""
-        if self.is_prod:
-            return f"Prod is {self.shown.prod.state.value}"
-        return headline(self.shown).removeprefix("### ") if self.record.head else "Nothing is known yet"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return tuple(facts_line(self.shown).split(" · ")) if self.record.head else ()
-
-    @property
-    def alert(self) -> Alert:
-        return alert(status(self.shown)) if self.record.head else Alert("", ("No plan was made of it.",))
-
-    @property
-    def is_running(self) -> bool:
-        """True while something goes on: the page is loaded anew by itself then, and not afterwards."""
-        if self.is_prod:
-            return self.shown.prod.state is Prod.BUILDING or bool(self.progress and not self.progress.ended)
-        return self.record.state in RUNNING and bool(self.record.head)
-
-    @property
-    def changes(self) -> str:
-        return change_words(self.plan) if self.plan else ""
+        return self.record.outcome.plan if self.record.outcome else None
 
     @cached_property
     def models(self) -> tuple[ModelChange, ...]:
@@ -148,17 +108,12 @@ class PageView:
         return drawing(self.models)
 
     @property
-    def hit(self) -> tuple[ModelChange, ...]:
-        """The models downstream that take other values."""
-        return tuple(each for each in self.models if each.change == "indirect" and each.recomputed)
-
-    @property
     def data_diff(self) -> tuple[DataDifference, ...]:
         """The compared models, those with the most changed rows first."""
-        found = (
-            self.outcome.data_diff if self.outcome and self.record.state in AFTER_MERGE | {PullState.PLANNED} else ()
-        )
-        return tuple(sorted((each for each in found if not each.is_off), key=rows_changed, reverse=True))
+        outcome = self.record.outcome
+        if outcome is None or self.record.state not in ROWS_SHOWN:
+            return ()
+        return tuple(sorted((each for each in outcome.data_diff if not each.is_off), key=rows_changed, reverse=True))
 
     @property
     def moves(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -172,6 +127,57 @@ class PageView:
             ("dropped", tuple(each.name for each in self.plan.models if each.change == "removed")),
         )
         return tuple(each for each in found if each[1])
+
+
+@dataclass(frozen=True)
+class PageView:
+    """All that the pages of one pull request (or, with number 0, of prod) are made of."""
+
+    shown: Shown
+    progress: RunProgress | None = None
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def record(self) -> PullRecord:
+        return self.shown.record
+
+    @property
+    def outcome(self) -> PlannerOutcome | None:
+        return self.record.outcome
+
+    @property
+    def plan(self) -> PlanView | None:
+        return self.outcome.plan if self.outcome else None
+
+    @cached_property
+    def changes(self) -> Changes:
+        return Changes(self.record)
+
+    @property
+    def is_prod(self) -> bool:
+        return not self.record.number
+
+    @property
+    def title(self) -> str:
+        """The state, as the comment's first line says it."""
+        if self.is_prod:
+            return f"Prod is {self.shown.prod.state.value}"
+        return headline(self.shown).removeprefix("### ") if self.record.head else "Nothing is known yet"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return tuple(facts_line(self.shown).split(" · ")) if self.record.head else ()
+
+    @property
+    def alert(self) -> Alert:
+        return alert(status(self.shown)) if self.record.head else Alert("", ("No plan was made of it.",))
+
+    @property
+    def is_running(self) -> bool:
+        """True while something goes on: the page is loaded anew by itself then, and not afterwards."""
+        if self.is_prod:
+            return self.shown.prod.state is Prod.BUILDING or bool(self.progress and not self.progress.ended)
+        return self.record.state in RUNNING and bool(self.record.head)
 
     @property
     def problems(self) -> tuple[str, ...]:

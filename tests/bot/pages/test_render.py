@@ -163,7 +163,7 @@ def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move(
     view = view_of(shown(models=models))
     text = page(view, "promotion", "1.x")
 
-    assert view.moves == (("re-pointed", ("shop.a",)), ("added", ("shop.c",)), ("dropped", ("shop.d",)))
+    assert view.changes.moves == (("re-pointed", ("shop.a",)), ("added", ("shop.c",)), ("dropped", ("shop.d",)))
     assert "<dt>1 re-pointed</dt><dd><code>shop.a</code>" in text
 
 
