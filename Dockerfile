@@ -12,7 +12,7 @@ COPY pyproject.toml requirements.lock README.md LICENSE ./
 COPY planner planner
 COPY bot bot
 COPY mergeplan mergeplan
-RUN pip install --no-cache-dir --constraint requirements.lock . && rm -rf /build/*
+RUN pip install --no-cache-dir --constraint requirements.lock ".[tracing]" && rm -rf /build/*
 
 USER mergeplan
 WORKDIR /data

@@ -1,15 +1,21 @@
-"""serve, action, sandbox, demo: the bot's verbs."""
+"""serve, action, app-manifest, replay, sandbox, demo: the bot's verbs."""
 
 from __future__ import annotations
 
+import json
 import os
+import webbrowser
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bot.demo import run_demo
+from bot.github.manifest import manifest
 from bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
 from bot.service.action import run_action
+from bot.service.register_app import Registration, register
+from bot.service.replay import read_stored, rehearsed, sent
 from bot.service.serve import run_service
 from bot.settings import load_settings
 
@@ -37,6 +43,67 @@ def action() -> int:
     mergeplan action
     """
     return run_action(os.environ)
+
+
+@click.command("app-manifest")
+@click.option("--webhook-url", required=True, help="Where the App's webhooks go: https://your-host/webhook.")
+@click.option("--name", default="mergeplan", show_default=True, help="The App's name; GitHub lets you change it.")
+@click.option("--organization", default="", help="The organization that owns it; without one it is your own.")
+@click.option("--public", is_flag=True, help="Others may install it too.")
+@click.option("--api-url", default="", help="The API of a GitHub of your own (MERGEPLAN_GITHUB_API_URL).")
+@click.option("--key-file", type=click.Path(path_type=Path), default=Path("app.private-key.pem"), show_default=True)
+@click.option("--env-file", type=click.Path(path_type=Path), default=Path("mergeplan.env"), show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of this machine's page; default: a free one.")
+@click.option("--timeout", type=click.IntRange(1), default=900, show_default=True, help="Seconds to wait for you.")
+@click.option("--no-browser", is_flag=True, help="Print the page's address and open no browser.")
+@click.option("--print", "show", is_flag=True, help="Print the manifest and do nothing.")
+def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, timeout: int, **given: Any) -> int:
+    """Register the GitHub App in a browser; its key and webhook secret go into files that only you can read.
+
+    \b
+    mergeplan app-manifest --webhook-url https://bot.example/webhook
+    mergeplan app-manifest --webhook-url https://bot.example/webhook --organization acme
+    """
+    if show:
+        shown = manifest(given["name"], webhook_url, "http://127.0.0.1/callback", public=given["public"])
+        click.echo(json.dumps(shown, indent=2))
+        return 0
+    api_url = (given.pop("api_url") or load_settings().github_api_url).rstrip("/")
+    files = {"key_file": given.pop("key_file"), "variables_file": given.pop("env_file")}
+
+    def opened(address: str) -> None:
+        click.echo(f"Register the App at {address}")
+        if not no_browser:
+            webbrowser.open(address)
+
+    app = register(Registration(webhook_url=webhook_url, api_url=api_url, **given, **files), port, opened, timeout)
+    click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {files['key_file']}.")
+    click.echo(f"Install it: {app.page}/installations/new")
+    click.echo(f"Start the service with the variables in {files['variables_file']}.")
+    return 0
+
+
+@click.command()
+@click.argument("event", type=click.Path(path_type=Path))
+@click.option("--event", "name", default="", help="What X-GitHub-Event said, where the file does not say it.")
+@click.option("--guid", default="", help="The delivery's id; a new one where the file does not say it.")
+@click.option("--send", is_flag=True, help="Send it to the service, signed; without it nothing is done.")
+@click.option("--url", default="", help="The service's /webhook; default: MERGEPLAN_HOST and MERGEPLAN_PORT.")
+def replay(event: Path, name: str, guid: str, send: bool, url: str) -> int:
+    """Say what the service would do with a stored webhook, or send it to the service.
+
+    \b
+    mergeplan replay delivery.json
+    mergeplan replay payload.json --event pull_request --send
+    """
+    settings, stored = load_settings(), read_stored(event, name, guid)
+    if send:
+        answer, ok = sent(settings, stored, url)
+        click.echo(answer)
+        return 0 if ok else 1
+    lines, ok = rehearsed(settings, stored)
+    click.echo("\n".join([*lines, "Nothing was done; `--send` hands it to the service."]))
+    return 0 if ok else 1
 
 
 @click.command()

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,11 +18,14 @@ from bot.child.standby import Standby
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
+from bot.inbox.progress import Recorder
 from bot.inbox.queue import Job
 from bot.metrics import RUNS
 from bot.notifications import Notifications
+from bot.progress import RunProgress
 from bot.rules import BotConfig, read_config
 from bot.settings import Settings
+from bot.tracing import RunTrace, Tracing
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line
@@ -49,7 +52,7 @@ class Later(Exception):
 
 
 class ShuttingDown(Exception):
-    """This process ends: the job is handed back as it is."""
+    """This process ends, or another one took the job over: it is handed back as it is."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,11 @@ class BotContext:
     worker: str
     closing: threading.Event = field(default_factory=threading.Event)
     look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
+    lost: set[str] = field(default_factory=set)  # keys that another worker took over while they were worked on here
     before_plan: Callable[[str], None] = lambda repository: None  # what a service does to make children start fast
     standby: Standby | None = None  # a planner child kept ready
     notifications: Notifications = field(default_factory=Notifications)
+    tracing: Tracing = field(default_factory=Tracing)
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -148,13 +153,13 @@ class BotContext:
             self.inbox.runs.begin(child_run, call.job.key, purpose, self.worker, pid, began)
 
         def stop() -> str:
-            return "shutdown" if self.closing.is_set() else should_stop()
+            return "shutdown" if self.closing.is_set() or call.job.key in self.lost else should_stop()
 
         self.before_plan(repository)
         try:
             packages = self._packages(call, stop)
         except Cancelled as cancelled:
-            return self._stopped(Finished((), 1, str(cancelled)))
+            return self._stopped(call, Finished((), 1, str(cancelled)))
         except MergeplanError as error:
             path, line = (error.place.path, error.place.line) if error.place else ("", 0)
             return failed(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
@@ -162,17 +167,24 @@ class BotContext:
         task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
-        finished = run_planner(
-            self.settings, task, on_start=started, on_event=on_event, should_stop=stop, standby=standby
-        )
+        with (
+            self.tracing.span(f"planner {arguments[0]}", run=child_run, purpose=purpose) as trace,
+            self._recorded(call, on_event) as hear,
+        ):
+            task = replace(task, trace=trace)
+            finished = run_planner(
+                self.settings, task, on_start=started, on_event=hear, should_stop=stop, standby=standby
+            )
+            self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
-        return self._stopped(finished)
+        return self._stopped(call, finished)
 
-    def _stopped(self, finished: Finished) -> Finished:
-        if finished.stopped == "shutdown":
+    def _stopped(self, call: PlannerCall, finished: Finished) -> Finished:
+        """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
+        if finished.stopped == "shutdown" or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
         return finished
 
@@ -182,6 +194,31 @@ class BotContext:
             return None
         home = project_home(self.settings, call.job.repository)
         return packages_folder(self.settings, home, call.folder, os.environ, should_stop)
+
+    @contextmanager
+    def _recorded(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:
+        """What hears a run's lines: its progress is noted for the pages, whichever process shows them."""
+        if call.arguments[0] != "plan":
+            yield on_event
+            return
+        steps = RunTrace(self.tracing)
+        begun = RunProgress(call.run_id, subject=_note(call.arguments))
+        recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
+
+        def hear(line: Line) -> None:
+            recorder.hear(line)
+            steps.hear(line)
+            on_event(line)
+
+        try:
+            yield hear
+        finally:
+            recorder.end()
+
+
+def _note(arguments: tuple[str, ...]) -> str:
+    """What a run for prod is about: `#7`, or a commit."""
+    return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 
 def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:

@@ -29,6 +29,7 @@ class Settings(BaseSettings):
     openlineage_api_key: SecretStr = SecretStr("")
     notify_url: SecretStr = SecretStr("")  # an incoming webhook of a chat that is told what became of prod
     home: Path = Path(".mergeplan")
+    public_url: str = ""  # where people reach the service's pages; empty: the checks lead to none
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     project_path: str = "."  # the folder of config.yaml within a repository
@@ -62,10 +63,15 @@ class Settings(BaseSettings):
     @field_validator("notify_url")
     @classmethod
     def _encrypted(cls, value: SecretStr) -> SecretStr:
-        url = urlsplit(value.get_secret_value())
-        if value.get_secret_value() and url.scheme != "https" and url.hostname not in ("127.0.0.1", "localhost"):
-            raise ValueError("must be an https:// address")
-        return value
+        return SecretStr(_https(value.get_secret_value()))
+
+    @field_validator("public_url")
+    @classmethod
+    def _public(cls, value: str) -> str:
+        url = urlsplit(_https(value))
+        if url.query or url.fragment or "@" in url.netloc:
+            raise ValueError("must be an address without query, fragment and user")
+        return value.rstrip("/")
 
     @model_validator(mode="after")
     def _key_from_file(self) -> Self:
@@ -102,6 +108,15 @@ class Settings(BaseSettings):
         password = urlsplit(url).password if "@" in url else None
         found = [each.get_secret_value() for each in values] + ([url, password] if password else [])
         return tuple(each for each in found if len(each or "") >= 4 and each is not None)
+
+
+def _https(address: str) -> str:
+    """An address that may be empty, and is encrypted unless it is this machine's."""
+    url = urlsplit(address)
+    is_local = url.scheme == "http" and url.hostname in ("127.0.0.1", "localhost")
+    if address and not is_local and (url.scheme != "https" or not url.hostname):
+        raise ValueError("must be an https:// address")
+    return address
 
 
 def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:

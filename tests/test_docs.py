@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
+from bot.github.permissions import EVENTS, PERMISSIONS, event_title
 from bot.main import BOT_VERBS
 from bot.settings import Settings
 from bot.verbs import FORMS
@@ -129,3 +131,27 @@ def named_files(package: str) -> list[Path]:
     """The files that need a line: all but what only marks a folder, and migrations."""
     found = (ROOT / package).rglob("*.py")
     return [path for path in found if path.name != "__init__.py" and "versions" not in path.parts]
+
+
+def test_the_schedules_workflow_computes_the_bots_own_prod_and_may_do_no_more() -> None:
+    """Under another project's name it would find no prod; and what reads needs no right to write."""
+    workflow = yaml.safe_load(text("docs/workflows/run.yml"))
+    (job,) = workflow["jobs"].values()
+    step = job["steps"][-1]
+
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "permissions" not in job
+    assert step["run"].startswith("mergeplan run ")
+    assert step["env"]["MERGEPLAN_PROJECT"] == "${{ github.repository }}"
+    assert "cron" in workflow[True]["schedule"][0]  # YAML reads `on` as true
+
+
+def test_the_apps_permissions_and_events_are_described_as_its_manifest_asks_for_them() -> None:
+    section = text("docs/service.md").partition("\n## The GitHub App\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    levels = {"read": "read", "write": "read and write"}
+
+    assert [row for row in rows if len(row) == 3][1:] == [
+        [each.title, levels[each.level], each.why] for each in PERMISSIONS
+    ]
+    assert [row[0] for row in rows if len(row) == 1][1:] == [event_title(each) for each in EVENTS]

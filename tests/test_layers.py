@@ -18,8 +18,10 @@ STAGES = """
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
-    bot.settings bot.verbs bot.rules bot.results bot.records bot.commands bot.metrics bot.notifications
-    bot.report bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod bot.service bot mergeplan.__main__
+    bot.settings bot.verbs bot.rules bot.results bot.records bot.progress bot.commands bot.metrics bot.notifications
+    bot.tracing
+    bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
+    bot.service bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}
@@ -30,6 +32,7 @@ DOORS = {
     "github": ("bot/github",),
     "fastapi": ("bot/service/app.py", "bot/sandbox"),
     "rich": ("planner/cli", "bot/demo.py"),
+    "opentelemetry": ("bot/tracing.py",),
     "click": ("planner/cli", "bot/cli.py"),
 }
 

@@ -80,6 +80,7 @@ class Task:
     gateways: Path | None = None  # a config.yaml whose gateways hold, whatever the folder's own says
     own_code: bool = False  # the folder holds code that nobody has merged
     packages: Path | None = None  # a folder with the project's own packages
+    trace: str = ""  # the W3C traceparent of the step that it is
 
 
 def new_run_id() -> str:
@@ -171,7 +172,10 @@ def start_child(
     logs.mkdir(parents=True, exist_ok=True)
     file = logs / f"{log_name}.log"
     environment = (
-        child_environment(settings, task.repository, os.environ) | _gateways(task) | _isolation(settings, task)
+        child_environment(settings, task.repository, os.environ)
+        | _gateways(task)
+        | _isolation(settings, task)
+        | ({"TRACEPARENT": task.trace} if task.trace else {})
     )
     child = standby.hand_over(task.arguments, task.folder, environment, file) if standby else None
     if child is None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 
 POLL_SECONDS = 0.05
@@ -29,15 +30,29 @@ def birth(pid: int) -> str:
     return "" if state.startswith("Z") else began.strip()
 
 
+@cache
+def machine() -> str:
+    """Where the processes are that can be seen from here: the host, since its start, and the container's own pids.
+
+    Two containers may have one host's name, and count their processes each from 1: one must not take the other's
+    processes, which it cannot see, for dead.
+    """
+    start = namespace = ""
+    with contextlib.suppress(OSError):
+        start = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+        namespace = "".join(filter(str.isdigit, os.readlink("/proc/self/ns/pid")))
+    return "/".join(filter(None, (socket.gethostname(), start, namespace)))
+
+
 def this_process() -> str:
     """A name for this process that no other ever has: machine, pid, birth."""
-    return f"{socket.gethostname()}:{os.getpid()}:{birth(os.getpid())}"
+    return f"{machine()}:{os.getpid()}:{birth(os.getpid())}"
 
 
 def is_gone(name: str) -> bool:
     """True when `this_process` gave that name on this machine and the process is no more."""
-    host, pid, began = name.split(":", 2)
-    return host == socket.gethostname() and birth(int(pid)) != began
+    where, pid, began = name.split(":", 2)
+    return where == machine() and birth(int(pid)) != began
 
 
 def end_group(pid: int, began: str, grace: float) -> bool:

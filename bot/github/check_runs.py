@@ -24,10 +24,15 @@ class CheckRuns:
         found = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
         return next((each.id for each in found if each.external_id == key), 0)
 
-    def write(self, sha: str, view: CheckView, key: str, known: int = 0) -> tuple[int, str]:
-        """Makes a check on a commit say this, and returns its id and page; `known` is its id when it stands already."""
+    def write(self, sha: str, view: CheckView, key: str, known: int = 0, details: str = "") -> tuple[int, str]:
+        """Makes a check on a commit say this, and returns its id and GitHub's page of it.
+
+        `known` is its id when it stands already; `details` is where its Details link leads.
+        """
         output, rest = self._output(view)
         state: dict[str, Any] = {"status": view.status, "external_id": key}
+        if details:
+            state["details_url"] = details
         if view.done:
             state["conclusion"] = view.conclusion
         if known:

@@ -51,6 +51,7 @@ class Event:
     again: bool = False  # somebody pressed Re-run
     owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
     repositories: tuple[str, ...] = ()
+    trace: str = ""  # the W3C traceparent of its taking in, ours
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from bot.github.events import Said
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
+from bot.pages.links import PageLinks, links_of
 from bot.records import Posted, Pull
 from bot.settings import Settings
 from bot.verbs import ROLES, Role
@@ -57,6 +59,7 @@ class GitHub:
         self._polls = Polls()
         self._secrets = settings.secrets()
         self._login = settings.bot_login
+        self._links = links_of(settings)
         self.owners = Owners(settings, self._options, self._polls)
 
     def repository(self, name: str) -> RepositoryGateway:
@@ -65,7 +68,8 @@ class GitHub:
         login = self.login()
         with self._lock:
             if name not in self._known:
-                self._known[name] = RepositoryGateway(name, self.owners, self._polls, login, self._secrets)
+                known = RepositoryGateway(name, self.owners, self._polls, login, self._secrets, self._links)
+                self._known[name] = known
             return self._known[name]
 
     def login(self) -> str:
@@ -95,9 +99,12 @@ class GitHub:
 class RepositoryGateway:
     """What the bot does in one repository."""
 
-    def __init__(self, name: str, owners: Owners, polls: Polls, login: str, secrets: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, owners: Owners, polls: Polls, login: str, secrets: Sequence[str], links: PageLinks
+    ) -> None:
         self.name = name
         self.login = login
+        self._links = links
         self._calls = Calls(name, owners, polls, secrets)
         self.checks = CheckRuns(self._calls)
 
@@ -121,8 +128,8 @@ class RepositoryGateway:
         return self._calls.read(read)
 
     def git_token(self) -> str:
-        """A token that git may fetch with, for now."""
-        return self._calls.connection.token()
+        """A token that git may fetch this repository with, for now."""
+        return self._calls.connection.git_token(self.name)
 
     def pull(self, number: int) -> Pull:
         """The pull request as it is now."""
@@ -183,6 +190,10 @@ class RepositoryGateway:
             raise
         node = found["data"]["node"]
         return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
+
+    def page(self, number: int, page: str) -> str:
+        """The service's own page about a pull request, or (0) prod, as a link that opens it; '' where there is none."""
+        return self._links.url(self.name, number, page, time.time())
 
     # --- writing ---
 

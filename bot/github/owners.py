@@ -20,6 +20,7 @@ from github.Requester import Requester
 
 from bot.github.patience import GitHubFailed, Pause, patiently
 from bot.github.polling import Polls
+from bot.github.tokens import BotAuth, GitTokens
 from bot.github.turns import Turns
 from bot.settings import Settings
 
@@ -59,6 +60,12 @@ class OwnerConnection:
     auth: Auth.Auth
     pause: Pause = field(default_factory=Pause)
     turns: Turns = field(default_factory=lambda: Turns(0.0))
+    git: GitTokens | None = None  # None with a token instead of an App
+
+    def git_token(self, repository: str) -> str:
+        """A token that git may read that repository with, and no other."""
+        tokens = self.git
+        return patiently(self.pause, lambda: tokens.token(repository)) if tokens else self.token()
 
     def token(self) -> str:
         """A token for now; asked for anew when it is about to end."""
@@ -174,12 +181,14 @@ class Owners:
             if installation not in self._connections:
                 auth: Auth.Auth
                 if installation:
-                    auth = self._app_auth.get_installation_auth(installation)
+                    auth = BotAuth(self._app_auth, installation)
                 else:
                     auth = Auth.Token(self._settings.github_token.get_secret_value())
+                git = GitTokens(self.app, installation) if self.app and installation else None
                 client = Github(auth=auth, **self._options)
                 turns = self._turns.setdefault(owner, Turns(self._settings.write_spacing_seconds))
-                self._connections[installation] = OwnerConnection(owner, installation, client, auth, turns=turns)
+                made = OwnerConnection(owner, installation, client, auth, turns=turns, git=git)
+                self._connections[installation] = made
             return self._connections[installation]
 
     def connections(self) -> tuple[OwnerConnection, ...]:

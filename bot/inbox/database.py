@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import sqlalchemy as sa
 
 from planner.state.database import clock, open_upgraded, transaction
+
+
+class _Undone(Exception):
+    """Ends a transaction that is not to be committed."""
 
 
 class InboxDatabase:
@@ -24,6 +30,33 @@ class InboxDatabase:
         with self.reading() as connection:
             connection.execute(sa.text("SELECT 1"))
 
+    @property
+    def is_shared(self) -> bool:
+        """True for a database that serves more than one machine."""
+        return self._engine.dialect.name == "postgresql"
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Held by one process at a time, whichever machine it is on; an SQLite file serves one service and needs none.
+
+        It ends with the transaction, and so with its process. It must not be asked for twice by one thread.
+        """
+        if not self.is_shared:
+            yield
+            return
+        with self.writing() as connection:
+            connection.detach()  # from the pool: it is held while GitHub answers, and others only ask
+            connection.execute(sa.text("SET LOCAL statement_timeout = '600s'"))  # others write at GitHub's pace
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:group, :key)"), _numbers(name))
+            yield
+
+    @contextmanager
+    def undone(self) -> Iterator[sa.Connection]:
+        """A transaction that writes and is undone at its end."""
+        with suppress(_Undone), self.writing() as connection:
+            yield connection
+            raise _Undone
+
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that only reads."""
         return transaction(self._engine, read=True)
@@ -31,6 +64,11 @@ class InboxDatabase:
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that writes, committed unless something is raised."""
         return transaction(self._engine)
+
+
+def _numbers(name: str) -> dict[str, int]:
+    """A lock's two numbers: ours among other programs', and the name's; two names with one number only wait."""
+    return {"group": 0x6D70, "key": zlib.crc32(name.encode()) - 2**31}
 
 
 def now(connection: sa.Connection) -> float:

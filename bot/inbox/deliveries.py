@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from uuid import uuid4
 
@@ -25,6 +25,14 @@ DEADLOCKS = ("40P01", "40001")
 # Made once: a delivery a statement takes longer to make than to run.
 _KNOWN = sa.select(DELIVERIES.c.guid).where(DELIVERIES.c.guid.in_(sa.bindparam("guids", expanding=True)))
 _INSERT = DELIVERIES.insert()
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a delivery: whether it is new, and the queue keys that it makes due."""
+
+    fresh: bool
+    keys: tuple[str, ...] = ()
 
 
 class Deliveries:
@@ -62,6 +70,16 @@ class Deliveries:
         log.warning("deliveries_apart", deliveries=len(events), why=type(why).__name__)
         return tuple(taken for event in events for taken in self.receive_all([event]))
 
+    def rehearse(self, event: Event) -> Taken:
+        """What taking a delivery in would do; it is done in a transaction that is undone."""
+        with self._database.undone() as connection:
+            before = _wanted(connection)
+            if connection.execute(_KNOWN, {"guids": [event.guid]}).first():
+                return Taken(fresh=False)
+            self._take_in(connection, [event])
+            after = _wanted(connection)
+        return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
+
     def notice(self, repository: str, number: int, kind: str) -> None:
         """Takes in news that no webhook brought."""
         self.receive(Event(f"notice:{uuid4()}", kind, repository, number))
@@ -78,11 +96,15 @@ class Deliveries:
             return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
     def forget_old(self, days: float) -> None:
-        """Drops deliveries and ended runs older than that: GitHub sends none again after three days."""
+        """Drops deliveries and runs older than that: GitHub sends none again after three days.
+
+        A run that nobody saw end was on a machine that never came back.
+        """
         with self._database.writing() as connection:
             before = now(connection) - days * 86_400
             connection.execute(DELIVERIES.delete().where(DELIVERIES.c.received_at < before))
-            connection.execute(RUNS.delete().where(RUNS.c.ended_at < before))
+            unseen = sa.and_(RUNS.c.ended_at.is_(None), RUNS.c.started_at < before, RUNS.c.purpose != "warm")
+            connection.execute(RUNS.delete().where(sa.or_(RUNS.c.ended_at < before, unseen)))
 
     def _commit(self, events: Sequence[Event]) -> tuple[bool, ...]:
         with self._database.writing() as connection:
@@ -102,7 +124,13 @@ class Deliveries:
         at, rows, due = now(connection), [], []
         for event, number in zip(events, numbers, strict=True):
             key = queue_key(event.repository, number[0]) if number else ""
-            row = {"guid": event.guid, "kind": event.kind, "lane": key, "head": event.head}
+            row = {
+                "guid": event.guid,
+                "kind": event.kind,
+                "lane": key,
+                "head": event.head,
+                "trace": event.trace or None,
+            }
             rows.append({**row, "received_at": at})
             pushed = event.kind == "pull_request.synchronize"
             due += [Due(event.repository, each, pushed=pushed) for each in number]
@@ -130,6 +158,12 @@ class Deliveries:
             open_pulls = sa.select(PULLS.c.number).where(PULLS.c.repository == name, PULLS.c.state.not_in(over))
             for pull in connection.execute(open_pulls).all():
                 self._queue.make_due(connection, name, pull.number)
+
+
+def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
+    """How often each key was asked for, and when it is due."""
+    rows = connection.execute(sa.select(LANES.c.key, LANES.c.wanted, LANES.c.due_at))
+    return {row.key: (row.wanted, row.due_at) for row in rows}
 
 
 def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:

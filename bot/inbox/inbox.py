@@ -12,6 +12,7 @@ from bot.inbox.database import InboxDatabase
 from bot.inbox.decisions import DecisionLog
 from bot.inbox.deliveries import Deliveries
 from bot.inbox.prods import Prods
+from bot.inbox.progress import ProgressStore
 from bot.inbox.pulls import Pulls
 from bot.inbox.queue import LEASE_SECONDS, Queue
 from bot.inbox.runs import Runs
@@ -28,6 +29,7 @@ class Inbox:
         self.pulls = Pulls(self.database)
         self.prods = Prods(self.database)
         self.runs = Runs(self.database)
+        self.progress = ProgressStore(self.database)
         self.decisions = DecisionLog(self.database)
 
     def close(self) -> None:

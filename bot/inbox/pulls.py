@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +25,13 @@ class Pulls:
 
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
-        self._alone: defaultdict[tuple[str, int], threading.RLock] = defaultdict(threading.RLock)
+        self._alone: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
 
-    def alone(self, repository: str, number: int) -> AbstractContextManager[object]:
-        """Held while a pull request is written to GitHub: one thread of this process at a time."""
-        return self._alone[repository, number]
+    @contextmanager
+    def alone(self, repository: str, number: int) -> Iterator[None]:
+        """Held while a pull request is written to GitHub: one thread at a time, of all services on this database."""
+        with self._alone[repository, number], self._database.alone(f"{repository}#{number}"):
+            yield
 
     def get(self, repository: str, number: int) -> PullRecord:
         """What we know of a pull request; an empty record when nothing."""

@@ -36,6 +36,8 @@ class Job:
     wanted: int
     seen: int
     attempts: int
+    worker: str = ""  # who claimed it
+    trace: str = ""  # the W3C traceparent of the last news that it covers
 
 
 @dataclass(frozen=True)
@@ -138,22 +140,37 @@ class Queue:
             connection.execute(LANES.update().where(LANES.c.key == row.key).values(held))
             last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.lane == row.key)
             seen = connection.execute(last).scalar() or 0
-        return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts)
+            trace = connection.execute(sa.select(DELIVERIES.c.trace).where(DELIVERIES.c.id == seen)).scalar() or ""
+        return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts, worker, trace)
 
-    def renew(self, worker: str, keys: Sequence[str]) -> None:
+    def renew(self, worker: str, keys: Sequence[str]) -> tuple[str, ...]:
         """Notes that the worker lives and still works on these keys: its claims on them last on.
 
-        A key that it could not give back, the database being out of reach, is free when its claim ends.
+        Returns the keys that it holds no longer: its claim had ended, and another worker took them over. A key that it
+        could not give back, the database being out of reach, is free when its claim ends.
         """
+        held = sa.and_(LANES.c.owner == worker, LANES.c.key.in_(keys))
         with self._database.writing() as connection:
             until = now(connection) + self._lease
-            held = sa.and_(LANES.c.owner == worker, LANES.c.key.in_(keys))
             connection.execute(LANES.update().where(held).values(owned_until=until))
+            still = set(connection.execute(sa.select(LANES.c.key).where(held)).scalars())
+        return tuple(key for key in keys if key not in still)
+
+    def holds(self, job: Job) -> bool:
+        """True while the worker that claimed the job holds its key."""
+        with self._database.reading() as connection:
+            owner = connection.execute(sa.select(LANES.c.owner).where(LANES.c.key == job.key)).scalar()
+        return owner == job.worker
 
     def release(self, job: Job, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
-        """Gives a key back: done, or due again when news came meanwhile, after a settling time, or after a failure."""
+        """Gives a key back: done, or due again when news came meanwhile, after a settling time, or after a failure.
+
+        A key that another worker has taken over since is that worker's.
+        """
         with self._database.writing() as connection:
             row = connection.execute(sa.select(LANES).where(LANES.c.key == job.key).with_for_update()).one()
+            if row.owner != job.worker:
+                return
             at = now(connection)
             due: float | None = at if row.wanted != job.wanted else None
             if again_in is not None:

@@ -14,6 +14,7 @@ DELIVERIES = sa.Table(
     sa.Column("lane", sa.Text),
     sa.Column("head", sa.String(64)),
     sa.Column("received_at", sa.Float),
+    sa.Column("trace", sa.String(64)),  # the W3C traceparent of what took it in
 )
 LANES = sa.Table(
     "bot_lanes",
@@ -61,6 +62,13 @@ RUNS = sa.Table(
     sa.Column("started_at", sa.Float),
     sa.Column("ended_at", sa.Float),
     sa.Column("exit_code", sa.Integer),
+)
+PROGRESS = sa.Table(
+    "bot_progress",
+    META,
+    sa.Column("repository", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("data", sa.Text),
 )
 DECISIONS = sa.Table(
     "bot_decisions",

@@ -407,7 +407,8 @@ class _ProdReconciliation:
     def _check(self, commit: str, view: CheckView) -> None:
         """The promotion check on a commit of the branch."""
         try:
-            self.gateway.checks.write(commit, view, f"mergeplan:prod:{commit[:12]}", self._known_check(commit))
+            key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
+            self.gateway.checks.write(commit, view, key, self._known_check(commit), details)
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
 

@@ -12,6 +12,7 @@ import structlog
 
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.inbox import Inbox
+from bot.pages.links import page_of
 from bot.records import AFTER_MERGE, ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import PLAN_MARKER, Shown, plan_comment
@@ -133,8 +134,10 @@ def _shown(inbox: Inbox, record: PullRecord) -> Shown:
 def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> None:
     known = record.check(view.name, sha)
     key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
+    details = gateway.page(record.number, page_of(view.name))
     try:
-        check_id, url = gateway.checks.write(sha, view, key, known.id if known else gateway.checks.find(sha, key))
+        found = known.id if known else gateway.checks.find(sha, key)
+        check_id, url = gateway.checks.write(sha, view, key, found, details)
     except GitHubFailed as error:
         if error.status not in (403, 404, 422):
             raise

@@ -4,9 +4,9 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from bot.sandbox import shapes
+from bot.sandbox import manifests, shapes
 from bot.sandbox.access import READ, READ_ROLES, checked_installation, door, issue_token, narrowed
-from bot.sandbox.calls import Call, route
+from bot.sandbox.calls import Call, Calling, route
 from bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError, not_found
 from bot.sandbox.state import Delivery, Installation, Json
 
@@ -128,6 +128,13 @@ def graphql(call: Call) -> Any:
                 edited = shapes.time(item.edited_at) if item.edited_at else None
                 return {"data": {"node": {"__typename": "IssueComment", "lastEditedAt": edited, "editor": editor}}}
     return {"data": {"node": None}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve to a node"}]}
+
+
+@router.post("/app-manifests/{code}/conversions", status_code=201)
+def convert(call: Calling) -> Any:
+    """The App that a manifest made, with its key and secrets: by the code alone, once, without a token."""
+    with call.state.lock:
+        return manifests.convert(call.state, call.request.path_params["code"])
 
 
 def _delivery(call: Call) -> Delivery:

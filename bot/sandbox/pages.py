@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
-from bot.sandbox import repos, shapes_pulls
+from bot.sandbox import manifests, repos, shapes_pulls
 from bot.sandbox.access import READ, Caller, door
 from bot.sandbox.admin import same_origin
 from bot.sandbox.diffs import changed_files
@@ -270,6 +270,19 @@ async def act(request: Request, owner: str, name: str, number: int, deed: str) -
     except (KeyError, ValueError):
         problem = "That is not there any more."
     return _redirect(back + (f"?error={quote(problem)}" if problem else ""), view.person)
+
+
+@router.post("/settings/apps/new")
+@router.post("/organizations/{organization}/settings/apps/new")
+async def new_app(request: Request) -> Response:
+    """A manifest, by the form of another site: the one App here gets the webhook that it names."""
+    form = await request.form()
+    with request.app.state.stage.state.lock:
+        address, problem = manifests.take(request.app.state.stage.state, str(form.get("manifest", "")))
+    if problem:
+        return Response(problem, 422, media_type="text/plain")
+    state = request.query_params.get("state", "")
+    return RedirectResponse(f"{address}{f'&state={quote(state)}' if state else ''}", 302)
 
 
 @router.post("/person")

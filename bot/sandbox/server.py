@@ -92,7 +92,9 @@ class Sandbox(Stage):
         self._host, self._port = host, port
         self.app_private_key, public_key = _keys()
         root = folder or Path(tempfile.mkdtemp(prefix="sandbox-"))
-        state = State(root, "", App(APP_ID, app_slug, public_key, now()), Hook(1, webhook_url, secret))
+        state = State(
+            root, "", App(APP_ID, app_slug, public_key, now(), self.app_private_key), Hook(1, webhook_url, secret)
+        )
         faults = Faults()
         super().__init__(Site(state, faults, Courier(state, faults)))
         self._server: _Server | None = None

@@ -66,6 +66,8 @@ class App:
     slug: str
     public_key: str
     created_at: datetime
+    private_key: str = field(default="", repr=False)
+    codes: dict[str, Json] = field(default_factory=dict, repr=False)  # of manifests that were sent and not converted
 
     @property
     def bot_login(self) -> str:

@@ -13,8 +13,9 @@ from bot.child.isolated import isolation_words
 from bot.context import BotContext
 from bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from bot.records import ProdRecord, PullRecord, PullState
-from bot.report.comment import Shown, plan_comment
-from bot.report.markdown import inert
+from bot.report.comment import Shown
+from bot.report.markdown import clipped, inert
+from bot.report.summary import job_summary
 from bot.service.logs import start_logging
 from bot.service.serve import open_desk
 from bot.service.worker import Worker
@@ -23,7 +24,6 @@ from planner.errors import RequestError
 from planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
-SUMMARY_LIMIT = 1_000_000
 ACTIONS_LOGIN = "github-actions[bot]"
 DRAIN_SECONDS = 6 * 3600.0
 
@@ -48,6 +48,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         return _conclude(context, event, environ, undone)
     finally:
         context.notifications.close()
+        context.tracing.close()
         context.inbox.close()
 
 
@@ -58,6 +59,8 @@ def action_settings(environ: Mapping[str, str]) -> Settings:
         given["github_token"] = environ["GITHUB_TOKEN"]
     if "MERGEPLAN_GITHUB_API_URL" not in environ and environ.get("GITHUB_API_URL"):
         given["github_api_url"] = environ["GITHUB_API_URL"]
+    if "MERGEPLAN_GITHUB_APP_ID" not in environ:
+        given["public_url"] = ""  # a job's token lasts for the job: no service opens a link that is signed with it
     if "MERGEPLAN_BOT_LOGIN" not in environ and "MERGEPLAN_GITHUB_APP_ID" not in environ:
         given["bot_login"] = ACTIONS_LOGIN
     return load_settings(given)
@@ -86,11 +89,11 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
 def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:
     record = context.inbox.pulls.get(event.repository, event.number) if event.number else None
     prod = context.inbox.prods.get(event.repository)
-    comment = plan_comment(Shown(record, prod)) if record and record.head else None
-    text = "\n".join(part for part in (_undone(undone), comment or _summary(record)) if part)
+    plan = job_summary(Shown(record, prod)) if record and record.head else ""
+    text = "\n".join(part for part in (_undone(undone), plan or _summary(record)) if part)
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
-            summary.write(text[:SUMMARY_LIMIT])
+            summary.write(text)
     code = _exit_code(record, prod, undone)
     if environ.get("GITHUB_OUTPUT"):
         with Path(environ["GITHUB_OUTPUT"]).open("a") as outputs:
@@ -127,7 +130,7 @@ def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[s
 
 
 def _undone(why: str) -> str:
-    return f"### mergeplan could not finish\n\n{inert(why)}\n" if why else ""
+    return f"### mergeplan could not finish\n\n{inert(clipped(why))}\n" if why else ""
 
 
 def _summary(record: PullRecord | None) -> str:

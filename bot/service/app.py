@@ -17,6 +17,7 @@ from bot.github.gateway import GitHubFailed, GitHubPaused
 from bot.github.owners import OwnerState
 from bot.metrics import AGE, BUDGET, CLAIMED, OWNERS, QUEUE
 from bot.service.connections import Limits
+from bot.service.pages import PATH, page_handler
 from bot.service.webhook import WebhookDoor
 from planner.errors import MergeplanError
 
@@ -68,6 +69,7 @@ def _pages(context: BotContext) -> FastAPI:
             OWNERS.labels(owner.owner, owner.state).set(1)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
+    app.add_route(PATH, page_handler(context), methods=["GET"], include_in_schema=False)
     return app
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 
@@ -21,6 +22,7 @@ from bot.service.connections import server_config
 from bot.service.logs import start_logging
 from bot.service.worker import Worker
 from bot.settings import Settings, checked_for_service
+from bot.tracing import open_tracing
 from planner.isolation.mode import REQUIRED
 from planner.isolation.system import hide_process
 
@@ -32,7 +34,9 @@ def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
     settings.home.mkdir(parents=True, exist_ok=True)
     inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds)
     notifications = Notifications(settings.notify_url.get_secret_value())
-    return BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
+    context = BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
+    context.tracing = open_tracing(os.environ)
+    return context
 
 
 def _end_in_order(context: BotContext) -> None:
@@ -74,5 +78,6 @@ def run_service(settings: Settings) -> None:
         if warmth:
             warmth.stop()
         context.notifications.close()
+        context.tracing.close()
         context.inbox.close()
         log.info("service_ended")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import structlog
 from starlette.concurrency import run_in_threadpool
@@ -67,8 +68,10 @@ class WebhookDoor:
 
     async def _take_in(self, event: Event) -> Response:
         """Stores a delivery for good; the answer says what became of it."""
+        about = {"delivery": event.guid, "kind": event.kind, "repository": event.repository or event.owner}
         try:
-            fresh = await self._intake.take(event)
+            with self._context.tracing.span("delivery", **about, pull_request=event.number) as trace:
+                fresh = await self._intake.take(replace(event, trace=trace) if trace else event)
         except MergeplanError as error:
             log.error("delivery_not_stored", delivery=event.guid, why=error.message)
             DELIVERIES.labels("not_stored").inc()

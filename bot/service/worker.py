@@ -120,8 +120,11 @@ class Worker:
     def work(self, job: Job) -> None:
         """Does one claimed job, whose claim lasts until then, and gives it back as its end asks for."""
         self._held.add(job.key)
+        self.context.lost.discard(job.key)
+        about = {"repository": job.repository, "pull_request": job.number, "attempt": job.attempts + 1}
         try:
-            self._work(job)
+            with self.context.tracing.span("job", job.trace, key=job.key, **about):
+                self._work(job)
         finally:
             self._held.discard(job.key)
 
@@ -130,28 +133,32 @@ class Worker:
         try:
             (reconcile_pull if job.number else reconcile_prod)(self.context, job)
             inbox.queue.release(job)
-            JOBS.labels("done").inc()
+            self._count("done")
         except Superseded as why:
             bound.info("job_superseded", why=str(why))
             inbox.queue.release(job, settle=True)
-            JOBS.labels("superseded").inc()
+            self._count("superseded")
         except Later as why:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(job, again_in=why.seconds)
-            JOBS.labels("put_off").inc()
+            self._count("put_off")
         except GitHubPaused as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=why.seconds)
-            JOBS.labels("put_off").inc()
+            self._count("put_off")
         except OwnerUnavailable as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=UNAVAILABLE_SECONDS)
-            JOBS.labels("put_off").inc()
+            self._count("put_off")
             self._given_up[job.key] = str(why)
         except ShuttingDown:
             inbox.queue.release(job, again_in=0.0)
         except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
             self._failed(job, error)
+
+    def _count(self, result: str) -> None:
+        JOBS.labels(result).inc()
+        self.context.tracing.note(result=result)
 
     def _failed(self, job: Job, error: Exception) -> None:
         expected = isinstance(error, EXPECTED)
@@ -159,7 +166,7 @@ class Worker:
         wait = min(LONGEST_BACKOFF, 1.0 * 2**job.attempts)
         log.error("job_failed", key=job.key, error=text, attempt=job.attempts + 1, seconds=wait, exc_info=not expected)
         self.context.inbox.queue.release(job, again_in=wait, error=text)
-        JOBS.labels("failed").inc()
+        self._count("failed")
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or job.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
@@ -194,8 +201,15 @@ class Worker:
 
     def _living(self) -> None:
         while not self.context.closing.wait(LEASE_SECONDS / 4):
-            self._safely(lambda: self.context.inbox.queue.renew(self.context.worker, tuple(self._held)))
+            self._safely(self._renew)
             self._safely(self.recover)
+
+    def _renew(self) -> None:
+        """Claims last on; of what another worker has taken over meanwhile (this one stood still) the run is ended."""
+        for key in self.context.inbox.queue.renew(self.context.worker, tuple(self._held)):
+            if key in self._held:
+                log.warning("job_lost", key=key)
+                self.context.lost.add(key)
 
     def _eyeing(self) -> None:
         while not self.context.closing.wait(IDLE_SECONDS / 2):

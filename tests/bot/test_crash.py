@@ -52,13 +52,7 @@ class Scene:
         names = "from bot.service.serve import run_service; from bot.settings import load_settings"
         code = f"{names}; run_service(load_settings())"
         self.service = subprocess.Popen([sys.executable, "-c", code], env=self.environ, stderr=self.log)
-        until(self._answers, what="the service to answer")
-
-    def _answers(self) -> bool:
-        try:
-            return httpx.get(f"http://127.0.0.1:{self.port}/healthz").status_code == 200
-        except httpx.TransportError:
-            return False
+        until(lambda: answers(self.port), what="the service to answer")
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
         assert self.service is not None
@@ -104,6 +98,14 @@ class Scene:
     def statuses(self, number: int) -> set[str]:
         head = self.github.pull_request(SHOP, number).head_sha
         return {run.status for run in self.github.checks(SHOP, head).values()}
+
+
+def answers(port: int) -> bool:
+    """True when a service listens there."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def _own_port() -> int:

@@ -1,5 +1,6 @@
 """Every answer of the REST API is what GitHub's published types say."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -142,6 +143,16 @@ def test_the_app_s_own_answers_are_of_github_s_types(sandbox: Sandbox, app: Gith
         validated(models.InstallationToken, jwt.post(f"/app/installations/{installation}/access_tokens"), None)
         validated(models.HookDeliveryItem, jwt.get("/app/hook/deliveries"), "list")
         validated(models.HookDelivery, jwt.get(f"/app/hook/deliveries/{number}"), None)
+
+
+def test_the_app_of_a_manifest_is_of_github_s_type(sandbox: Sandbox) -> None:
+    manifest = {"url": "https://a.example", "hook_attributes": {"url": "https://a.example/webhook"}}
+    manifest |= {"redirect_url": "http://127.0.0.1:1/callback", "default_events": ["push"]}
+    form = {"manifest": json.dumps(manifest)}
+    code = httpx.post(f"{sandbox.url}/settings/apps/new", data=form).headers["location"].partition("code=")[2]
+
+    answer = httpx.post(f"{sandbox.url}/app-manifests/{code}/conversions")
+    validated(models.AppManifestsCodeConversionsPostResponse201, answer, None)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from planner.engine.spark.format_settings import remember_formats, starting_conf
 from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from planner.engine.spark.scans import plan_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
+from planner.engine.spark.trace_tag import trace_id
 from planner.errors import MergeplanError, RequestError
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ class ClassicSession:
         return apart.sql(sql)
 
     def enter(self, tag: str) -> None:
-        self.spark.sparkContext.setJobGroup(tag, "mergeplan", interruptOnCancel=True)
+        trace = trace_id(os.environ)
+        about = f"mergeplan, trace {trace}" if trace else "mergeplan"
+        self.spark.sparkContext.setJobGroup(tag, about, interruptOnCancel=True)
 
     def interrupt(self, tag: str) -> None:
         self._scala.cancelJobGroupAndFutureJobs(tag)

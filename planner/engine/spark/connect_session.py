@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ from planner.engine.spark.catalog import Owner
 from planner.engine.spark.errors import condition, translated
 from planner.engine.spark.scans import explained_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
+from planner.engine.spark.trace_tag import trace_id
 from planner.errors import QueryError, RequestError, SparkAway
 from planner.semantics.spark_defaults import DEFAULTS
 from planner.semantics.spark_settings import shaping
@@ -134,6 +136,8 @@ class ConnectSession:
         self.spark.clearTags()
         self.spark.addTag(tag)
         self.spark.addTag(self._tag)
+        if trace := trace_id(os.environ):
+            self.spark.addTag(f"trace-{trace}")
 
     def interrupt(self, tag: str) -> None:
         self.spark.interruptTag(tag)

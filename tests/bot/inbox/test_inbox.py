@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -199,3 +199,54 @@ def test_what_we_know_is_read_as_it_was_written(inbox: Inbox) -> None:
     assert inbox.pulls.get(SHOP, 7).state is PullState.PLANNED
     assert inbox.prods.get(SHOP).revision == 3
     assert inbox.decisions.of(SHOP, 7) == (("wim", "/plan", "p1"),)
+
+
+def test_a_worker_whose_claim_was_taken_over_frees_nothing_and_learns_of_it(empty_url: str) -> None:  # noqa: F811
+    """Behaviours 11, 17: one that was stopped for a while takes no key from the one that went on in its place."""
+    with closing(Inbox(empty_url, lease_seconds=0.2)) as inbox:
+        inbox.queue.wake(SHOP, 7)
+        slow = inbox.queue.claim("slow")
+        assert slow is not None and inbox.queue.renew("slow", [slow.key]) == ()
+        until(lambda: inbox.queue.claim("quick"), what="the claim's end")
+        lost = inbox.queue.renew("slow", [slow.key])
+        inbox.queue.release(slow)
+
+        assert lost == (slow.key,)
+        assert not inbox.queue.holds(slow)
+        assert inbox.queue.owners() == ("quick",)
+
+
+def test_two_processes_write_one_pull_request_to_github_one_after_the_other(empty_url: str) -> None:  # noqa: F811
+    """The older text of a comment never overwrites the newer one: with PostgreSQL across machines too."""
+    with closing(Inbox(empty_url)) as one, closing(Inbox(empty_url)) as two:
+        if one.database.is_shared:
+            entered = threading.Event()
+
+            def other() -> None:
+                with two.pulls.alone(SHOP, 7):
+                    entered.set()
+
+            with one.pulls.alone(SHOP, 7), two.pulls.alone(SHOP, 8):
+                waiting = threading.Thread(target=other)
+                waiting.start()
+                assert not entered.wait(0.3)
+            waiting.join(30)
+            assert entered.is_set()
+
+
+def test_however_many_write_to_github_the_database_is_there_for_the_others(empty_url: str) -> None:  # noqa: F811
+    """A writer waits for GitHub for seconds: it keeps no connection from those who only ask."""
+    with closing(Inbox(empty_url)) as inbox, ExitStack() as writing:
+        for number in range(20):
+            writing.enter_context(inbox.pulls.alone(SHOP, number))
+
+        assert inbox.pulls.change(SHOP, 1, reason="x").reason == "x"
+
+
+def test_a_run_whose_machine_never_came_back_is_forgotten(inbox: Inbox) -> None:
+    inbox.runs.begin("run-1", f"{SHOP}#7", "plan", "gone:1:1", 1, "1")
+    inbox.deliveries.forget_old(1.0)
+    assert [run.run_id for run in inbox.runs.open()] == ["run-1"]
+
+    inbox.deliveries.forget_old(-1.0)
+    assert inbox.runs.open() == ()

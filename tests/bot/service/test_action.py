@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from bot.sandbox.server import Sandbox
-from bot.service.action import run_action
+from bot.service.action import action_settings, run_action
 from planner.errors import RequestError
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SHOP
 
@@ -179,3 +179,12 @@ def test_an_event_that_asks_nothing_is_success(workflow: Workflow) -> None:
     """A label, a star: exit 0, nothing called."""
     assert workflow.run("star", {"action": "created"}) == 0
     assert workflow.github.calls == []
+
+
+def test_a_job_signs_no_link_that_no_service_would_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job's token lasts for the job; with the service's App the links are the service's."""
+    monkeypatch.setenv("MERGEPLAN_PUBLIC_URL", "https://bot.example")
+    monkeypatch.delenv("MERGEPLAN_GITHUB_APP_ID", raising=False)
+
+    assert action_settings({"GITHUB_TOKEN": "ghs_x"}).public_url == ""
+    assert action_settings({"MERGEPLAN_GITHUB_APP_ID": "7"}).public_url == "https://bot.example"

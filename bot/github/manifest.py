@@ -1,0 +1,82 @@
+"""The GitHub App's manifest: what GitHub makes an App of, where it is sent, and what comes back. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from bot.github.permissions import EVENTS, token_permissions
+from planner.errors import RequestError
+
+CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
+ORGANIZATION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?")
+SECRET = re.compile(r"[!-~]{8,500}")
+API = "https://api.github.com"
+WEB = ("https", "http")
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An App as GitHub made it."""
+
+    app_id: int
+    slug: str
+    page: str
+    key: str
+    webhook_secret: str
+
+
+def manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = False) -> dict[str, Any]:
+    """The App: its permissions and events, where its webhooks go, and where GitHub sends the browser afterwards."""
+    hook = urlsplit(webhook_url)
+    if hook.scheme not in WEB or not hook.hostname:
+        raise RequestError("The webhook's address is none.", hint="For example `https://bot.example/webhook`.")
+    return {
+        "name": name,
+        "url": f"{hook.scheme}://{hook.netloc}",
+        "description": "Plans pull requests that change Spark models, and promotes the plan's own tables.",
+        "hook_attributes": {"url": webhook_url, "active": True},
+        "redirect_url": redirect_url,
+        "public": public,
+        "default_permissions": token_permissions(),
+        "default_events": list(EVENTS),
+    }
+
+
+def web_address(api_url: str) -> str:
+    """GitHub's pages by its API's address: GitHub's own, an Enterprise Server's, an Enterprise Cloud domain's."""
+    url = urlsplit(api_url.rstrip("/") or API)
+    if url.scheme not in WEB or not url.hostname:
+        raise RequestError("MERGEPLAN_GITHUB_API_URL is no address.", hint=f"For example {API}.")
+    path = url.path.removesuffix("/api/v3")
+    return f"{url.scheme}://{url.netloc.removeprefix('api.') if not path else url.netloc}{path}"
+
+
+def form_address(api_url: str, organization: str, state: str) -> str:
+    """Where the manifest is posted: for an organization's App, or for one's own."""
+    if organization and not ORGANIZATION.fullmatch(organization):
+        raise RequestError(f"`{organization}` is no organization's name.")
+    owner = f"organizations/{organization}/" if organization else ""
+    return f"{web_address(api_url)}/{owner}settings/apps/new?state={quote(state)}"
+
+
+def conversion_address(api_url: str, code: str) -> str:
+    """What gives the App's key for a code, once."""
+    return f"{api_url.rstrip('/') or API}/app-manifests/{quote(code, safe='')}/conversions"
+
+
+def registered(answer: Mapping[str, Any]) -> Registered:
+    """The App in GitHub's answer; RequestError, with nothing of it, for what is none."""
+    number, key, secret = answer.get("id"), answer.get("pem"), answer.get("webhook_secret")
+    page = str(answer.get("html_url") or "")
+    is_key = isinstance(key, str) and key.startswith("-----BEGIN ") and "PRIVATE KEY-----" in key
+    is_secret = isinstance(secret, str) and SECRET.fullmatch(secret)
+    if not isinstance(number, int) or number < 1 or not is_key or not is_secret or urlsplit(page).scheme not in WEB:
+        raise RequestError(
+            "GitHub's answer holds no App with a key and a webhook secret.",
+            hint="Delete the App on GitHub, if it was made, and run this again.",
+        )
+    return Registered(number, str(answer.get("slug") or ""), page, str(key), str(secret))

@@ -1,0 +1,61 @@
+"""Tokens of an installation, no wider than what they are for: the bot's own, and git's for one repository."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import datetime
+from typing import Any
+
+import structlog
+from github import Auth, GithubException, GithubIntegration
+from github.InstallationAuthorization import InstallationAuthorization
+
+from bot.github.permissions import GIT_PERMISSIONS, token_permissions
+
+log = structlog.get_logger(__name__)
+NOT_GRANTED = 422  # GitHub's answer where a token asks for what the installation does not have
+EARLY_SECONDS = 300.0  # a token is not used when it is about to end
+
+
+class BotAuth(Auth.AppInstallationAuth):
+    """The bot's token: what its table of permissions says, whatever else the App was granted.
+
+    An App that was granted less gets what it has: what is missing is refused where it is needed.
+    """
+
+    def __init__(self, app_auth: Auth.AppAuth, installation: int) -> None:
+        super().__init__(app_auth, installation, token_permissions())
+
+    def _get_installation_authorization(self) -> InstallationAuthorization:
+        try:
+            return super()._get_installation_authorization()
+        except GithubException as error:
+            if error.status != NOT_GRANTED or self._token_permissions is None:
+                raise
+        log.warning("app_was_granted_less", installation=self.installation_id, asked=self._token_permissions)
+        self._token_permissions = None
+        return super()._get_installation_authorization()
+
+
+class GitTokens:
+    """Tokens for git, each for reading the contents of one repository; asked for anew when they are about to end."""
+
+    def __init__(self, app: GithubIntegration, installation: int) -> None:
+        self._requester = app.requester
+        self._path = f"/app/installations/{installation}/access_tokens"
+        self._tokens: dict[str, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def token(self, repository: str) -> str:
+        """A token for `owner/name`; GithubException when GitHub gives none."""
+        with self._lock:
+            known, until = self._tokens.get(repository, ("", 0.0))
+        if time.time() < until - EARLY_SECONDS:
+            return known
+        body: dict[str, Any] = {"repositories": [repository.partition("/")[2]], "permissions": GIT_PERMISSIONS}
+        _, given = self._requester.requestJsonAndCheck("POST", self._path, input=body)
+        until = datetime.fromisoformat(str(given["expires_at"]).replace("Z", "+00:00")).timestamp()
+        with self._lock:
+            self._tokens[repository] = str(given["token"]), until
+        return str(given["token"])

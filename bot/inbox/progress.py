@@ -1,0 +1,78 @@
+"""How far the newest run of each pull request, and of each prod (0), has come: for whoever looks, in any process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import sqlalchemy as sa
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from bot.inbox.database import InboxDatabase, now
+from bot.inbox.tables import PROGRESS
+from bot.progress import RunProgress, heard
+from planner.contract.wire import Line
+from planner.errors import RequestError
+from planner.state.database import put
+
+log = structlog.get_logger(__name__)
+PUT_SECONDS = 2.0  # at most one write in that time, but at a stage's beginning
+_PROGRESS = TypeAdapter(RunProgress)
+
+
+class ProgressStore:
+    """The progress of every key's newest run."""
+
+    def __init__(self, database: InboxDatabase) -> None:
+        self._database = database
+
+    def get(self, repository: str, number: int) -> RunProgress | None:
+        """How far the newest run is; None when there was none, or another version noted it."""
+        query = sa.select(PROGRESS.c.data).where(PROGRESS.c.repository == repository, PROGRESS.c.number == number)
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        try:
+            return _PROGRESS.validate_json(row.data) if row else None
+        except ValidationError:
+            return None
+
+    def put(self, repository: str, number: int, progress: RunProgress) -> None:
+        """Notes how far a run is, in place of what was noted before."""
+        with self._database.writing() as connection:
+            data = _PROGRESS.dump_json(replace(progress, updated_at=now(connection))).decode()
+            put(connection, PROGRESS, [{"repository": repository, "number": number, "data": data}])
+
+
+class Recorder:
+    """Notes one run's progress while its lines come; a database that does not answer stops no run."""
+
+    def __init__(
+        self, store: ProgressStore, repository: str, number: int, progress: RunProgress, *, seconds: float = PUT_SECONDS
+    ) -> None:
+        self._put: Callable[[RunProgress], None] = lambda noted: store.put(repository, number, noted)
+        self._progress = progress
+        self._seconds = seconds
+        self._noted = 0.0
+        self.note()
+
+    def hear(self, line: Line) -> None:
+        """One more line of the run."""
+        before, self._progress = self._progress, heard(self._progress, line)
+        is_new_stage = (before.stage, before.ended) != (self._progress.stage, self._progress.ended)
+        if self._progress is not before and (is_new_stage or time.monotonic() - self._noted > self._seconds):
+            self.note()
+
+    def end(self) -> None:
+        """The run is over, however it ended."""
+        self._progress = replace(self._progress, ended=True)
+        self.note()
+
+    def note(self) -> None:
+        """Writes it down as it is now."""
+        self._noted = time.monotonic()
+        try:
+            self._put(self._progress)
+        except RequestError as error:
+            log.warning("progress_not_noted", run=self._progress.run_id, why=error.message)

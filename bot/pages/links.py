@@ -1,0 +1,77 @@
+"""Signed links: whoever can read a check may open its pages, for a while, of that pull request alone. Pure."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from bot.records import ENVIRONMENT, PROMOTION
+from bot.settings import Settings
+
+PURPOSE = b"mergeplan: links to pages, 1"
+DAYS = 30
+PAGES = ("plan", "diffs", "lineage", "progress", "promotion")
+STAMP = re.compile(r"[1-9a-f][0-9a-f]{0,11}")  # of every moment one spelling only
+Verdict = Literal["open", "expired", "wrong"]
+
+
+@dataclass(frozen=True)
+class PageLinks:
+    """Where the pages are, and the key that signs the links to them; without either there are none."""
+
+    site: str = ""
+    key: bytes = b""
+
+    def url(self, repository: str, number: int, page: str, now: float) -> str:
+        """The address of a page, signed for some days; '' where there are no pages."""
+        if not self.site or not self.key:
+            return ""
+        signed = self.signed(repository, number, int(now) + DAYS * 86_400)
+        return f"{self.site}/pulls/{quote(repository)}/{int(number)}/{page}?key={signed}"
+
+    def signed(self, repository: str, number: int, until: int) -> str:
+        """What opens the pages of one pull request until then: `until.signature`."""
+        return f"{until:x}.{self._signature(repository, number, until)}"
+
+    def verdict(self, repository: str, number: int, given: str, now: float) -> Verdict:
+        """Whether what came with a request opens the pages of that pull request now."""
+        stamp, _, signature = given.partition(".")
+        if not self.key or not STAMP.fullmatch(stamp):
+            return "wrong"
+        until = int(stamp, 16)
+        if not hmac.compare_digest(signature.encode(), self._signature(repository, number, until).encode()):
+            return "wrong"
+        return "open" if now < until else "expired"
+
+    def _signature(self, repository: str, number: int, until: int) -> str:
+        text = f"{repository}\n{int(number)}\n{until}"
+        return urlsafe_b64encode(hmac.digest(self.key, text.encode(), "sha256")).rstrip(b"=").decode()
+
+
+def page_of(check: str) -> str:
+    """The page that a check's Details link leads to."""
+    return {ENVIRONMENT: "progress", PROMOTION: "promotion"}.get(check, "plan")
+
+
+def links_of(settings: Settings) -> PageLinks:
+    """The links of a service that is set so; every service with the same App makes and opens the same ones."""
+    secret = settings.github_private_key.get_secret_value() or settings.github_token.get_secret_value()
+    return PageLinks(settings.public_url, page_key(secret))
+
+
+def page_key(secret: str) -> bytes:
+    """The key of the links, made from a secret that nobody could guess; b'' where there is none.
+
+    A link stands where people read it: it must not let them try guesses of a secret that somebody made up, as a
+    webhook's may be. It is made of the App's private key or of the token, which are random.
+    """
+    if not secret:
+        return b""
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=PURPOSE).derive(secret.strip().encode())

@@ -1,0 +1,114 @@
+"""The pages as HTML: templates over a view. They load nothing, run nothing and send nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bot.pages.links import DAYS
+from bot.pages.text import foreign, sentence
+from bot.pages.view import PageView, counts, percent
+from bot.report.markdown import counted, days, printable
+from bot.report.rows import share
+from bot.report.words import actual_words, audit_line, duration_words, estimate_words, size_words
+
+TEMPLATES = Path(__file__).parent / "templates"
+REFRESH_SECONDS = 5
+TABS = (
+    ("plan", "Plan"),
+    ("diffs", "Diffs"),
+    ("lineage", "Lineage"),
+    ("progress", "Progress"),
+    ("promotion", "Promotion"),
+)
+
+
+def page(view: PageView, name: str, key: str) -> str:
+    """One page of a pull request, or of prod."""
+    template = "prod" if view.is_prod else name
+    refresh = REFRESH_SECONDS if view.is_running else 0
+    return _templates().get_template(f"{template}.html").render(view=view, here=name, key=key, refresh=refresh)
+
+
+def refusal(title: str, text: str) -> str:
+    """The page of a link that opens nothing."""
+    return _templates().get_template("refusal.html").render(title=title, text=text, refresh=0)
+
+
+def register_form(target: str, text: str, site: str) -> str:
+    """The page whose button sends the App's manifest to GitHub."""
+    values = {"title": "Register the GitHub App", "target": target, "text": text, "site": site}
+    return _templates().get_template("register.html").render(**values, refresh=0)
+
+
+def register_done(name: str, link: str) -> str:
+    """The page that GitHub leads back to, once the App is there."""
+    values = {"title": f"{name} is registered", "target": "", "link": link}
+    return _templates().get_template("register.html").render(**values, refresh=0)
+
+
+@cache
+def headers(forms: str = "'none'") -> Mapping[str, str]:
+    """What a browser is forbidden on every page: scripts, pictures, frames, other sites, keeping a copy, and forms.
+
+    `forms` names where a form may be sent all the same.
+    """
+    style = b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    parts = ("default-src 'none'", f"style-src 'sha256-{style}'", "base-uri 'none'", f"form-action {forms}")
+    policy = "; ".join((*parts, "frame-ancestors 'none'"))
+    return {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",  # the address opens the page
+        "Cache-Control": "no-store",
+        "X-Robots-Tag": "noindex, nofollow",
+        "Cross-Origin-Opener-Policy": "same-origin",
+    }
+
+
+@cache
+def _style() -> str:
+    return (TEMPLATES / "style.css").read_text(encoding="utf-8")
+
+
+def _without_tricks(value: object) -> object:
+    """What a template puts out: no text of others turns the direction of what stands around it."""
+    return printable(value) if type(value) is str else value
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_without_tricks,
+    )
+    filters: dict[str, Any] = {
+        "sentence": sentence,
+        "foreign": foreign,
+        "size": size_words,
+        "duration": duration_words,
+        "days": days,
+        "counted": counted,
+        "share": share,
+        "percent": percent,
+        "counts": counts,
+        "estimate": estimate_words,
+        "actual": actual_words,
+        "audit": lambda row: sentence(audit_line(row).removeprefix("- ")),
+        "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+    made.filters.update(filters)
+    made.globals.update({"style": Markup(_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
+    return made

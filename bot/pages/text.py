@@ -1,0 +1,67 @@
+"""The bot's sentences, Markdown for GitHub, as HTML: code spans and bold type, and nothing that leads away. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from bot.report.markdown import ZERO_WIDTH, inert, printable
+
+ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
+# Links, images and HTML stay the text that they are written as, whoever wrote them.
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).disable(["link", "image", "autolink", "html_inline"])
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A paragraph that stands out, of one of GitHub's sorts; '' for an ordinary one."""
+
+    sort: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """A line of a unified diff: `add`, `del`, `at`, `file` or ''."""
+
+    sort: str
+    text: str
+
+
+def sentence(markdown: str) -> Markup:
+    """A sentence of the bot's own as HTML."""
+    return Markup(_MARKDOWN.renderInline(markdown.replace(ZERO_WIDTH, "")).strip())  # noqa: S704 - no tag gets through
+
+
+def foreign(text: str) -> Markup:
+    """Somebody else's words as HTML: code spans, and else the characters as they are."""
+    return sentence(inert(text))
+
+
+def alert(markdown: str) -> Alert:
+    """A status paragraph, with its sort and its lines."""
+    lines = [line.removeprefix(">").strip() for line in markdown.split("\n")]
+    found = ALERT.fullmatch(lines[0]) if lines else None
+    kept = tuple(line for line in (lines[1:] if found else lines) if line)
+    return Alert(found[1].lower() if found else "", kept)
+
+
+def diff_lines(diff: str, most: int) -> tuple[tuple[DiffLine, ...], int]:
+    """A diff's lines within so many characters, and how many lines are left out."""
+    lines = printable(diff).rstrip("\n").split("\n")
+    kept: list[DiffLine] = []
+    for line in lines:
+        most -= len(line) + 1
+        if most < 0:
+            break
+        kept.append(DiffLine(_sort(line), line))
+    return tuple(kept), len(lines) - len(kept)
+
+
+def _sort(line: str) -> str:
+    if line.startswith(("+++", "---")):
+        return "file"
+    return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")

@@ -1,0 +1,239 @@
+"""What the pages show of a pull request, or of prod: from what is known to rows, bars and lines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from bot.pages.drawing import Drawing, drawing
+from bot.pages.text import Alert, DiffLine, alert, diff_lines
+from bot.progress import RunProgress, Step
+from bot.records import AFTER_MERGE, Prod, PullRecord, PullState
+from bot.report.comment import ROWS_SHOWN, Shown, accepted_commands, blockers, facts_line, headline, status
+from bot.report.markdown import NAMES, category_of
+from bot.report.models import SEVERE, Site, model_row
+from bot.report.rows import rows_changed
+from bot.report.words import problem_line
+from bot.results import PlannerOutcome, Problem, moving
+from planner.contract.plan import ModelChange, PlanView
+from planner.contract.tables import DataDifference
+
+MODELS_MOST = 3_000  # rows of one page
+DIFF_MOST, DIFFS_ROOM = 200_000, 1_500_000  # characters of one diff, of all
+RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING, PullState.MERGED})
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Who decided what on which plan, and when."""
+
+    at: float
+    who: str
+    what: str
+    plan_id: str
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A model of the plan; the last three are sentences in Markdown."""
+
+    model: ModelChange
+    link: str
+    category: str
+    why: str
+    computed: str
+    table: str
+
+
+@dataclass(frozen=True)
+class ModelGroup:
+    """The models with one category."""
+
+    category: str
+    name: str
+    rows: tuple[ModelRow, ...]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """The text of a model, before and after."""
+
+    row: ModelRow
+    lines: tuple[DiffLine, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a plan changes, as the pages show it."""
+
+    record: PullRecord
+
+    @property
+    def plan(self) -> PlanView | None:
+        return self.record.outcome.plan if self.record.outcome else None
+
+    @cached_property
+    def models(self) -> tuple[ModelChange, ...]:
+        return tuple(each for each in self.plan.models if each.change != "unchanged") if self.plan else ()
+
+    @cached_property
+    def groups(self) -> tuple[ModelGroup, ...]:
+        """The models by category, the most severe first."""
+        site = Site(_web(self.record.site), self.record.head, self.record.folder)
+        ordered = sorted(self.models[:MODELS_MOST], key=lambda each: (_severity(each), category_of(each)))
+        return tuple(
+            ModelGroup(
+                category,
+                NAMES.get(category, category),
+                tuple(_row(each, site) for each in found),
+            )
+            for category, found in groupby(ordered, key=category_of)
+        )
+
+    @property
+    def diffs(self) -> tuple[Diff, ...]:
+        """The diffs of the edited models, as many as fit."""
+        room, found = DIFFS_ROOM, []
+        for row in (row for group in self.groups for row in group.rows if row.model.diff):
+            lines, left = diff_lines(row.model.diff, min(DIFF_MOST, max(0, room)))
+            room -= len(row.model.diff)
+            found.append(Diff(row, lines, left))
+        return tuple(found)
+
+    @property
+    def drawing(self) -> Drawing | None:
+        return drawing(self.models)
+
+    @property
+    def data_diff(self) -> tuple[DataDifference, ...]:
+        """The compared models, those with the most changed rows first."""
+        outcome = self.record.outcome
+        if outcome is None or self.record.state not in ROWS_SHOWN:
+            return ()
+        return tuple(sorted((each for each in outcome.data_diff if not each.is_off), key=rows_changed, reverse=True))
+
+    @property
+    def moves(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The views of prod that a merge would move, by what becomes of them."""
+        if self.plan is None:
+            return ()
+        moved = moving(self.plan)
+        found = (
+            ("re-pointed", tuple(each.name for each in moved if each.change != "added")),
+            ("added", tuple(each.name for each in moved if each.change == "added")),
+            ("dropped", tuple(each.name for each in self.plan.models if each.change == "removed")),
+        )
+        return tuple(each for each in found if each[1])
+
+
+@dataclass(frozen=True)
+class PageView:
+    """All that the pages of one pull request (or, with number 0, of prod) are made of."""
+
+    shown: Shown
+    progress: RunProgress | None = None
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def record(self) -> PullRecord:
+        return self.shown.record
+
+    @property
+    def outcome(self) -> PlannerOutcome | None:
+        return self.record.outcome
+
+    @property
+    def plan(self) -> PlanView | None:
+        return self.outcome.plan if self.outcome else None
+
+    @cached_property
+    def changes(self) -> Changes:
+        return Changes(self.record)
+
+    @property
+    def is_prod(self) -> bool:
+        return not self.record.number
+
+    @property
+    def title(self) -> str:
+        """The state, as the comment's first line says it."""
+        if self.is_prod:
+            return f"Prod is {self.shown.prod.state.value}"
+        return headline(self.shown).removeprefix("### ") if self.record.head else "Nothing is known yet"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return tuple(facts_line(self.shown).split(" · ")) if self.record.head else ()
+
+    @property
+    def alert(self) -> Alert:
+        return alert(status(self.shown)) if self.record.head else Alert("", ("No plan was made of it.",))
+
+    @property
+    def is_running(self) -> bool:
+        """True while something goes on: the page is loaded anew by itself then, and not afterwards."""
+        if self.is_prod:
+            return self.shown.prod.state is Prod.BUILDING or bool(self.progress and not self.progress.ended)
+        return self.record.state in RUNNING and bool(self.record.head)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, each a sentence in Markdown."""
+        ended = self.record.promoted if self.record.state is PullState.UNPROMOTED else self.outcome
+        if ended is None or self.record.state not in (PullState.FAILED, PullState.UNPROMOTED):
+            return ()
+        tests = (Problem(each.message or "failed", each.path, each.line) for each in ended.tests if not each.ok)
+        return tuple(problem_line(each).removeprefix("- ") for each in (*ended.problems, *tests))
+
+    @property
+    def blockers(self) -> tuple[str, ...]:
+        return tuple(problem_line(each).removeprefix("- ") for each in blockers(self.record))
+
+    @property
+    def commands(self) -> Sequence[tuple[str, str]]:
+        return accepted_commands(self.shown) if self.record.head else ()
+
+    @property
+    def github(self) -> str:
+        """The pull request on GitHub; '' where that is not known."""
+        site = _web(self.record.site)
+        return f"{site}/pull/{self.record.number}" if site and self.record.number else site
+
+    @property
+    def shown_progress(self) -> RunProgress | None:
+        """The run that this pull request's state is about; none that was overtaken."""
+        found = self.progress
+        if found is None or self.is_prod:
+            return found
+        if self.record.state in AFTER_MERGE:
+            return found if found.subject == f"#{self.record.number}" else None
+        return found if found.run_id == self.record.run_id else None
+
+
+def percent(progress: RunProgress) -> int:
+    """How much of a run is done: by the batches of its backfill, or of the models that it is known to compute."""
+    done, of = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
+    return 100 if progress.ended or not of else min(99, 100 * done // of)
+
+
+def counts(progress: RunProgress) -> tuple[tuple[str, int], ...]:
+    """How many models stand where: `done` 3, `running` 1."""
+    found = [(step.value, sum(each.step is step for each in progress.models)) for step in Step]
+    return tuple(each for each in found if each[1])
+
+
+def _row(model: ModelChange, site: Site) -> ModelRow:
+    _, _, why, computed, table = model_row(model)
+    return ModelRow(model, site.link(model), category_of(model), why.partition(" <sub>")[0], computed, table)
+
+
+def _severity(model: ModelChange) -> int:
+    category = category_of(model)
+    return SEVERE.index(category) if category in SEVERE else len(SEVERE)
+
+
+def _web(address: str) -> str:
+    return address if address.startswith(("https://", "http://")) else ""

@@ -1,0 +1,32 @@
+"""The summary of an Action's job: the plan comment, and after it whatever the comment had no room for. Pure."""
+
+from __future__ import annotations
+
+from bot.report.comment import Shown, plan_comment
+from bot.report.markdown import within
+from bot.report.models import OPEN, Site, diffs_blocks, model_table
+from planner.contract.plan import ModelChange
+
+SUMMARY_LIMIT = 250_000  # characters: GitHub takes 1 MiB, and a character may be four bytes
+ROWS_ROOM = 100_000
+DIFFS_APART = 6  # of more edited models the comment shows beginnings only
+
+
+def job_summary(shown: Shown) -> str:
+    """The comment, each model in a row, each diff; '' for a pull request that needs no comment."""
+    comment = plan_comment(shown)
+    if comment is None:
+        return ""
+    outcome = shown.record.outcome
+    models = [each for each in outcome.plan.models if each.change != "unchanged"] if outcome and outcome.plan else []
+    return within([comment, *_rest(shown, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*")
+
+
+def _rest(shown: Shown, models: list[ModelChange]) -> list[str]:
+    site = Site(shown.record.site, shown.record.head, shown.record.folder)
+    edited = [each for each in models if each.diff]
+    blocks = [f"#### Each model\n\n{model_table(models, ROWS_ROOM, site)}"] if len(models) > OPEN else []
+    if len(edited) > DIFFS_APART:
+        diffs = [block for each in edited for block in diffs_blocks([each], site)]
+        blocks += ["#### Each diff", *diffs]
+    return blocks

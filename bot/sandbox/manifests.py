@@ -1,0 +1,50 @@
+"""Apps from manifests: a form brings the manifest, the browser takes a code back, the code gives the key, once."""
+
+import json
+import secrets
+from urllib.parse import urlsplit
+
+from bot.sandbox import shapes
+from bot.sandbox.limits import not_found
+from bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS, Json, State
+
+LEVELS = ("read", "write")
+
+
+def take(state: State, text: str) -> tuple[str, str]:
+    """The address that the browser is sent to, with a code; or what is wrong with the manifest."""
+    try:
+        manifest = json.loads(text)
+        problem = _problem(manifest)
+    except (ValueError, AttributeError, TypeError):
+        return "", "The manifest is no JSON object with what GitHub documents."
+    if problem:
+        return "", problem
+    code = secrets.token_hex(20)
+    state.app.codes[code] = manifest
+    back = manifest["redirect_url"]
+    return f"{back}{'&' if '?' in back else '?'}code={code}", ""
+
+
+def _problem(manifest: Json) -> str:
+    """Why GitHub would make no App of it; '' when it would."""
+    hook = manifest.get("hook_attributes", {})
+    addresses = (manifest["url"], hook["url"], manifest["redirect_url"]) if "redirect_url" in manifest else ()
+    if not addresses or any(urlsplit(each).scheme not in ("http", "https") for each in addresses):
+        return "url, hook_attributes.url and redirect_url must be addresses."
+    rights = manifest.get("default_permissions", {})
+    unknown = [name for name, level in rights.items() if name not in APP_PERMISSIONS or level not in LEVELS]
+    unknown += [name for name in manifest.get("default_events", []) if name not in APP_EVENTS]
+    return f"Not known here: {', '.join(unknown)}." if unknown else ""
+
+
+def convert(state: State, code: str) -> Json:
+    """The App with its key and secrets; 404 for a code that was used already or never given."""
+    manifest = state.app.codes.pop(code, None)
+    if manifest is None:
+        raise not_found()
+    state.hook.url, state.hook.secret = manifest["hook_attributes"]["url"], secrets.token_hex(20)
+    shown = shapes.app(state)
+    granted = {"permissions": {"metadata": "read", **manifest.get("default_permissions", {})}}
+    given = {"client_secret": secrets.token_hex(20), "webhook_secret": state.hook.secret, "pem": state.app.private_key}
+    return shown | granted | {"name": manifest.get("name", shown["name"]), "events": manifest["default_events"]} | given

@@ -1,0 +1,59 @@
+"""The service's pages: a signed link is checked before anything is looked up; then a page of what is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from html import escape
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from bot.context import BotContext
+from bot.github.calls import redacted
+from bot.pages.links import PAGES, links_of
+from bot.pages.render import headers, page, refusal
+from bot.pages.view import Decision, PageView
+from bot.records import AFTER_MERGE, PullRecord
+from bot.report.comment import Shown
+from planner.errors import MergeplanError
+
+PATH = "/pulls/{owner}/{name}/{number:int}/{page}"
+WRONG = "This link opens nothing", "Open the page from the check on the pull request: its link is signed for it."
+EXPIRED = "This link has expired", "Re-run the check, or comment /plan: the new check's link opens this page again."
+
+
+def page_handler(context: BotContext) -> Callable[[Request], Response]:
+    """What answers a request for a page."""
+    links, secrets = links_of(context.settings), context.settings.secrets()
+    hidden = (*secrets, *map(escape, secrets))
+
+    def answer(request: Request) -> Response:
+        where, key = request.path_params, request.query_params.get("key", "")
+        repository, number = f"{where['owner']}/{where['name']}", int(where["number"])
+        verdict = links.verdict(repository, number, key, time.time())
+        if verdict != "open" or where["page"] not in PAGES:
+            return _html(refusal(*(EXPIRED if verdict == "expired" else WRONG)), 403)
+        try:
+            view = _view(context, repository, number)
+        except MergeplanError:
+            text = "The database does not answer. Load the page again in a while."
+            return _html(refusal("Not now", text), 503)
+        return _html(redacted(page(view, where["page"], key), hidden))
+
+    return answer
+
+
+def _view(context: BotContext, repository: str, number: int) -> PageView:
+    inbox = context.inbox
+    record = inbox.pulls.get(repository, number) if number else PullRecord(repository, 0)
+    of_prod = not number or record.state in AFTER_MERGE  # a promotion is a run for prod
+    return PageView(
+        Shown(record, inbox.prods.get(repository)),
+        inbox.progress.get(repository, 0 if of_prod else number),
+        tuple(Decision(*each) for each in inbox.decisions.dated(repository, number)) if number else (),
+    )
+
+
+def _html(text: str, status: int = 200) -> Response:
+    return HTMLResponse(text, status, headers=dict(headers()))

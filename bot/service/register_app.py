@@ -1,0 +1,183 @@
+"""Registers the GitHub App in a browser: a page of this machine sends the manifest, GitHub sends a code back.
+
+The code is exchanged once, for the App's private key and its webhook's secret. Both go into files that their owner
+alone may read; neither is printed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import requests
+
+from bot.github.manifest import CODE, Registered, conversion_address, form_address, manifest, registered, web_address
+from bot.pages.render import headers, refusal, register_done, register_form
+from planner.errors import RequestError
+
+EXCHANGE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Registration:
+    """The App that is to be made, and where what GitHub gives is kept."""
+
+    name: str
+    webhook_url: str
+    api_url: str
+    organization: str
+    public: bool
+    key_file: Path
+    variables_file: Path
+    start: str = field(default_factory=lambda: secrets.token_urlsafe(18))  # in the first page's address: nobody else's
+    state: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # comes back from GitHub
+
+
+def register(registration: Registration, port: int, opened: Callable[[str], None], seconds: float) -> Registered:
+    """Serves the page until GitHub has sent the code back and the App is on disk; RequestError when nobody does."""
+    for file in (registration.key_file, registration.variables_file):
+        if file.exists():
+            raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")
+    form_address(registration.api_url, registration.organization, "")  # what is wrong is told before a page is opened
+    server = _Server(registration, port)
+    thread = threading.Thread(target=server.serve_forever, name="register-app", daemon=True)
+    thread.start()
+    try:
+        opened(f"{server.address}/{registration.start}")
+        if not server.ended.wait(seconds):
+            raise RequestError(f"Nobody registered the App within {seconds:.0f} s.", hint="Run this again.")
+    finally:
+        server.shutdown()
+        server.server_close()
+    if isinstance(server.outcome, Registered):
+        return server.outcome
+    raise server.outcome or RequestError("The App was not registered.")
+
+
+class _Server(ThreadingHTTPServer):
+    """This machine's page and callback; it takes one code."""
+
+    daemon_threads = True
+
+    def __init__(self, registration: Registration, port: int) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.registration = registration
+        self.address = f"http://127.0.0.1:{self.server_port}"
+        self.ended = threading.Event()
+        self.outcome: Registered | RequestError | None = None
+        self._taking = threading.Lock()
+
+    def form(self) -> str:
+        """The page with the button that sends the manifest."""
+        wanted = self.registration
+        target = form_address(wanted.api_url, wanted.organization, wanted.state)
+        made = manifest(wanted.name, wanted.webhook_url, f"{self.address}/callback", public=wanted.public)
+        return register_form(target, json.dumps(made, indent=2), web_address(wanted.api_url))
+
+    def take(self, code: str) -> tuple[int, str]:
+        """Exchanges the code, the first one only; what the browser is shown."""
+        with self._taking:
+            if self.outcome is None:
+                try:
+                    self.outcome = exchanged(self.registration, code)
+                except RequestError as error:
+                    self.outcome = error
+        if isinstance(self.outcome, RequestError):
+            return 502, refusal("The App was not registered", self.outcome.message)
+        return 200, register_done(self.outcome.slug, f"{self.outcome.page}/installations/new")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Two addresses: the page that nobody can guess, and the callback that only GitHub's answer opens."""
+
+    server: _Server
+
+    def do_GET(self) -> None:
+        wanted, url = self.server.registration, urlsplit(self.path)
+        given = {name: values[0] for name, values in parse_qs(url.query).items()}
+        if self.headers.get("Host") != urlsplit(self.server.address).netloc:
+            self._answer(403, refusal("Not this way", "This page is of this machine alone."))
+        elif hmac.compare_digest(url.path.encode(), f"/{wanted.start}".encode()):
+            self._answer(200, self.server.form())
+        elif url.path != "/callback" or not hmac.compare_digest(given.get("state", "").encode(), wanted.state.encode()):
+            self._answer(403, refusal("Not this way", "Begin with the address that the terminal shows."))
+        elif not CODE.fullmatch(given.get("code", "")):
+            self._answer(400, refusal("GitHub sent no code", "Go back, and let GitHub make the App."))
+        else:
+            self._answer(*self.server.take(given["code"]))
+            self.server.ended.set()
+
+    def _answer(self, status: int, text: str) -> None:
+        body = text.encode()
+        aim = urlsplit(web_address(self.server.registration.api_url))
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers(f"'self' {aim.scheme}://{aim.netloc}").items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: the addresses are secrets."""
+
+
+def exchanged(registration: Registration, code: str) -> Registered:
+    """The App for a code, kept in files of mode 0600; the files are there before the code is spent."""
+    made: list[Path] = []
+    try:
+        for file in (registration.key_file, registration.variables_file):
+            _create(file)
+            made.append(file)
+        app = registered(_converted(registration.api_url, code))
+    except BaseException:
+        for file in made:
+            file.unlink(missing_ok=True)
+        raise
+    registration.key_file.write_text(app.key)
+    registration.variables_file.write_text(variables(app, registration))
+    return app
+
+
+def variables(app: Registered, registration: Registration) -> str:
+    """What the service is started with, a line each."""
+    given = {
+        "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
+        "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
+        "MERGEPLAN_WEBHOOK_SECRET": app.webhook_secret,
+        **({"MERGEPLAN_GITHUB_API_URL": registration.api_url} if registration.api_url else {}),
+    }
+    return "".join(f"{name}={value}\n" for name, value in given.items())
+
+
+def _create(file: Path) -> None:
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise RequestError(f"`{file}` cannot be made: {error.strerror}.") from None
+
+
+def _converted(api_url: str, code: str) -> Mapping[str, Any]:
+    """GitHub's answer to the code; RequestError, without the code, when it gives none."""
+    headers = {"Accept": "application/vnd.github+json"}
+    try:
+        answer = requests.post(
+            conversion_address(api_url, code), headers=headers, timeout=EXCHANGE_SECONDS, allow_redirects=False
+        )
+        read = answer.json() if answer.status_code == 201 else None
+    except requests.RequestException as error:
+        raise RequestError(f"GitHub did not answer: {type(error).__name__}.", hint="Run this again.") from None
+    if not isinstance(read, dict):
+        raise RequestError(
+            f"GitHub refused the code with {answer.status_code}.", hint="A code lasts an hour and is good once."
+        )
+    return read

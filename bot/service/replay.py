@@ -1,0 +1,160 @@
+"""A stored webhook handled again: what the service would make of it, or the delivery itself sent to a service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+import requests
+
+from bot.commands import Command, read_commands
+from bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
+from bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
+from bot.inbox.inbox import Inbox
+from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide
+from bot.settings import Settings
+from planner.errors import RequestError
+
+SEND_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A delivery as it was kept: GitHub's name of the event, and its payload."""
+
+    guid: str
+    name: str
+    payload: Mapping[str, Any]
+
+
+def read_stored(path: Path, name: str, guid: str) -> Stored:
+    """A file with a payload, or with a delivery as GitHub's list of deliveries gives it; RequestError for another."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"`{path}` cannot be read as JSON: {error}.") from None
+    if not isinstance(read, dict):
+        raise RequestError(f"`{path}` holds no JSON object.", hint="It must be a webhook's payload.")
+    request = read.get("request")
+    if isinstance(request, dict) and isinstance(request.get("payload"), dict):
+        name, guid = name or str(read.get("event", "")), guid or str(read.get("guid", ""))
+        read = request["payload"]
+    if not name:
+        hint = "Name it as `X-GitHub-Event` did: `--event pull_request`."
+        raise RequestError(f"`{path}` does not say which event it is.", hint=hint)
+    guid = guid or f"replay-{uuid4()}"
+    if not GUID.fullmatch(guid):
+        raise RequestError("The delivery's id is no id.", hint="Name another with `--guid`.")
+    return Stored(guid, name, read)
+
+
+def rehearsed(settings: Settings, stored: Stored) -> tuple[list[str], bool]:
+    """What a service with these settings would do, in sentences, and whether it would take the delivery at all.
+
+    Nothing is kept: the delivery is taken in by a transaction that is undone. GitHub is only read.
+    """
+    event = read_event(stored.guid, stored.name, stored.payload)
+    if isinstance(event, InvalidDelivery):
+        return [f"Refused with {event.status}: {event.why}."], False
+    if isinstance(event, Ignored):
+        return [f"Ignored: {event.why}."], True
+    lines = [f"{event.kind} of {_subject(event)}{f', head {event.head[:12]}' if event.head else ''}."]
+    with _inbox(settings) as inbox:
+        taken = inbox.deliveries.rehearse(event)
+        if not taken.fresh:
+            return [*lines, f"The delivery {event.guid} is known already: nothing would be done."], True
+        lines.append(f"It would make due: {', '.join(taken.keys) or 'nothing'}.")
+        prod = inbox.prods.get(event.repository)
+        lines += _commands(event, prod.namespace)
+        if event.number and taken.keys:
+            lines.append(_next_step(settings, inbox, event))
+    return lines, True
+
+
+def sent(settings: Settings, stored: Stored, url: str) -> tuple[str, bool]:
+    """Posts the delivery to a service, signed as GitHub signs it; what it answered, and whether it took it."""
+    secret = settings.webhook_secret.get_secret_value()
+    if not secret:
+        raise RequestError("MERGEPLAN_WEBHOOK_SECRET is not set.", hint="The service takes what is signed with it.")
+    url = url or f"http://{'127.0.0.1' if settings.host in ('', '0.0.0.0') else settings.host}:{settings.port}/webhook"  # noqa: S104
+    body = json.dumps(stored.payload).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "X-GitHub-Event": stored.name,
+        "X-GitHub-Delivery": stored.guid,
+        "X-Hub-Signature-256": signature(secret, body),
+    }
+    try:
+        answer = requests.post(url, data=body, headers=headers, timeout=SEND_SECONDS, allow_redirects=False)
+    except requests.RequestException as error:
+        raise RequestError(f"{url} does not answer: {type(error).__name__}.", hint="Does the service run?") from None
+    return f"{url} answered {answer.status_code}: {answer.text.strip()[:500]}", answer.ok
+
+
+@contextmanager
+def _inbox(settings: Settings) -> Iterator[Inbox]:
+    """The service's own records; an empty one of no lasting where there are none yet."""
+    with TemporaryDirectory() as folder:
+        url = settings.database_url
+        file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+        if file is not None and not file.exists():
+            url = f"sqlite:///{folder}/empty.db"
+        inbox = Inbox(url)
+        try:
+            yield inbox
+        finally:
+            inbox.close()
+
+
+def _subject(event: Event) -> str:
+    if event.owner:
+        names = ", ".join(event.repositories)
+        return f"the installation of {event.owner}{f' ({names})' if names else ''}"
+    return f"{event.repository}#{event.number}" if event.number else f"{event.repository} {event.branch}".strip()
+
+
+def _commands(event: Event, namespace: str) -> list[str]:
+    """What stands in the comment that commands, or nearly does."""
+    if not event.said:
+        return []
+    who = f"by {event.said.author}, whose permission would be read then"
+    return [
+        f"It holds the command `{each.text}` {who}."
+        if isinstance(each, Command)
+        else f"It would answer `{each.text}`: {each.cause}"
+        for each in read_commands(event.said.body, namespace)
+    ]
+
+
+def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
+    """What would be done first, by the pull request as it is on GitHub now."""
+    if not (settings.is_app or settings.github_token.get_secret_value()):
+        return "What is done then depends on the pull request: set the App's or a token's variables to ask GitHub."
+    try:
+        gateway = GitHub(settings).repository(event.repository)
+        pull = gateway.pull(event.number)
+        branch = inbox.prods.get(event.repository).branch or gateway.default_branch
+    except (GitHubFailed, GitHubPaused) as error:
+        return f"GitHub was asked what the pull request is now, and gave none: {error}"
+    record, prod = inbox.pulls.get(event.repository, event.number), inbox.prods.get(event.repository)
+    match decide(pull, record, prod, branch, event.repository):
+        case MakePlan(reason):
+            return f"Then {pull.head[:12]} would be planned. {reason}".strip()
+        case Rest():
+            return f"Then nothing: {event.repository}#{event.number} is {record.state.value}, as it should be."
+        case Leave():
+            return f"Then nothing: it merges into `{pull.base_ref}`, or is over, and was never planned."
+        case Hold():
+            return f"Then {pull.head[:12]}, which comes from a fork, would wait for `/ok-to-plan`."
+        case WaitForProd():
+            return "Then it would wait for prod's first build."
+        case DropEnvironment():
+            return f"Then its environment {record.environment or ''} would be dropped."
+        case HandToProd():
+            return f"Then its merge {pull.merge_sha[:12]} would be promoted to prod."

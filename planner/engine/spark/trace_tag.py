@@ -1,0 +1,14 @@
+"""The trace that this process is a step of: Spark's jobs carry it, so that one leads to the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def trace_id(environ: Mapping[str, str]) -> str:
+    """The id in W3C's TRACEPARENT; '' where there is none, or what is none."""
+    found = TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
+    return found[1] if found else ""

@@ -1,0 +1,92 @@
+"""A stored webhook: what the service would do with it, and the same sent to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.service.replay import Stored, read_stored, rehearsed, sent
+from bot.settings import Settings
+from planner.errors import RequestError
+from tests.bot.conftest import COLUMN, SHOP, Bench
+
+
+def comment(number: int, text: str, author: str = "wim") -> dict[str, Any]:
+    at = "2026-01-01T00:00:00Z"
+    said = {"id": 5, "user": {"login": author, "type": "User"}, "body": text, "created_at": at, "updated_at": at}
+    issue = {"number": number, "pull_request": {"url": "u"}}
+    return {"action": "created", "repository": {"full_name": SHOP}, "issue": issue, "comment": said}
+
+
+def opened(number: int, head: str) -> dict[str, Any]:
+    pull = {"number": number, "base": {"ref": "main"}, "head": {"sha": head}}
+    return {"action": "opened", "repository": {"full_name": SHOP}, "pull_request": pull}
+
+
+def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    before = bench.context.inbox.deliveries.guids()
+    lines, ok = rehearsed(bench.settings, Stored("g-9", "issue_comment", comment(number, "/plan\n/categorise x y")))
+    pull, _ = rehearsed(bench.settings, Stored("g-9", "pull_request", opened(number, bench.head(number))))
+
+    assert ok
+    assert lines[:3] == [
+        f"issue_comment.created of {SHOP}#{number}.",
+        f"It would make due: {SHOP}#{number}.",
+        "It holds the command `/plan` by wim, whose permission would be read then.",
+    ]
+    assert "categorise" in lines[3]
+    assert pull[-1] == f"Then nothing: {SHOP}#{number} is planned, as it should be."
+    assert bench.context.inbox.deliveries.guids() == before
+    assert bench.context.inbox.queue.is_idle()
+
+
+def test_what_is_sent_is_taken_in_once(bench: Bench) -> None:
+    payload = {"ref": "refs/heads/main", "after": "0" * 40, "repository": {"full_name": SHOP}}
+    stored = Stored("g-7", "push", payload)
+    first, second = (sent(bench.settings, stored, f"{bench.url}/webhook") for _ in range(2))
+    lines, _ = rehearsed(bench.settings, stored)
+
+    assert (first[0].partition("answered ")[2], first[1]) == ("202: accepted", True)
+    assert second[0].endswith("202: known already")
+    assert lines[-1] == "The delivery g-7 is known already: nothing would be done."
+
+
+def test_a_delivery_as_github_lists_it_names_its_event_and_id(bench: Bench, tmp_path: Path) -> None:
+    bench.open(COLUMN)
+    bench.idle()
+    delivery = next(each for each in bench.github.deliveries if each.event == "pull_request")
+    listed = {"guid": delivery.guid, "event": delivery.event, "request": {"payload": delivery.payload}}
+    (tmp_path / "d.json").write_text(json.dumps(listed))
+
+    assert read_stored(tmp_path / "d.json", "", "") == Stored(delivery.guid, "pull_request", delivery.payload)
+
+
+def test_where_nothing_is_known_yet_nothing_is_made(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home")
+    lines, ok = rehearsed(settings, Stored("g", "pull_request", opened(7, "a" * 40)))
+
+    assert (ok, lines[1]) == (True, f"It would make due: {SHOP}#7.")
+    assert "set the App's or a token's variables" in lines[2]
+    assert not settings.home.exists()
+
+
+@pytest.mark.parametrize(("text", "why"), [("no JSON", "as JSON"), ("[1]", "no JSON object"), ("{}", "which event")])
+def test_a_file_that_is_no_delivery_is_refused_in_words(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "d.json").write_text(text)
+    with pytest.raises(RequestError, match=why):
+        read_stored(tmp_path / "d.json", "", "")
+
+
+def test_what_would_be_refused_or_ignored_is_told(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+
+    assert rehearsed(settings, Stored("g", "push", {})) == (
+        ["Refused with 400: the push payload lacks what GitHub documents."],
+        False,
+    )
+    assert rehearsed(settings, Stored("g", "star", {})) == (["Ignored: nothing to do for star."], True)
