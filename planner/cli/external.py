@@ -13,6 +13,7 @@ from planner.cli.output import output_option
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
 from planner.contract.result import ResultLine
+from planner.engine.spark.quoting import quoted
 from planner.errors import ProjectError, QueryError
 from planner.model.model import Column
 from planner.parsing.files.model_file import line_of
@@ -58,8 +59,11 @@ def _looked_up(work: Workspace) -> tuple[Mapping[str, Sequence[Column]], list[st
     found: dict[str, Sequence[Column]] = {}
     missing = []
     for name in sorted(work.undefined):
+        if work.project.catalogs.of(name) is None:
+            missing.append(name)
+            continue
         try:
-            found[name] = work.engine.schema(f"SELECT * FROM {name}")
+            found[name] = work.engine.schema(f"SELECT * FROM {quoted(name)}")
         except QueryError as error:
             if error.condition not in MISSING:
                 raise

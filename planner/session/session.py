@@ -17,6 +17,7 @@ from planner.checks.data_diff import ModelDiff
 from planner.checks.table_diff import TableDiff
 from planner.engine.protocol import Rows
 from planner.errors import Cancelled, Refused, RequestError
+from planner.model.selection import in_default
 from planner.project.lineage import lineage_of
 from planner.session.applying import Record, estimates
 from planner.session.audits import audited
@@ -236,8 +237,8 @@ class Session(Opened):
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
         """What a model or a column is made from, or with `downstream` what is made from it."""
         with self._doing(silent, only_looks=True) as work:
-            models = work.project.models
-        asked = model if column is None else f"{model}.{column}"
+            models, catalog = work.project.models, work.project.catalogs.default
+        asked = in_default(model if column is None else f"{model}.{column}", catalog)
         return LineageView(lineage_of(models, asked, downstream=downstream), models)
 
     def table_diff(
