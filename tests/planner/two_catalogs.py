@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import mergeplan
 from mergeplan import RequestError, Session
+from planner.apply.janitor import sweep
+from planner.session.events import silent
 from tests.planner.lakehouse import NO_JARS
 
 CONFIG = """
@@ -41,8 +44,8 @@ MODELS = {
     "days": "MODEL (name lake.shop.days, kind INCREMENTAL_BY_TIME_RANGE (time_column day), start '2026-01-01');\n"
     "SELECT id, v, d AS day FROM lake.shop.facts CROSS JOIN VALUES (DATE '2026-01-01'), (DATE '2026-01-02') AS t(d)\n"
     "WHERE d BETWEEN @start_date AND @end_date",
-    "sums": "MODEL (name shop.{sums}, kind FULL);\nSELECT f.id, f.v + sum(s.v) AS v FROM lake.shop.facts AS f\n"
-    "JOIN Lake.Shop.{read} AS s ON f.id = s.id GROUP BY ALL",
+    "sums": "MODEL (name shop.{sums}, kind FULL);\nSELECT f.id, max(f.v) + sum(s.v) AS v FROM lake.shop.facts AS f\n"
+    "JOIN Lake.Shop.{read} AS s ON f.id = s.id GROUP BY f.id",
 }
 VIEW = "MODEL (name lake.shop.seen, kind VIEW);\nSELECT id, v FROM lake.shop.days WHERE day = DATE '2026-01-01'"
 
@@ -55,7 +58,7 @@ def write(folder: Path, column: str, views: bool) -> None:
 
 
 def full_pass(folder: Path, kind: str) -> None:
-    """Build, edit, try the edit in an environment, promote it, roll back; what is shown after each."""
+    """Build, edit, try the edit in an environment, promote it, roll back, sweep; what is shown after each."""
     views = kind == "jdbc"
     shown = ("lake.shop.facts", "lake.shop.seen", "shop.facts") if views else ("shop.facts", "shop.days", "shop.sums")
     dev = "lake.shop__dev.seen" if views else "spark_catalog.shop__dev.days"
@@ -77,14 +80,15 @@ def full_pass(folder: Path, kind: str) -> None:
         line("rolled back", [0, *(rows(session, each) for each in shown)])
         line("tables", sorted({each.table for one in session.environments() for each in one.snapshots.values()}))
         session.invalidate("dev")
+        swept(session)
 
 
-def swept(folder: Path) -> None:
+def swept(session: Session) -> None:
     """The janitor, long after: what it drops, and what is left in the second catalog."""
-    with mergeplan.open(folder, execution_time="2036-01-01") as session:
-        line("dropped", sorted(session.janitor().tables))
-        left = session.fetch("SHOW TABLES IN lake.mergeplan__shop").rows
-        line("left", sorted(row[1] for row in left))
+    work = session._work
+    line("dropped", sorted(sweep(work.store, work.engine, datetime(2036, 1, 1, tzinfo=UTC), emit=silent)))
+    left = session.fetch("SHOW TABLES IN lake.mergeplan__shop").rows
+    line("left", sorted(str(row[1]) for row in left))
 
 
 def line(name: str, found: object) -> None:
@@ -109,7 +113,6 @@ def main(kind: str, folder: Path) -> None:
     (folder / "config.yaml").write_text(CONFIG.format(folder=folder, kind=kind, mapping=mapping))
     try:
         full_pass(folder, kind)
-        swept(folder)
     except RequestError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(NO_JARS if error.message.startswith("Spark cannot fetch") else 1)

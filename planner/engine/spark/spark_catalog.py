@@ -144,12 +144,15 @@ class SparkCatalog:
     def _objects_apart(self, catalog: str, schema: str) -> frozenset[str]:
         """The names in a schema of another catalog than Spark's own: each has errors of its own for a schema that is
         not there, and lists views apart."""
-        short = schema.rpartition(".")[2]
-        schemas = self._sessions.run(f"SHOW SCHEMAS IN {quoted(catalog)}").collect()
-        if short not in {row[0] for row in schemas}:
-            return frozenset()
-        tables = self._sessions.run(f"SHOW TABLES IN {quoted(catalog)}.{quoted(short)}").collect()
-        views = self._sessions.run(f"SHOW VIEWS IN {quoted(catalog)}.{quoted(short)}").collect()
+        name = f"{quoted(catalog)}.{quoted(schema.rpartition('.')[2])}"
+        try:
+            self._run(f"DESCRIBE SCHEMA {name}")
+        except Exception as error:
+            if condition(error) in NO_OBJECT:
+                return frozenset()
+            raise
+        tables = self._sessions.run(f"SHOW TABLES IN {name}").collect()
+        views = self._sessions.run(f"SHOW VIEWS IN {name}").collect()
         names = (row["tableName"] for row in tables if not row["isTemporary"])
         return frozenset((*names, *(row["viewName"] for row in views if not row["isTemporary"])))
 

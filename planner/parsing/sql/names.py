@@ -65,8 +65,8 @@ def name_tables(
         called = {text: name for text, name in called.items() if name.count(".") == 2}
     for column in tree.find_all(exp.Column) if called else ():
         if name := called.get(".".join(part.name for part in column.parts[:-1]).lower()):
-            for key, part in zip(("catalog", "db", "table"), parts_of(name), strict=True):
-                column.set(key, exp.to_identifier(part) if part else None)
+            for key, word in zip(("catalog", "db", "table"), parts_of(name), strict=True):
+                column.set(key, exp.to_identifier(word) if word else None)
     return found
 
 
