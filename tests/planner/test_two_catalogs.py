@@ -1,4 +1,4 @@
-"""Models in Spark's own catalog and in one of Iceberg's, from their first plan to the janitor, in a Spark of its own."""
+"""Models in Spark's own catalog and in one of Iceberg's, from their first plan to the janitor."""
 
 from __future__ import annotations
 

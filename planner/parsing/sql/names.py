@@ -64,8 +64,8 @@ def name_tables(
     if source.catalog == SESSION_CATALOG:  # its columns stay as they are written: so their tables were built before
         called = {text: name for text, name in called.items() if name.count(".") == 2}
     for column in tree.find_all(exp.Column) if called else ():
-        if name := called.get(".".join(part.name for part in column.parts[:-1]).lower()):
-            for key, word in zip(("catalog", "db", "table"), parts_of(name), strict=True):
+        if table_name := called.get(".".join(part.name for part in column.parts[:-1]).lower()):
+            for key, word in zip(("catalog", "db", "table"), parts_of(table_name), strict=True):
                 column.set(key, exp.to_identifier(word) if word else None)
     return found
 
