@@ -125,7 +125,7 @@ def load_project(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
-    models = _in_catalogs(refusing, catalogs, naming_of(config, catalogs.default), models)
+    models = _in_catalogs(refusing, catalogs, naming_of(config, catalogs.in_spark), models)
     models, refused = without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in models.values()):
         reading.errors += refused.errors

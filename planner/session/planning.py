@@ -127,7 +127,7 @@ def _placed(work: Workspace, plan: Plan) -> Plan:
 
 def _check_default(work: Workspace, target: Environment) -> None:
     """RequestError when names without a catalog meant other tables at the last promotion."""
-    before, now = target.naming.default, work.project.catalogs.default
+    before, now = target.naming.default, work.project.catalogs.in_spark
     if target.exists and before and before != now:
         raise RequestError(
             f"`{target.name}` was built with the default catalog `{before}`, and it is `{now}` now: every name of two "
@@ -144,7 +144,7 @@ def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -
         {name: Category(category) for name, category in asked.categories.items()},
         asked.skip_backfill,
         asked.who,
-        naming_of(work.project.config, work.project.catalogs.default),
+        naming_of(work.project.config, work.project.catalogs.in_spark),
         _expiry(work, asked.environment),
         forward=_forward_only(work, asked),
         backfill=only,

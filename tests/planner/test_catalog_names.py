@@ -208,6 +208,18 @@ def test_a_model_that_cannot_lie_in_its_catalog_is_refused_by_itself(
     assert str(error.place).startswith("models/a.sql:1")
 
 
+def test_the_default_catalog_may_have_a_name_of_the_projects_own(tmp_path: Path) -> None:
+    models = {
+        "a": "MODEL (name jaffle.shop.a);\nSELECT x FROM Jaffle.raw.b",
+        "b": "MODEL (name spark_catalog.shop.b);\nSELECT 1 AS x",
+    }
+    project = written(tmp_path, models, "default_catalog: jaffle", "environment_suffix_target: catalog")
+
+    assert (list(project.models), project.models["shop.a"].depends_on) == (["shop.a"], ("raw.b",))
+    assert "says that its name is `jaffle` here" in str(project.refused.errors[0])
+    assert project.catalogs.is_session("shop.a")
+
+
 def test_views_may_lie_in_another_catalog_than_their_tables(tmp_path: Path) -> None:
     models = {"a": "MODEL (name lake.shop.a, kind FULL);\nSELECT 1 AS x"}
     more = "environment_catalog_mapping: {'.*': spark_catalog}"

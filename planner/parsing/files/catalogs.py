@@ -32,10 +32,14 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Catalogs:
-    """The catalogs of a gateway by name, and the default one."""
+    """The catalogs of a gateway by name, and the default one: as the project's files call it, and as Spark does.
+
+    Where these are two names, files know only the first: a table has one name.
+    """
 
     gateway: str = ""
     default: str = SESSION_CATALOG
+    in_spark: str = SESSION_CATALOG
     known: Mapping[str, Catalog] = field(default_factory=lambda: {SESSION_CATALOG: Catalog()})
     spelled: frozenset[str] = frozenset()  # those with capitals, which no name can mean
 
@@ -45,7 +49,7 @@ class Catalogs:
 
     def is_session(self, name: str) -> bool:
         """True for a name in the catalog that every Spark has."""
-        return (parts_of(name)[0] or self.default) == SESSION_CATALOG
+        return (parts_of(name)[0] or self.in_spark) == SESSION_CATALOG
 
     def unknown(self, name: str, catalog: str, place: Place) -> ProjectError:
         """The error for a name in a catalog that the gateway does not have."""
@@ -53,6 +57,8 @@ class Catalogs:
             f"Add `spark.sql.catalog.{catalog}` and its settings to `config` of the connection of `{self.gateway}`, or "
             f"`catalogs: [{catalog}]` if the server has it."
         )
+        if catalog == self.in_spark:
+            hint = f"`default_catalog` of `{self.gateway}` says that its name is `{self.default}` here: write that."
         if near := next((each for each in self.spelled if each.lower() == catalog), ""):
             hint = f"`{self.gateway}` has `{near}`, which Spark tells from it: rename it to `{catalog}`."
         message = f"`{name}` lies in the catalog `{catalog}`, which the gateway `{self.gateway}` does not have."
@@ -63,15 +69,14 @@ def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> C
     """The catalogs of a connection: those of its `config`, of its `spark-defaults.conf` (text), and those it names."""
     own = {key: value for key, (value, _) in properties(file).items()} if not connection.remote else {}
     conf = own | conf_of(connection)
-    default = (connection.catalog or conf.get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
+    in_spark = (connection.catalog or conf.get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
+    default = (connection.default_catalog or in_spark).lower()
     found = [match[1] for key in conf if (match := _CATALOG.fullmatch(key))]
-    known = {
-        SESSION_CATALOG: Catalog(),
-        default: Catalog(),
-        **{name.lower(): Catalog() for name in connection.catalogs},
-    }
+    known = {name.lower(): Catalog() for name in (SESSION_CATALOG, in_spark, *connection.catalogs)}
     known |= {name: _catalog(name, conf) for name in found if name == name.lower() and name != SESSION_CATALOG}
-    return Catalogs(gateway, default, known, frozenset(name for name in found if name != name.lower()))
+    known[default] = known.pop(in_spark)
+    spelled = frozenset(name for name in found if name != name.lower())
+    return Catalogs(gateway, default, in_spark, known, spelled)
 
 
 def _catalog(name: str, conf: Mapping[str, str]) -> Catalog:

@@ -35,6 +35,9 @@ class ConnectionConfig(Section):
     type: Literal["spark"] = Field(description="The engine; mergeplan runs on Spark.")
     config_dir: str | None = Field(default=None, description="A folder with `spark-defaults.conf` and `hive-site.xml`.")
     catalog: str | None = Field(default=None, description="The default catalog: of names of two parts.")
+    default_catalog: str | None = Field(
+        default=None, description="What the project's files call the default catalog, if Spark calls it otherwise."
+    )
     catalogs: tuple[str, ...] = Field(
         default=(), description="Further catalogs of the Spark, where `config` does not configure them."
     )
