@@ -64,14 +64,19 @@ def check_queries(work: Workspace, planned: Plan) -> None:
         check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
 
 
+def check_catalogs(work: Workspace, planned: Plan) -> None:
+    """ProjectError where a model of the plan reads a table in a catalog that is not there."""
+    for change in planned.changes:
+        if change.new:
+            check_reads(change.new.model, work.project.catalogs)
+
+
 def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
     """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
 
     ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
     """
-    for change in planned.changes:
-        if change.new:
-            check_reads(change.new.model, work.project.catalogs)
+    check_catalogs(work, planned)
     for override in planned.overrides:
         work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:

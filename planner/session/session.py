@@ -36,7 +36,7 @@ from planner.session.options import (
     TableDiffOptions,
     TestOptions,
 )
-from planner.session.plan import applied, check_queries, made_again, prepared, renew, requested
+from planner.session.plan import applied, check_catalogs, check_queries, made_again, prepared, renew, requested
 from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
 from planner.session.run import RunResult, run
@@ -283,5 +283,6 @@ def _applied(work: Workspace, plan_id: str, note: str) -> Outcome:
     planned, asked = made_again(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)
+    check_catalogs(work, planned)
     check_queries(work, planned)
     return applied(work, planned, asked, note)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import mergeplan
-from mergeplan import ProjectError
+from planner.engine.protocol import Engine
+from planner.errors import ProjectError
+from planner.session.session import Session
+from planner.session.settings import SessionSettings
 
 CONFIG = "gateways:\n  spark:\n    connection: {{type: spark}}\nmodel_defaults: {{dialect: spark}}\n{more}\n"
 EXTERNAL = "- name: memory.raw.b\n  columns: {x: int}\n"
@@ -21,8 +23,16 @@ def written(folder: Path, sql: str, more: str = "") -> Path:
     return folder
 
 
+def settings(folder: Path) -> SessionSettings:
+    return SessionSettings(folder, open_engine=_no_engine)
+
+
+def _no_engine(*_: object) -> Engine:
+    raise AssertionError("nothing here is asked of Spark")
+
+
 def test_what_reads_a_catalog_that_is_not_there_is_planned_and_not_applied(tmp_path: Path) -> None:
-    with mergeplan.open(written(tmp_path, "SELECT x FROM memory.raw.b")) as session:
+    with Session(settings(written(tmp_path, "SELECT x FROM memory.raw.b"))) as session:
         plan = session.plan("prod")
 
         assert [change.name for change in plan.changes] == ["memory.raw.b", "shop.a"]
@@ -36,6 +46,6 @@ def test_what_reads_a_catalog_that_is_not_there_is_planned_and_not_applied(tmp_p
 def test_an_environment_whose_views_have_no_catalog_is_refused_by_name(tmp_path: Path) -> None:
     folder = written(tmp_path, "SELECT 1 AS x", "environment_suffix_target: catalog")
 
-    with mergeplan.open(folder) as session, pytest.raises(ProjectError, match="`spark_catalog__dev`") as no:
+    with Session(settings(folder)) as session, pytest.raises(ProjectError, match="`spark_catalog__dev`") as no:
         session.plan("dev")
-    assert str(no.value).startswith("config.yaml: `spark_catalog__dev.shop.a` lies in the catalog") or no.value.place
+    assert str(no.value.place).startswith("config.yaml")
