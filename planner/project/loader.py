@@ -17,7 +17,6 @@ from planner.cache.store import Cache
 from planner.errors import Place, ProjectError, RequestError
 from planner.fingerprint import digest
 from planner.model.model import Audit, Model
-from planner.naming import Naming
 from planner.parsing.definitions.audit_calls import check_call
 from planner.parsing.definitions.audits import parse_audits
 from planner.parsing.definitions.known_columns import KnownColumns, NotRead
@@ -125,7 +124,8 @@ def load_project(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
-    models = _in_catalogs(refusing, catalogs, naming_of(config, catalogs.in_spark), models)
+    naming = naming_of(config, catalogs.in_spark)
+    models = refusing.made(models, lambda model: in_its_catalog(model, catalogs, naming))
     models, refused = without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in models.values()):
         reading.errors += refused.errors
@@ -423,29 +423,13 @@ def _under_settings(
         connection = config.gateways[gateway].connection
         found[gateway] = gateway_settings(gateway, connection, document, _spark_defaults(connection))
 
-    under: dict[str, Model] = {}
-
-    def compute(model: Model) -> None:
+    def under(model: Model) -> Model:
         gateway = model.gateway or own
-        under[model.name] = computed_under(model, found[gateway]) if gateway in found else model
+        return computed_under(model, found[gateway]) if gateway in found else model
 
     named = {model.gateway for model in models.values()} & config.gateways.keys()
     reading.each(sorted(named | {own}), read)
-    refusing.check(models.values(), compute)
-    return under
-
-
-def _in_catalogs(
-    refusing: Refusing, catalogs: Catalogs, naming: Naming, models: Mapping[str, Model]
-) -> dict[str, Model]:
-    """The models with the table formats of their catalogs; one that cannot lie in its catalog is refused."""
-    found = dict(models)
-
-    def place(model: Model) -> None:
-        found[model.name] = in_its_catalog(model, catalogs, naming)
-
-    refusing.check(models.values(), place)
-    return found
+    return refusing.made(models, under)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:

@@ -147,6 +147,16 @@ class Refusing:
                 found = self.errors if self.strict else self._models.setdefault((model.path, model.name), [])
                 found.extend(_parts(error))
 
+    def made(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
+        """Every model as it is made here; one of which that cannot be made is refused, and stays as it was."""
+        found = dict(models)
+
+        def one(model: Model) -> None:
+            found[model.name] = make(model)
+
+        self.check(models.values(), one)
+        return found
+
     def names(self) -> RefusedModels:
         """What is refused so far; what reads it is not looked for yet."""
         found = [self._refusal(path, errors) for path, errors in self._files.items()]
