@@ -1,4 +1,7 @@
-"""The names of tables and views: physical tables by version, views by environment, as config.yaml defines them."""
+"""The names of tables and views: physical tables by version, views by environment, as config.yaml defines them.
+
+A name has two parts in the default catalog, and three in any other: `lake.shop.orders`. So each table has one name.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,19 @@ from enum import StrEnum
 PROD = "prod"
 PHYSICAL = "mergeplan__"
 HASHED = "mergeplan_md5__"
+SESSION_CATALOG = "spark_catalog"  # which every Spark has
+
+
+def parts_of(name: str) -> tuple[str, str, str]:
+    """Catalog ('' for the default one), schema and table of a name."""
+    first, table = name.rsplit(".", 1)
+    catalog, _, schema = first.rpartition(".")
+    return catalog, schema, table
+
+
+def in_catalog(catalog: str, schema: str, table: str) -> str:
+    """A name of its parts; `catalog` is '' for the default one."""
+    return f"{catalog}.{schema}.{table}" if catalog else f"{schema}.{table}"
 
 
 class Suffix(StrEnum):
@@ -17,6 +33,7 @@ class Suffix(StrEnum):
 
     SCHEMA = "schema"
     TABLE = "table"
+    CATALOG = "catalog"
 
 
 class Convention(StrEnum):
@@ -32,28 +49,34 @@ class Naming:
     """How a project names tables and views; patterns are regular expressions that match from the start, the first wins.
 
     `catalogs` are (pattern of an environment's name, catalog of its views), `schemas` (pattern of a model's schema,
-    schema of its physical tables).
+    schema of its physical tables). `default` is the default catalog, '' for Spark's own.
     """
 
     suffix: Suffix = Suffix.SCHEMA
     catalogs: tuple[tuple[str, str], ...] = ()
     schemas: tuple[tuple[str, str], ...] = ()
     convention: Convention = Convention.SCHEMA_AND_TABLE
+    default: str = ""
 
     def view(self, model: str, environment: str) -> str:
-        """`shop.orders` is `shop.orders` in prod and `shop__dev.orders`, or `shop.orders__dev`, in dev; in a catalog
-        where the environment has one."""
-        schema, table = model.split(".")
-        if environment != PROD and self.suffix is Suffix.SCHEMA:
-            schema = f"{schema}__{environment}"
-        elif environment != PROD:
-            table = f"{table}__{environment}"
-        catalog = _first(self.catalogs, environment)
-        return f"{catalog}.{schema}.{table}" if catalog else f"{schema}.{table}"
+        """`shop.orders` is `shop.orders` in prod, and in dev `shop__dev.orders`, `shop.orders__dev` or
+        `spark_catalog__dev.shop.orders`; in the model's catalog, or in that of the environment if it has one."""
+        catalog, schema, table = parts_of(model)
+        own = self.default or SESSION_CATALOG
+        catalog = _first(self.catalogs, environment) or catalog
+        if environment != PROD:
+            match self.suffix:
+                case Suffix.SCHEMA:
+                    schema = f"{schema}__{environment}"
+                case Suffix.TABLE:
+                    table = f"{table}__{environment}"
+                case Suffix.CATALOG:
+                    catalog = f"{catalog or own}__{environment}"
+        return in_catalog("" if catalog == own else catalog, schema, table)
 
     def table(self, model: str, version: str) -> str:
-        """`shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default."""
-        schema, table = model.split(".")
+        """`shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default; in its catalog."""
+        catalog, schema, table = parts_of(model)
         physical = _first(self.schemas, schema) or f"{PHYSICAL}{schema}"
         full = f"{schema}__{table}__{version}"
         match self.convention:
@@ -61,12 +84,12 @@ class Naming:
                 full = f"{table}__{version}"
             case Convention.HASH_MD5:
                 full = HASHED + hashlib.md5(f"{physical}.{full}".encode(), usedforsecurity=False).hexdigest()
-        return f"{physical}.{full}"
+        return in_catalog(catalog, physical, full)
 
     def placement(self, model: str) -> str:
         """The part of a physical table's name that the project's settings determine; '' by default. It is part of the
         version, so that one version is one table."""
-        schema = _first(self.schemas, model.split(".")[0])
+        schema = _first(self.schemas, parts_of(model)[1])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 
 

@@ -83,6 +83,9 @@ class _Swapping:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
         self.goes_back = False
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
+        self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
+        for view in (view for each in (promotion.old, promotion.new) for view in views_of(each).values()):
+            self._comments[view.name] = (*self._comments.get(view.name, ()), view.comment)
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
         self._columns: Mapping[str, tuple[Column, ...]] = {
@@ -132,7 +135,8 @@ class _Swapping:
         if view.stored and any(column.comment for column in (*known, *columns)):
             self.engine.catalog.comment_columns(view.table, columns)
         stands = self._stands(view)
-        self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties, stands))
+        ours = self._comments.get(view.name, ())
+        self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties, stands, ours))
 
     def _stands(self, view: View) -> Stands:
         if self.before is None:

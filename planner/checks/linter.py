@@ -208,8 +208,14 @@ def _misspelled(linted: LintedProject, model: Model) -> Found:
 
 def _is_near(name: str, other: str) -> bool:
     """True when two names differ by a slip of the hand, in the schema or in the table."""
-    pairs = [pair for pair in zip(name.split("."), other.split("."), strict=True) if pair[0] != pair[1]]
-    if len(pairs) != 1 or min(map(len, pairs[0])) < 4 or len({DIGITS.sub("", each) for each in pairs[0]}) == 1:
+    parts, others = name.split("."), other.split(".")
+    pairs = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
+    if (
+        len(parts) != len(others)
+        or len(pairs) != 1
+        or min(map(len, pairs[0])) < 4
+        or len({DIGITS.sub("", each) for each in pairs[0]}) == 1
+    ):
         return False  # `src_1` and `src_2` are two on purpose
     return bool(get_close_matches(pairs[0][0], [pairs[0][1]], n=1, cutoff=NEAR))
 

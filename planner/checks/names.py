@@ -8,6 +8,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from planner.naming import in_catalog
+
 # Where an output's name is looked up before the tables' columns, or a name may be a lambda's own.
 _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Distribute, exp.Lambda, exp.Join)
 
@@ -44,7 +46,7 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
 def _columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The columns that a source certainly has."""
     if isinstance(source, exp.Table):
-        return schemas.get(f"{source.db}.{source.name}".lower(), frozenset())
+        return schemas.get(in_catalog(source.catalog, source.db, source.name).lower(), frozenset())
     if isinstance(source, Scope) and isinstance(source.expression, exp.Query):
         return frozenset(name.lower() for name in source.expression.named_selects)
     return frozenset()

@@ -17,7 +17,7 @@ from planner.engine.protocol import Rows
 from planner.errors import Place, RequestError
 from planner.model.model import Model
 from planner.parsing.definitions.unit_tests import Surroundings, TestRows, UnitTest, read_tests
-from planner.parsing.sql.names import model_name
+from planner.parsing.sql.names import model_name, without_default
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import read_document
 from planner.session.workspace import Workspace
@@ -59,11 +59,12 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
     """
     asked = given_to(NewTest, given)
     with opened(root, gateway, only_looks=True) as work:
-        found = work.project.models.get(model.lower())
+        name = without_default(model.lower(), work.project.catalogs.default)
+        found = work.project.models.get(name)
         if found is None:
-            work.project.refused.check_model(model.lower())
+            work.project.refused.check_model(name)
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
-        short = found.name.partition(".")[2]
+        short = found.name.rpartition(".")[2]
         title = asked.name or f"test_{short}"
         file = _file(work, asked.path or f"test_{short}.yaml", asked.overwrite)
         _check_name(work, title, file)
@@ -78,7 +79,9 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
 
 def _body(work: Workspace, model: Model, title: str, file: Path, asked: NewTest) -> Written:
     """The test as it will stand in its file: read from there, it gives the outputs that it expects."""
-    inputs = {_table(model, table): _input(work, _table(model, table), sql) for table, sql in asked.queries}
+    catalog = work.project.catalogs.default
+    named = ((_table(model, table, catalog), sql) for table, sql in asked.queries)
+    inputs = {name: _input(work, name, sql) for name, sql in named}
     body: Written = {"model": model.name, "inputs": inputs, "outputs": {"query": []}}
     if asked.variables:
         body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in asked.variables}
@@ -124,8 +127,8 @@ def _check_name(work: Workspace, title: str, file: Path) -> None:
             raise RequestError(f"The test `{title}` is already defined at {test.place}.", hint="Give it a `--name`.")
 
 
-def _table(model: Model, table: str) -> str:
-    name = model_name(table, Place("--query"))
+def _table(model: Model, table: str, catalog: str) -> str:
+    name = model_name(table, Place("--query"), catalog)
     if name not in model.depends_on and not (model.reads_itself and name == model.name):
         raise RequestError(f"{model.name} does not read `{table}`.", hint=did_you_mean(name, model.depends_on))
     return name

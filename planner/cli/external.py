@@ -13,6 +13,7 @@ from planner.cli.output import output_option
 from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
 from planner.contract.result import ResultLine
+from planner.engine.spark.quoting import quoted
 from planner.errors import ProjectError, QueryError
 from planner.model.model import Column
 from planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
@@ -78,8 +79,11 @@ def _looked_up(work: Workspace, built: Mapping[str, DbtTable]) -> tuple[Mapping[
         if name in built and built[name].columns:
             found[name] = built[name].columns
             continue
+        if work.project.catalogs.of(name) is None:
+            missing.append(name)
+            continue
         try:
-            found[name] = work.engine.schema(f"SELECT * FROM {name}")
+            found[name] = work.engine.schema(f"SELECT * FROM {quoted(name)}")
         except QueryError as error:
             if error.condition not in MISSING:
                 raise

@@ -19,7 +19,7 @@ from planner.contract.result import GraphNode, ResultLine
 from planner.contract.wire import written
 from planner.model.graph import graph_of
 from planner.model.model import Model
-from planner.model.selection import select
+from planner.model.selection import in_default, select
 from planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
 from planner.session.git_changes import changed_since
 from planner.session.lineage_page import lineage_html
@@ -61,8 +61,8 @@ def lineage(asked: str, downstream: bool, output: str, to: Path | None, root: Pa
     mergeplan lineage shop.orders -o html --to lineage.html
     """
     with opened(root, gateway) as work:
-        models = work.project.models
-    found = lineage_of(models, asked, downstream=downstream)
+        models, catalog = work.project.models, work.project.catalogs.default
+    found = lineage_of(models, in_default(asked, catalog), downstream=downstream)
     if output == "text" and to is None:
         console = Console(highlight=False)
         _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), found, models)
@@ -103,7 +103,7 @@ def dag(
     """
     with opened(root, gateway) as work:
         graph = graph_of(work.project.models)
-    wanted = (*selection, *selectors)
+    wanted = [in_default(each, work.project.catalogs.default) for each in (*selection, *selectors)]
     chosen = select(graph, wanted, changed_since(work.project)) if wanted else frozenset(graph.order)
     order = [name for name in graph.order if name in chosen]
     parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}

@@ -23,6 +23,7 @@ from planner.parsing.definitions.formatting import pretty
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import render as rendered
 from planner.parsing.sql.misreading import differ
+from planner.parsing.sql.names import without_default
 from planner.parsing.sql.spark_text import SPARK
 from planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
 from planner.session.git_changes import changed_since
@@ -85,9 +86,10 @@ def render(model: str, audits: bool, root: Path, gateway: str | None, **given: A
 
 def _rendering(work: Workspace, name: str, given: RenderFilling) -> Rendering:
     models = work.project.models
-    model = models.get(name.lower())
+    called = without_default(name.lower(), work.project.catalogs.default)
+    model = models.get(called)
     if model is None:
-        work.project.refused.check_model(name.lower())
+        work.project.refused.check_model(called)
         raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
     since, until = moment(given.start, work.now), moment(given.end, work.now, end=True) or work.now
     if since and since >= until:

@@ -28,7 +28,8 @@ class Connection:
 
     `remote` is a Spark Connect address, `master` a cluster's, `conf` are Spark settings, `config_dir` holds
     `hive-site.xml`, `spark-defaults.conf` and the like, `catalog` is the catalog to work in. `formats` are the table
-    formats beside parquet and ORC that it has to know, `jars_dir` is a folder with their jars.
+    formats beside parquet and ORC that it has to know in Spark's own catalog, `apart` those in catalogs of their own,
+    `jars_dir` is a folder with their jars.
     """
 
     conf: tuple[tuple[str, str], ...] = ()
@@ -37,6 +38,7 @@ class Connection:
     catalog: str | None = None
     config_dir: str | None = None
     formats: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     jars_dir: str | None = None
     comments: bool = True  # tables, views and columns are commented
     serves: bool = False  # a Spark of our own lets other processes of this machine in, who know its token
@@ -108,7 +110,8 @@ class Stands(Enum):
 class ViewText:
     """A view: its query, its comment and its properties.
 
-    `columns`, when given, are all of the query's, and are commented.
+    `columns`, when given, are all of the query's, and are commented. A comment that is none of `ours`, which were
+    written for earlier promotions, was written by a person: where there is no other to write, it stays.
     """
 
     name: str
@@ -117,6 +120,7 @@ class ViewText:
     columns: Sequence[Column] = ()
     properties: Sequence[tuple[str, str]] = ()
     stands: Stands = Stands.UNKNOWN
+    ours: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

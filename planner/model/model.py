@@ -196,7 +196,7 @@ class Model:
 
     @property
     def schema(self) -> str:
-        return self.name.split(".")[0]
+        return self.name.split(".")[-2]
 
     @property
     def place(self) -> Place:

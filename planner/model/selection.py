@@ -17,6 +17,7 @@ from planner.model.graph import Graph
 from planner.model.model import Model
 
 Changed = Callable[[str], frozenset[str]]  # a git ref -> the models whose files differ from it
+CATALOG = r"(?<![\w.-]){catalog}\.(?=[\w*?]+\.[\w*?])"
 HINT = "Name models, globs or `tag:` and a tag; `+x`, `x+`, `&`, `|`, `^` and brackets combine them."
 _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
@@ -34,6 +35,11 @@ def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = Non
             raise RequestError(f"`{selector}` selects no model.", hint=HINT)
         chosen |= found
     return chosen
+
+
+def in_default(selector: str, catalog: str) -> str:
+    """A selector with the default catalog taken off its names: `lake.shop.orders` is `shop.orders` there."""
+    return re.sub(CATALOG.format(catalog=re.escape(catalog)), "", selector, flags=re.IGNORECASE)
 
 
 @dataclass

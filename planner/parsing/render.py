@@ -13,7 +13,7 @@ from planner.intervals import Interval
 from planner.model.model import Column, Model, Statement
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.macros.splicing import alias_of, aliases_of, applied, key_of, origin, short_alias, spliced, splices
-from planner.parsing.sql.names import table_key
+from planner.parsing.sql.names import set_name, table_key
 from planner.parsing.sql.spark_text import spark_text
 
 _NAMES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|@(\w+)")
@@ -192,9 +192,7 @@ def _replace_table(
     elif physical.startswith("("):
         inner = spark_tree(physical[1:-1]).copy()
     else:
-        schema, name = physical.split(".")
-        table.set("db", exp.to_identifier(schema))
-        table.set("this", exp.to_identifier(name))
+        set_name(table, physical)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=short_alias(alias)))
         return

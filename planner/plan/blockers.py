@@ -47,7 +47,7 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
     return [
         Blocker(
             f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
-            line_of(graph.models[name], gone.split(".")[1]),
+            line_of(graph.models[name], gone.rpartition(".")[2]),
         )
         for name in graph.order
         for gone in graph.models[name].depends_on

@@ -170,9 +170,9 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
 def _named(graph: Graph, asked: str) -> tuple[str, str | None]:
     """The model, or the table that models read, and the column."""
     known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
-    schema, _, rest = asked.strip().lower().partition(".")
-    table, dot, column = rest.partition(".")
-    model = f"{schema}.{table}"
+    parts = asked.strip().lower().split(".")
+    whole = next((n for n in (3, 2) if ".".join(parts[:n]) in known), 2)
+    model, dot, column = ".".join(parts[:whole]), len(parts) > whole, ".".join(parts[whole:])
     if model not in known:
         raise RequestError(f"There is no model `{model if dot else asked}`.", hint=did_you_mean(model, known))
     if dot and not column:

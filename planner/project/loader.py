@@ -22,7 +22,9 @@ from planner.parsing.definitions.audits import parse_audits
 from planner.parsing.definitions.known_columns import KnownColumns, NotRead
 from planner.parsing.definitions.unit_tests import Surroundings, UnitTest, read_tests
 from planner.parsing.files.base_branch import RULED, opened
+from planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
 from planner.parsing.files.config import read_config, read_defaults
+from planner.parsing.files.environments import naming_of
 from planner.parsing.files.external_models import external_models
 from planner.parsing.files.gateway_settings import DEFAULTS_FILE, GatewaySettings, computed_under, gateway_settings
 from planner.parsing.files.gateways import with_table_format
@@ -63,6 +65,7 @@ class Project:
     rules: Chosen = NONE  # of the linter
     rule_files: Mapping[str, str] = field(default_factory=dict)  # Python texts by path, for rules of the project's own
     refused: RefusedModels = NOTHING  # what is not in `models` since it cannot be opened
+    catalogs: Catalogs = field(default_factory=Catalogs)  # of its gateway
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -102,9 +105,12 @@ def load_project(
     config = with_table_format(config, chosen)
     own = _own_rules(reading, config)
     rules = chosen_rules(config.linter, document, own)
-    defaults = replace(read_defaults(config, chosen, document, now), jinja=_jinja_macros(reading, config))
+    connection = config.gateways[chosen].connection
+    catalogs = catalogs_of(chosen, connection, (_spark_defaults(connection) or ("", ""))[1])
+    defaults = read_defaults(config, chosen, document, now, catalogs.default)
+    defaults = replace(defaults, jinja=_jinja_macros(reading, config))
 
-    refusing = Refusing(strict, reading.errors, reading.text, defaults.infer_names)
+    refusing = Refusing(strict, reading.errors, reading.text, defaults.infer_names, defaults.catalog)
     code = _read_code(reading, refusing, config, defaults, isolation)
     defaults = replace(defaults, macros=code)
     known = remembered(cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
@@ -119,14 +125,16 @@ def load_project(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
     models = {name: _with_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
+    naming = naming_of(config, catalogs.in_spark)
+    models = refusing.made(models, lambda model: in_its_catalog(model, catalogs, naming))
     models, refused = without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in models.values()):
         reading.errors += refused.errors
-    tests = _unit_tests(reading, config, models, now, refused)
+    tests = _unit_tests(reading, config, models, defaults, refused)
     reading.finish()
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *_seeds(models))
-    rest = (code, rules, rule_files, refused)
+    rest = (code, rules, rule_files, refused, catalogs)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
 
@@ -143,7 +151,7 @@ def _ruled_config(reading: Folder, gateways_from: Path | None) -> tuple[Config, 
 
 
 def _unit_tests(
-    reading: Folder, config: Config, models: Mapping[str, Model], now: datetime, refused: RefusedModels
+    reading: Folder, config: Config, models: Mapping[str, Model], defaults: Defaults, refused: RefusedModels
 ) -> list[UnitTest]:
     """The unit tests of the models that open, in a project without errors: a model that could not be read would look
     like an unknown one."""
@@ -151,7 +159,8 @@ def _unit_tests(
         return []
     tests: list[UnitTest] = []
     dialects = refused.with_dialects({name: model.dialect for name, model in models.items()})
-    around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now)
+    now, catalog = defaults.now, defaults.catalog
+    around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now, catalog)
     files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
     reading.each(files, lambda name: tests.extend(_read_tests(_document(reading, name), around)))
     reading.each(tests, lambda test: _check_name(test, tests))
@@ -258,7 +267,7 @@ def _read_code(
     A file of models that fails is refused. One of macros or signals closes the project: without its macro, a built-in
     one of the same name would be called.
     """
-    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation)
+    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation, catalog=defaults.catalog)
     paths = [
         name
         for folder in ("macros", "signals", "models")
@@ -415,16 +424,13 @@ def _under_settings(
         connection = config.gateways[gateway].connection
         found[gateway] = gateway_settings(gateway, connection, document, _spark_defaults(connection))
 
-    under: dict[str, Model] = {}
-
-    def compute(model: Model) -> None:
+    def under(model: Model) -> Model:
         gateway = model.gateway or own
-        under[model.name] = computed_under(model, found[gateway]) if gateway in found else model
+        return computed_under(model, found[gateway]) if gateway in found else model
 
     named = {model.gateway for model in models.values()} & config.gateways.keys()
     reading.each(sorted(named | {own}), read)
-    refusing.check(models.values(), compute)
-    return under
+    return refusing.made(models, under)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:

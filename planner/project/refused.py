@@ -15,8 +15,9 @@ from typing import TypeVar
 
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.model.model import Model
+from planner.naming import SESSION_CATALOG
 from planner.parsing.files.model_file import line_of
-from planner.parsing.sql.names import CATALOG
+from planner.parsing.sql.names import without_default
 
 T = TypeVar("T")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -117,6 +118,7 @@ class Refusing:
     errors: list[ProjectError]  # of the whole project
     text: Callable[[str], str]
     infer_names: bool = False
+    catalog: str = SESSION_CATALOG
     _files: dict[str, list[ProjectError]] = field(default_factory=dict)
     _models: dict[tuple[str, str], list[ProjectError]] = field(default_factory=dict)  # by path and name
 
@@ -145,6 +147,16 @@ class Refusing:
                 found = self.errors if self.strict else self._models.setdefault((model.path, model.name), [])
                 found.extend(_parts(error))
 
+    def made(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
+        """Every model as it is made here; one of which that cannot be made is refused, and stays as it was."""
+        found = dict(models)
+
+        def one(model: Model) -> None:
+            found[model.name] = make(model)
+
+        self.check(models.values(), one)
+        return found
+
     def names(self) -> RefusedModels:
         """What is refused so far; what reads it is not looked for yet."""
         found = [self._refusal(path, errors) for path, errors in self._files.items()]
@@ -157,7 +169,7 @@ class Refusing:
 
     def _refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
         try:
-            names, clear = defined_in(path, self.text(path), infer_names=self.infer_names)
+            names, clear = defined_in(path, self.text(path), self.catalog, infer_names=self.infer_names)
         except ProjectError:  # it is not even text
             names, clear = (), False
         return Refusal(path, _once(errors), names, clear)
@@ -188,26 +200,28 @@ def readers_of(models: Mapping[str, Model], refused: Collection[str]) -> dict[st
         found |= more
 
 
-def defined_in(path: str, text: str, *, infer_names: bool = False) -> tuple[tuple[str, ...], bool]:
+def defined_in(
+    path: str, text: str, catalog: str = SESSION_CATALOG, *, infer_names: bool = False
+) -> tuple[tuple[str, ...], bool]:
     """The models that a file seems to define, and whether these are all; Python files may define none."""
     if not path.startswith("models/"):
         return (), True
     if path.endswith(".py"):
         named = _DECORATED.findall(text)
-        return _cleaned(named), len(named) == len(_DECORATOR.findall(text)) and "blueprints" not in text
+        return _cleaned(named, catalog), len(named) == len(_DECORATOR.findall(text)) and "blueprints" not in text
     bare = _COMMENT.sub(" ", text)
     begins = _BLOCK.search(bare)
     if begins is None:
         return (), False
     found = _NAME.search(bare, begins.end() - 1)
     if found is None and infer_names:
-        return _cleaned([".".join(PurePosixPath(path).with_suffix("").parts[1:][-3:])]), False
-    return _cleaned([found[1]] if found else []), found is not None and "blueprints" not in bare.lower()
+        return _cleaned([".".join(PurePosixPath(path).with_suffix("").parts[1:][-3:])], catalog), False
+    return _cleaned([found[1]] if found else [], catalog), found is not None and "blueprints" not in bare.lower()
 
 
-def _cleaned(names: Iterable[str]) -> tuple[str, ...]:
+def _cleaned(names: Iterable[str], catalog: str) -> tuple[str, ...]:
     """Names as models have them; others could not be opened either."""
-    bare = (name.replace("`", "").lower().removeprefix(f"{CATALOG}.") for name in names)
+    bare = (without_default(name.replace("`", "").lower(), catalog) for name in names)
     return tuple(dict.fromkeys(bare))
 
 

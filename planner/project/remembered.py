@@ -114,6 +114,7 @@ def remembered(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
         defaults.gateways,
         defaults.given,
         sorted(defaults.apart.items()),
+        defaults.catalog,
     )
     context = digest(_FORM, reader_version(), repr(given), str(defaults.start), shared)
     jinja = (part for pair in defaults.jinja for part in pair)

@@ -102,7 +102,7 @@ class Context(ExecutionContext):
         self._hidden: frozenset[str] = frozenset(request["hidden"])
         self._execution = execution
         self.gateway: str | None = request["gateway"] or None
-        self.default_catalog = "spark_catalog"
+        self.default_catalog: str = request["catalog"]
         self.dialect = "spark"
 
     @property
@@ -121,7 +121,9 @@ class Context(ExecutionContext):
 
     def resolve_table(self, name: str) -> str:
         """The table that holds a model's rows in this environment."""
-        key = name.replace("`", "").replace('"', "").lower().removeprefix("spark_catalog.")
+        key = name.replace("`", "").replace('"', "").lower()
+        if key.count(".") == 2:
+            key = key.removeprefix(f"{self.default_catalog}.")
         if key not in self._tables:
             raise ValueError(f"`{key}` is not a table that this model reads; add it to `depends_on`")
         return self._tables[key]

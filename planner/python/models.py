@@ -104,7 +104,7 @@ def _model(
         hint = 'Write `columns={"id": "int"}` in @model.'
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
     code = reached(files, found.path, found.name, reader.versions)
-    tables = _tables(found, model, code)
+    tables = _tables(found, model, code, defaults.catalog)
     model = _reading_itself(model) if model.name in tables else model
     variables = _variables(code, files, {**defaults.variables, **blueprint})
     values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
@@ -129,13 +129,13 @@ def _reading_itself(model: Model) -> Model:
     return reading_itself(model, model.place)
 
 
-def _tables(found: RegisteredModel, model: Model, code: Reached) -> set[str]:
+def _tables(found: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
     """The tables that it reads: those that it declares, and those that its code names."""
     if code.unclear and "depends_on" not in found.arguments:
         hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
         message = f"The table that `{model.name}` reads here cannot be determined before it runs."
         raise ProjectError(message, place=code.unclear[0], hint=hint)
-    named = {model_name(name.removeprefix("spark_catalog."), model.place) for name in code.tables}
+    named = {model_name(name, model.place, catalog) for name in code.tables}
     return named | set(model.depends_on)
 
 

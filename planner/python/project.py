@@ -20,8 +20,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from planner.errors import Place, ProjectError
 from planner.fingerprint import digest
 from planner.model.model import Model
+from planner.naming import SESSION_CATALOG
 from planner.parsing.files.model_file import Defaults
 from planner.parsing.sql.macro_scope import Lookup
+from planner.parsing.sql.names import without_default
 from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 from planner.python.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
@@ -57,6 +59,7 @@ class ProjectCode:
     _child: Child | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _data: DataFiles | None = None
+    catalog: str = SESSION_CATALOG  # of names without one
 
     def load(self, paths: Sequence[str]) -> tuple[tuple[str, ProjectError], ...]:
         """Import these files and record what they register; returns the files that cannot be imported, and why."""
@@ -130,8 +133,8 @@ class ProjectCode:
 
     def check_tables(self, model: str, models: Collection[str]) -> None:
         """ProjectError if a query in a model's code names a model's table, which differs between environments."""
-        for name, place in self.queried.get(model, ()):
-            if name in models:
+        for written, place in self.queried.get(model, ()):
+            if (name := without_default(written, self.catalog)) in models:
                 hint = f'Write `{{context.table("{name}")}}` in its place.'
                 message = f"The query names `{name}` directly, which is not its table in every environment."
                 raise ProjectError(message, place=place, hint=hint)

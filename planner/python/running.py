@@ -171,6 +171,7 @@ class Running:
             "variables": variables,
             "hidden": sorted(known - variables.keys()),
             "gateway": model.gateway or self.code.gateway,
+            "catalog": self.code.catalog,
         }
 
     def _asked(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:

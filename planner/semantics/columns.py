@@ -308,7 +308,7 @@ def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | 
 def _nested(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
     nested: dict[str, dict[str, dict[str, str]]] = {}
     for name, columns in schemas.items():
-        schema, table = name.split(".")
+        schema, table = name.rsplit(".", 1)
         nested.setdefault(schema, {})[table] = dict.fromkeys(columns or (), "string")
     return dict(nested)
 

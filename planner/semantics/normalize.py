@@ -15,6 +15,7 @@ WRITTEN = "written"  # marks nodes of the original query, as against those that 
 
 def prepared(tree: exp.Expr) -> exp.Expr:
     """The query with dates as parameters, and SEMI and ANTI joins as the equivalent EXISTS and NOT EXISTS."""
+    _join_catalogs(tree)
     for column in list(tree.find_all(exp.Column)):  # sqlglot parses `@start_ds` as a column
         if column.name.startswith("@"):
             column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
@@ -40,6 +41,16 @@ def prepared(tree: exp.Expr) -> exp.Expr:
         _without_semi_joins(select)
         _resolve_having(select)
     return tree
+
+
+def _join_catalogs(tree: exp.Expr) -> None:
+    """Let catalog and schema be one name, `lake.shop`: tables with and without a catalog are then resolved alike."""
+    known = {table.catalog.lower() for table in tree.find_all(exp.Table)}
+    for node in tree.find_all(exp.Table, exp.Column) if known - {""} else ():
+        catalog, schema = node.args.get("catalog"), node.args.get("db")
+        if isinstance(catalog, exp.Identifier) and isinstance(schema, exp.Identifier) and catalog.name.lower() in known:
+            node.set("db", exp.to_identifier(f"{catalog.name}.{schema.name}", quoted=True))
+            node.set("catalog", None)
 
 
 def _mark_fields(tree: exp.Expr) -> None:

@@ -69,9 +69,9 @@ _FORMATS = re.compile(
     r"org\.apache\.paimon\.spark\.extensions\.PaimonSparkSessionExtensions"
 )
 _JARS = re.compile(
-    r"(io\.delta|org\.apache\.(iceberg|hudi|paimon|hadoop|spark)|org\.postgresql|com\.mysql|com\.amazonaws|"
+    r"(io\.delta|org\.apache\.(iceberg|hudi|paimon|hadoop|spark)|org\.postgresql|org\.xerial|com\.mysql|com\.amazonaws|"
     r"software\.amazon\.awssdk|com\.google\.cloud\.bigdataoss|com\.microsoft\.azure):.*|"
-    r"(.*/)?(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|mysql)-[^/]*\.jar"
+    r"(.*/)?(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|sqlite|mysql)-[^/]*\.jar"
 )
 _LISTS = {
     "spark.sql.extensions": _FORMATS,

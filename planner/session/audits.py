@@ -11,7 +11,7 @@ from planner.checks.standalone import run_standalone
 from planner.errors import RequestError
 from planner.intervals import Interval
 from planner.model.graph import graph_of
-from planner.model.selection import select
+from planner.model.selection import in_default, select
 from planner.plan.schedule import ONCE
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
@@ -31,7 +31,8 @@ def audited(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterato
 def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
     project, time = work.project, _time(work, asked)
     graph, since_main = graph_of(project.models), changed_since(project)
-    chosen = select(graph, asked.select, since_main) if asked.select else frozenset(shown.snapshots)
+    named = [in_default(each, project.catalogs.default) for each in asked.select]
+    chosen = select(graph, named, since_main) if named else frozenset(shown.snapshots)
     tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
     embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
     show = checked_samples(asked.samples) or project.config.audits.show_samples

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.checks.linter import Violation, lint
 from planner.errors import ProjectErrors
 from planner.model.graph import graph_of
-from planner.model.selection import select
+from planner.model.selection import in_default, select
 from planner.project.loader import Project
 from planner.session.events import Emit, Linted
 from planner.session.git_changes import changed_since
@@ -29,7 +29,8 @@ class LintReport:
 
 def linted(project: Project, selectors: Sequence[str] = (), refused: Iterable[Violation] = ()) -> LintReport:
     """The models, or those of the selectors, held to the rules of `linter` in config.yaml; with those `refused`."""
-    chosen = select(graph_of(project.models), selectors, changed_since(project)) if selectors else None
+    named = [in_default(each, project.catalogs.default) for each in selectors]
+    chosen = select(graph_of(project.models), named, changed_since(project)) if named else None
     return LintReport(len(project.models) if chosen is None else len(chosen), (*refused, *lint(project, chosen)))
 
 

@@ -12,6 +12,7 @@ from planner.apply.syntax_check import check_syntax
 from planner.checks.remembered_tests import TestDigests
 from planner.checks.unit_tests import TestResult, run_unit_tests
 from planner.errors import MergeplanError
+from planner.parsing.files.catalogs import check_reads
 from planner.plan.build import Plan
 from planner.session.applying import Record, carried_out, estimates
 from planner.session.events import Revised, Tested, TestsStarted
@@ -63,8 +64,19 @@ def check_queries(work: Workspace, planned: Plan) -> None:
         check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
 
 
+def check_catalogs(work: Workspace, planned: Plan) -> None:
+    """ProjectError where a model of the plan reads a table in a catalog that is not there."""
+    for change in planned.changes:
+        if change.new:
+            check_reads(change.new.model, work.project.catalogs)
+
+
 def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
-    """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved."""
+    """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
+
+    ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
+    """
+    check_catalogs(work, planned)
     for override in planned.overrides:
         work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:

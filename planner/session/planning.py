@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from planner.errors import PlanMoved, RequestError
+from planner.errors import Place, PlanMoved, RequestError
 from planner.model.graph import graph_of
 from planner.model.model import Model
-from planner.model.selection import select
+from planner.model.selection import in_default, select
+from planner.parsing.files.catalogs import check_views
 from planner.parsing.files.environments import environment_ttl, naming_of
+from planner.parsing.sql.names import without_default
 from planner.plan.build import Category, Plan, Request, build_plan
 from planner.plan.forward_only import ForwardOnly
 from planner.plan.restatement_plan import build_restatement
@@ -23,7 +25,7 @@ from planner.session.options import PlanOptions, categories
 from planner.session.unopened import with_held, with_unopened
 from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.content_hash import Contents
-from planner.snapshot.environment import PROD, checked_name
+from planner.snapshot.environment import PROD, Environment, checked_name, views_of
 from planner.state.leases import Lease
 
 
@@ -34,13 +36,20 @@ def checked_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
     if start and end and start >= end:
         raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
     _check_together(asked)
-    config = work.project.config.plan
+    config, catalog = work.project.config.plan, work.project.catalogs.default
     return replace(
         asked,
+        select=_named(asked.select, catalog),
+        backfill=_named(asked.backfill, catalog),
+        restate=_named(asked.restate, catalog),
+        allow_destructive=_named(asked.allow_destructive, catalog),
+        allow_additive=_named(asked.allow_additive, catalog),
         environment=checked_name(asked.environment or work.project.config.default_target_environment),
         start=start.isoformat() if start else None,
         end=end.isoformat() if end else None,
-        categories=categories(f"{model}={category}" for model, category in asked.categories.items()),
+        categories=categories(
+            f"{without_default(model.lower(), catalog)}={category}" for model, category in asked.categories.items()
+        ),
         overrides_from=checked_name(asked.overrides_from) if asked.overrides_from else None,
         execution_time=work.now.isoformat() if asked.execution_time else None,
         include_unmodified=asked.include_unmodified or config.include_unmodified,
@@ -48,6 +57,10 @@ def checked_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
         effective_from=since.isoformat() if since else None,
         enable_preview=config.enable_preview if asked.enable_preview is None else asked.enable_preview,
     )
+
+
+def _named(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
+    return tuple(in_default(each, catalog) for each in selectors)
 
 
 def _check_together(asked: PlanOptions) -> None:
@@ -93,16 +106,34 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
         there = target if target.exists else base
         models = chosen_models(models, there, asked.select, changed_since(work.project))
     request = _request(work, asked, models)
+    _check_default(work, target)
     if asked.empty_backfill or not work.project.config.plan.early_cut_off:
-        return with_unopened(build_plan(models, target, base, loaded, request, overrides), unopened)
+        return _placed(work, with_unopened(build_plan(models, target, base, loaded, request, overrides), unopened))
     contents: dict[str, Contents] = {}
     while True:
         known = replace(loaded, contents=contents)
         plan = build_plan(models, target, base, known, request, overrides)
         compared = {each.table for pair in plan.comparisons for each in (pair.old, pair.new)}
         if compared <= contents.keys():
-            return with_unopened(plan, unopened)
+            return _placed(work, with_unopened(plan, unopened))
         contents |= store.contents.known(compared - contents.keys())
+
+
+def _placed(work: Workspace, plan: Plan) -> Plan:
+    """The plan, once its views have catalogs to lie in; ProjectError."""
+    check_views(views_of(plan.new), work.project.catalogs, Place("config.yaml"))
+    return plan
+
+
+def _check_default(work: Workspace, target: Environment) -> None:
+    """RequestError when names without a catalog meant other tables at the last promotion."""
+    before, now = target.naming.default, work.project.catalogs.in_spark
+    if target.exists and before and before != now:
+        raise RequestError(
+            f"`{target.name}` was built with the default catalog `{before}`, and it is `{now}` now: every name of two "
+            "parts would be another table.",
+            hint=f"Set `catalog: {before}` again, or keep a state of its own under another `project`.",
+        )
 
 
 def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Request:
@@ -113,7 +144,7 @@ def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -
         {name: Category(category) for name, category in asked.categories.items()},
         asked.skip_backfill,
         asked.who,
-        naming_of(work.project.config),
+        naming_of(work.project.config, work.project.catalogs.in_spark),
         _expiry(work, asked.environment),
         forward=_forward_only(work, asked),
         backfill=only,

@@ -14,7 +14,7 @@ from planner.errors import LeaseHeld, ProjectError, RequestError
 from planner.intervals import Timeline, subtract
 from planner.model.graph import graph_of
 from planner.model.model import Model
-from planner.model.selection import select
+from planner.model.selection import in_default, select
 from planner.plan.build import Plan, build_run
 from planner.plan.schedule import Readiness, Window
 from planner.python.running import running
@@ -117,5 +117,6 @@ def _chosen(work: Workspace, environment: Environment, asked: RunOptions) -> Col
     if not asked.select:
         return None
     graph = graph_of({name: each.model for name, each in environment.snapshots.items()})
-    names = select(graph, asked.select, changed_since(work.project))
+    named = [in_default(each, work.project.catalogs.default) for each in asked.select]
+    names = select(graph, named, changed_since(work.project))
     return names | graph.upstream(names) if asked.upstream else names

@@ -17,6 +17,7 @@ from planner.checks.data_diff import ModelDiff
 from planner.checks.table_diff import TableDiff
 from planner.engine.protocol import Rows
 from planner.errors import Cancelled, Refused, RequestError
+from planner.model.selection import in_default
 from planner.project.lineage import lineage_of
 from planner.session.applying import Record, estimates
 from planner.session.audits import audited
@@ -35,7 +36,7 @@ from planner.session.options import (
     TableDiffOptions,
     TestOptions,
 )
-from planner.session.plan import applied, check_queries, made_again, prepared, renew, requested
+from planner.session.plan import applied, check_catalogs, check_queries, made_again, prepared, renew, requested
 from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
 from planner.session.run import RunResult, run
@@ -236,8 +237,8 @@ class Session(Opened):
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
         """What a model or a column is made from, or with `downstream` what is made from it."""
         with self._doing(silent, only_looks=True) as work:
-            models = work.project.models
-        asked = model if column is None else f"{model}.{column}"
+            models, catalog = work.project.models, work.project.catalogs.default
+        asked = in_default(model if column is None else f"{model}.{column}", catalog)
         return LineageView(lineage_of(models, asked, downstream=downstream), models)
 
     def table_diff(
@@ -282,5 +283,6 @@ def _applied(work: Workspace, plan_id: str, note: str) -> Outcome:
     planned, asked = made_again(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)
+    check_catalogs(work, planned)
     check_queries(work, planned)
     return applied(work, planned, asked, note)

@@ -11,7 +11,7 @@ from planner.checks.diff_query import DiffOptions
 from planner.checks.table_diff import TableDiff, changed_models, compare_tables
 from planner.errors import MergeplanError, Place, RequestError
 from planner.model.graph import graph_of
-from planner.model.selection import select
+from planner.model.selection import in_default, select
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
@@ -67,7 +67,8 @@ def _options(asked: TableDiffOptions) -> DiffOptions:
 
 
 def _of_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
-    tables = (model_name(names[0], Place("A:B")), model_name(names[1], Place("A:B")))
+    catalog = work.project.defaults.catalog
+    tables = (model_name(names[0], Place("A:B"), catalog), model_name(names[1], Place("A:B"), catalog))
     known = [work.project.models[name].grain for name in tables if name in work.project.models]
     keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
     yield compare_tables(work.engine, tables, tables, keyed)
@@ -99,7 +100,8 @@ def _chosen(
     changed = changed_models(here, there)
     if not selectors:
         return changed
-    wanted = select(graph_of(work.project.models), selectors, changed_since(work.project))
+    named = [in_default(each, work.project.catalogs.default) for each in selectors]
+    wanted = select(graph_of(work.project.models), named, changed_since(work.project))
     return tuple(name for name in changed if name in wanted)
 
 

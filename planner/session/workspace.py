@@ -17,6 +17,7 @@ from planner.engine.protocol import Connection, Engine
 from planner.engine.spark.catalog import is_embedded
 from planner.engine.spark.engine import open_engine
 from planner.engine.spark.open_session import is_running
+from planner.engine.spark.quoting import quoted
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
 from planner.model.kind import Kind
@@ -185,6 +186,7 @@ class Workspace:
             catalog=given.catalog,
             config_dir=given.config_dir,
             formats=self._formats(self.project.models.values()),
+            apart=self._formats_apart(),
             jars_dir=given.jars_dir,
             comments=given.register_comments,
             serves=any(model.python or model.signals for model in self.project.models.values()),
@@ -197,8 +199,18 @@ class Workspace:
 
     def _formats(self, models: Iterable[Model]) -> tuple[str, ...]:
         """The table formats that a Spark must know on which these models are read and computed."""
-        named: set[str | None] = {model.table_format for model in models if model.kind.is_stored}
-        named |= {each.connection.table_format for each in self.project.config.gateways.values()}
+        inside = self.project.catalogs.is_session
+        named: set[str | None] = {each.table_format for each in models if each.kind.is_stored and inside(each.name)}
+        gateways = self.project.config.gateways.values()
+        named |= {each.connection.table_format for each in gateways if each.connection.catalog is None}
+        return tuple(each for each in TABLE_FORMATS if each in named)
+
+    def _formats_apart(self) -> tuple[str, ...]:
+        """The formats of the tables in other catalogs than Spark's own that models have, or read."""
+        catalogs, models = self.project.catalogs, self.project.models.values()
+        named = {each.table_format for each in models if each.kind.is_stored and not catalogs.is_session(each.name)}
+        read = (catalogs.of(name) for each in models for name in each.depends_on)
+        named |= {each.table_format for each in read if each is not None}
         return tuple(each for each in TABLE_FORMATS if each in named)
 
     def _opened(self) -> Engine:
@@ -230,8 +242,10 @@ class Workspace:
         return engine
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
+        if self.project.catalogs.of(name) is None:
+            return ()  # what applies the plan says which catalog is missing
         try:
-            return self.engine.schema(f"SELECT * FROM {name}")
+            return self.engine.schema(f"SELECT * FROM {quoted(name)}")
         except QueryError:
             return ()  # not there yet: the query that reads it will say so when it is tried
 

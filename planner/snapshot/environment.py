@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from planner.errors import RequestError
@@ -106,7 +106,9 @@ def _view(snapshot: Snapshot, name: str) -> View:
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:
     """What turns the views of `old` into those of `new`; a view that shows the same table stays untouched."""
-    before, after = views_of(old), views_of(new)
+    # An environment of before names had catalogs says no default one: then it is the same.
+    default = new.naming.default or old.naming.default
+    before, after = (views_of(replace(each, naming=replace(each.naming, default=default))) for each in (old, new))
     return ViewChanges(
         added=tuple(after[name] for name in sorted(after.keys() - before.keys())),
         swapped=tuple(after[name] for name in sorted(after.keys() & before.keys()) if after[name] != before[name]),

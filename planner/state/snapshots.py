@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from planner.fingerprint import Fingerprint, digest
 from planner.model.model import Model
-from planner.naming import DEFAULT
+from planner.naming import DEFAULT, SESSION_CATALOG
 from planner.serial import canonical, from_json, to_json
 from planner.snapshot.snapshot import Meaning, Snapshot
 from planner.state import tables as t
@@ -79,6 +80,18 @@ def _snapshot(row: sa.Row[Any]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
     fingerprint = from_json(Fingerprint, row.parts)
     meaning = None if row.meaning is None else from_json(Meaning, row.meaning)
-    return Snapshot(
-        from_json(Model, row.model), fingerprint, row.version, columns, row.forced, meaning, row.stored or ""
+    model = _as_named(from_json(Model, row.model))
+    return Snapshot(model, fingerprint, row.version, columns, row.forced, meaning, row.stored or "")
+
+
+def _as_named(model: Model) -> Model:
+    """A model whose texts call each table by its name, or are left to be written from their trees: a state of before
+    names had catalogs may have `spark_catalog.` before names in the default catalog."""
+    if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
+        return model
+    before, after = (
+        tuple(replace(each, text="") if SESSION_CATALOG in each.text.lower() else each for each in statements)
+        for statements in (model.pre_statements, model.post_statements)
     )
+    text = "" if SESSION_CATALOG in model.text.lower() else model.text
+    return replace(model, text=text, pre_statements=before, post_statements=after)

@@ -20,6 +20,7 @@ from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
 from planner.engine.table import Table
 from planner.intervals import Timeline
+from planner.naming import parts_of
 
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
@@ -81,7 +82,8 @@ class Iceberg(CommittedTables):
         if last.batch_id[:8] != batch_id[:8]:
             return
         if last.before:
-            procedure = "spark_catalog.system.rollback_to_snapshot"
+            catalog = parts_of(table.name)[0] or self._sessions.current.spark.catalog.currentCatalog()
+            procedure = f"{quoted(catalog)}.system.rollback_to_snapshot"
             self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {last.before})")
         else:
             self._overwrite(table, self._run(f"SELECT * FROM {quoted(table.name)} WHERE false"), ALL)

@@ -34,7 +34,8 @@ class TestedPair:
     spark: str  # the line: 4.1
     package: str  # group:artifact:version
     extension: str
-    settings: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...]  # of Spark's own catalog
+    apart: str = ""  # the extension for tables and views in catalogs of their own, if it is another one
 
     @property
     def artifact(self) -> str:
@@ -93,6 +94,7 @@ TESTED = (
             (f"{CATALOG}.type", "hive"),
             (f"{CATALOG}.cache-enabled", "false"),  # another process may have written the table
         ),
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     ),
 )
 BROKEN = (
@@ -108,27 +110,31 @@ _JAR = re.compile(r"(.+_\d+\.\d+)-(\d[\w.-]*)\.jar")
 _LINE = re.compile(r"[-_](\d+\.\d+)_\d+\.\d+$")  # of an artifact's name: the Spark that it is built for
 
 
-def settings_for(formats: Iterable[str], conf: Conf, spark: str, folder: str | None) -> dict[str, str]:
-    """What a session with these formats is started with besides its own `conf`: jars, extensions and catalogs.
+def settings_for(
+    formats: Iterable[str], conf: Conf, spark: str, folder: str | None, apart: Iterable[str] = ()
+) -> dict[str, str]:
+    """What a session with these formats is started with besides its own `conf`: jars, extensions and catalogs; with
+    those `apart`, whose catalogs `conf` configures, only jars and extensions.
 
     The jars are those of the `folder`, if one is given; else what `conf` brings itself; else the tested release.
     RequestError for a pair that is known to break, and where there is no tested one and nothing is brought.
     """
-    wanted = sorted(set(formats))
-    if not wanted:
+    wanted, others = sorted(set(formats)), set(apart)
+    if not wanted and not others:
         return {}
     jars = _jars_of(folder) if folder else []
     packages = _listed(conf, PACKAGES)
     given = _releases(packages, [*jars, *_listed(conf, JARS)])
     settings: dict[str, str] = {}
     extensions = _listed(conf, EXTENSIONS)
-    for name in wanted:
+    for name in sorted(others.union(wanted)):
         pair = _pair(name, spark, given, folder)
         _refuse_broken(pair, spark, given)
         if not pair.is_among(given):
             packages.append(pair.package)
+        extensions += [pair.apart] if name in others and pair.apart else []
         extensions += [pair.extension] if pair.extension else []
-        for key, value in pair.settings:
+        for key, value in pair.settings if name in wanted else ():
             if settings.setdefault(key, value) != value:
                 raise RequestError(
                     f"one session cannot have tables of {' and '.join(wanted)}: each needs a `{key}` of its own.",

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.engine.spark.admitted_fields import FIELDS, PACKAGE, sentence
+from planner.naming import SESSION_CATALOG
+from planner.parsing.sql.names import without_default
 from planner.parsing.sql.queried_tables import (
     TABLE_FUNCTIONS,
     NotAdmitted,
@@ -48,14 +50,25 @@ PYTHON = (
 
 @dataclass(frozen=True)
 class May:
-    """What project code may do on Spark at the moment: tables and views that it may read (lower case, without quotes),
-    the prefix of the global views in which it leaves its rows ('' for none), functions in Python; in one session."""
+    """What project code may do on Spark at the moment: tables and views that it may read (their names, without quotes),
+    the prefix of the global views in which it leaves its rows ('' for none), functions in Python; in one session with
+    this default catalog."""
 
     session: str = ""
     tables: frozenset[str] = frozenset()
     views: frozenset[str] = frozenset()
     prefix: str = ""
     python: bool = False
+    catalog: str = SESSION_CATALOG
+
+    def reads(self, written: str) -> bool:
+        """True for the name of a table or view that it may read. Beyond Spark's own catalog case may tell tables apart:
+        there a name must be written as it is."""
+        parts = written.split(".")
+        outer = parts[0] if len(parts) == 3 else self.catalog
+        folds = len(parts) == 1 or outer.lower() == SESSION_CATALOG
+        name = without_default(written.lower() if folds else written, self.catalog)
+        return name in self.tables or name in self.views
 
 
 @dataclass(frozen=True)
@@ -151,7 +164,7 @@ def _inner(field: Any, value: Any) -> Iterator[Message]:
 
 def _check_tables(names: frozenset[str], may: May) -> None:
     for name in sorted(names):
-        if name not in may.tables and name not in may.views and not OF_A_FRAME.fullmatch(name):
+        if not may.reads(name) and not OF_A_FRAME.fullmatch(name):
             raise NotAdmitted(
                 f"`{name[:120]}` is not a table that this model reads: name it in `depends_on`, and read"
                 ' `context.table("...")`.'

@@ -8,6 +8,8 @@ from planner.engine.spark.errors import condition
 from planner.engine.spark.quoting import quoted
 from planner.engine.spark.sessions import Sessions
 
+# How a catalog of its own tells of a view, and how everything else is told of.
+DETAILED = ("# Detailed Table Information", "# Detailed View Information")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
@@ -18,10 +20,12 @@ class Described:
     details: dict[str, str]
     comments: dict[str, str]  # of the columns
     partitions: tuple[str, ...] = ()  # the columns that it is partitioned by
+    is_view: bool = False
 
     @property
-    def is_view(self) -> bool:
-        return self.details.get("Type") == "VIEW"
+    def properties(self) -> str:
+        """The properties of a table or view, as one text."""
+        return self.details.get("Table Properties", "") + self.details.get("View Properties", "")
 
     @property
     def format(self) -> str:
@@ -44,11 +48,12 @@ def describe(sessions: Sessions, name: str) -> Described | None:
             return None
         raise
     titles = [line[0] for line in lines]
-    start = titles.index("# Detailed Table Information")
-    comments = {line[0].lower(): line[2] or "" for line in lines[:start] if line[0] and line[0][0] != "#"}
-    return Described(
-        {line[0]: line[1] for line in lines[start + 1 :] if line[0]}, comments, _partitions(titles[:start])
-    )
+    start = next(index for index, title in enumerate(titles) if title in DETAILED)
+    end = next(index for index, title in enumerate(titles) if not title or title.startswith("#"))
+    comments = {line[0].lower(): line[2] or "" for line in lines[:end]}
+    details = {line[0]: line[1] for line in lines[start + 1 :] if line[0]}
+    is_view = titles[start] == DETAILED[1] or details.get("Type") == "VIEW"
+    return Described(details, comments, _partitions(titles[:start]), is_view)
 
 
 def _partitions(titles: list[str]) -> tuple[str, ...]:

@@ -48,6 +48,11 @@ def is_spark(error: BaseException) -> bool:
     )
 
 
+def replaces_views(error: BaseException) -> bool:
+    """True when Spark says that views of a catalog cannot be altered, and can be replaced at once."""
+    return is_spark(error) and condition(error) is None and "Use CREATE OR REPLACE VIEW" in str(error)
+
+
 def _has_ended(error: BaseException) -> bool:
     """True when the JVM of a Spark of our own is gone: the socket to it breaks, or nobody listens any more."""
     return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"

@@ -24,13 +24,13 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     conf, path = driver_conf(connection, home), spark_folder(home) / REMEMBERED
     before = _remembered(path) if is_embedded(connection) else frozenset()
     formats = before | set(connection.formats)
-    if not formats:
+    if not formats and not connection.apart:
         return conf
     if is_embedded(connection) and "iceberg" in formats:
         # The embedded metastore has no tables for locks; its commits compare and swap.
         conf["spark.hadoop.iceberg.engine.hive.lock-enabled"] = "false"
     try:
-        return conf | settings_for(formats, conf, spark_version(), connection.jars_dir)
+        return conf | settings_for(formats, conf, spark_version(), connection.jars_dir, connection.apart)
     except RequestError as error:
         if before - set(connection.formats):
             error.hint += f" {path} lists the formats that this catalog was opened with: remove those without tables."

@@ -21,7 +21,9 @@ from planner.engine.spark.libraries import LIB
 from planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
 from planner.engine.spark.proxy_messages import Malformed, message_of
 from planner.errors import RequestError
-from planner.parsing.sql.queried_tables import CATALOG, NotAdmitted
+from planner.naming import SESSION_CATALOG
+from planner.parsing.sql.names import without_default
+from planner.parsing.sql.queried_tables import NotAdmitted
 
 LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
 THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts
@@ -57,10 +59,11 @@ class ProjectProxy:
 
     def admit(self, reading: Reading) -> None:
         """From now on let project code read these tables and leave its rows in views of this prefix."""
-        names = frozenset(name.lower().removeprefix(CATALOG) for name in (*reading.tables, *reading.inputs))
+        catalog = (self._to.catalog or dict(self._to.conf).get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
+        names = frozenset(without_default(name.lower(), catalog) for name in (*reading.tables, *reading.inputs))
         with self._lock:
             self._left, self._inputs = [], dict(reading.inputs)
-            self._may = May(self.session, names, prefix=reading.prefix, python=self._python)
+            self._may = May(self.session, names, prefix=reading.prefix, python=self._python, catalog=catalog)
 
     def refuse(self) -> tuple[str, ...]:
         """From now on let nothing through; the global views that were made since `admit`."""

@@ -32,9 +32,8 @@ def explained_bytes(text: str) -> int | None:
 
 
 def relations(plan: str) -> frozenset[str]:
-    """The names that a parsed plan reads from, in lower case, parts joined by dots, without the embedded catalog's."""
-    found = (each.lower().replace(", ", ".").removeprefix("spark_catalog.") for each in RELATION.findall(plan))
-    return frozenset(found)
+    """The names that a parsed plan reads from, as they are written, in lower case, parts joined by dots."""
+    return frozenset(each.lower().replace(", ", ".") for each in RELATION.findall(plan))
 
 
 def _total(sizes: Iterable[int]) -> int | None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from planner.engine.protocol import Standing, Stands, ViewText
 from planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
-from planner.engine.spark.errors import condition, is_spark
+from planner.engine.spark.errors import condition, is_spark, replaces_views
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.sessions import Sessions
 from planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
 from planner.errors import QueryError
 from planner.model.model import Column
+from planner.naming import SESSION_CATALOG, parts_of
 
 
 class SparkCatalog:
@@ -19,6 +20,8 @@ class SparkCatalog:
 
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
+        self._replacing: set[str] = set()  # catalogs whose views are replaced, and not altered
+        self._default = ""  # the default catalog, once it was asked for
 
     def objects(self, schema: str) -> frozenset[str]:
         """Names of the tables and views in a schema; empty when there is no such schema."""
@@ -54,7 +57,7 @@ class SparkCatalog:
             if view.stands is Stands.NOTHING:
                 self._create_view(view)
             elif view.stands is Stands.ALL_BUT_QUERY:
-                self._run(f"ALTER VIEW {quoted(view.name)} AS\n{view.sql.strip()}")
+                self._change_query(view)
         except Exception as error:
             if not is_spark(error):
                 raise
@@ -73,7 +76,7 @@ class SparkCatalog:
         return {column.name: column.comment for column in view.columns} if self._comments else {}
 
     def _swap_described(self, view: ViewText) -> bool:
-        name, text, comment, wanted = view.name, view.sql.strip(), self._comment(view), self._columns(view)
+        name, comment, wanted = view.name, self._comment(view), self._columns(view)
         known = describe(self._sessions, name)
         if known is None:
             self._create_view(view)
@@ -84,13 +87,38 @@ class SparkCatalog:
                 hint="Rename or drop that table.",
                 condition="EXPECT_VIEW_NOT_TABLE",
             )
-        moved = known.details.get("View Text") != text or (bool(wanted) and known.comments != wanted)
+        moved = self._text(name, known) != view.sql.strip() or (bool(wanted) and known.comments != wanted)
         if moved:
-            # Not CREATE OR REPLACE: that drops the view first, under its readers.
-            self._run(f"ALTER VIEW {quoted(name)} AS\n{text}")
-        if reworded := known.details.get("Comment", "") != comment:
+            self._change_query(view)
+        present = known.details.get("Comment", "")
+        if reworded := present != comment and (bool(comment) or present in view.ours):
             self._run(f"ALTER VIEW {quoted(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
         return self._set_properties(name, known, dict(view.properties)) or moved or reworded
+
+    def _change_query(self, view: ViewText) -> None:
+        """Another query for a view that stands; its grants, its comment and its properties stay.
+
+        Spark's own catalog alters it: there CREATE OR REPLACE loses them, and drops the view under its readers. Where
+        views cannot be altered, as in Iceberg's catalogs, they are replaced, which loses nothing there.
+        """
+        catalog, text = parts_of(view.name)[0], view.sql.strip()
+        if catalog not in self._replacing:
+            try:
+                self._run(f"ALTER VIEW {quoted(view.name)} AS\n{text}")
+                return
+            except Exception as error:
+                if not replaces_views(error):
+                    raise
+                self._replacing.add(catalog)
+        given = self._comment(view), self._columns(view), dict(view.properties)
+        self._run(creation(view.name, text, *given, replace=True))
+
+    def _text(self, name: str, known: Described) -> str:
+        """The query of a view."""
+        if "View Text" in known.details:
+            return known.details["View Text"]
+        shown: str = self._sessions.run(f"SHOW CREATE TABLE {quoted(name)}").collect()[0][0]
+        return shown.partition("\nAS\n")[2].strip()
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
         """Make the comments of a table's columns be these."""
@@ -120,6 +148,9 @@ class SparkCatalog:
                     raise
 
     def _objects(self, schema: str) -> frozenset[str]:
+        catalog = schema.rpartition(".")[0] or self._default_catalog()
+        if catalog != SESSION_CATALOG:
+            return self._objects_apart(catalog, schema)
         try:
             found = self._sessions.run(f"SHOW TABLES IN {quoted(schema)}").collect()
         except Exception as error:
@@ -128,9 +159,28 @@ class SparkCatalog:
             raise
         return frozenset(row["tableName"] for row in found if not row["isTemporary"])
 
+    def _objects_apart(self, catalog: str, schema: str) -> frozenset[str]:
+        """The names in a schema of another catalog than Spark's own: each has errors of its own for a schema that is
+        not there, and lists views apart."""
+        name = f"{quoted(catalog)}.{quoted(schema.rpartition('.')[2])}"
+        try:
+            self._run(f"DESCRIBE SCHEMA {name}")
+        except Exception as error:
+            if condition(error) in NO_OBJECT:
+                return frozenset()
+            raise
+        tables = self._sessions.run(f"SHOW TABLES IN {name}").collect()
+        views = self._sessions.run(f"SHOW VIEWS IN {name}").collect()
+        names = (row["tableName"] for row in tables if not row["isTemporary"])
+        return frozenset((*names, *(row["viewName"] for row in views if not row["isTemporary"])))
+
+    def _default_catalog(self) -> str:
+        self._default = self._default or self._sessions.current.spark.catalog.currentCatalog()
+        return self._default
+
     def _set_properties(self, name: str, known: Described, wanted: dict[str, str]) -> bool:
         """Set a view's properties, and take away those that were set here before; False when they were so already."""
-        if not wanted and OURS not in known.details.get("Table Properties", ""):
+        if not wanted and OURS not in known.properties:
             return False
         listed = self._sessions.run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()
         present = {row[0]: row[1] for row in listed}

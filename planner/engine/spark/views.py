@@ -9,11 +9,20 @@ from planner.engine.spark.quoting import literal, quoted
 OURS = "mergeplan.properties"
 
 
-def creation(name: str, text: str, comment: str, columns: Mapping[str, str], properties: dict[str, str]) -> str:
-    """The statement that creates a view; `columns` are their comments, by name."""
+def creation(
+    name: str,
+    text: str,
+    comment: str,
+    columns: Mapping[str, str],
+    properties: Mapping[str, str],
+    *,
+    replace: bool = False,
+) -> str:
+    """The statement that creates a view, or takes the place of one; `columns` are their comments, by name."""
     listed = ", ".join(f"{quoted(column)}{commented(words)}" for column, words in columns.items())
     given = properties_clause({**properties, **listing_ours(properties)})
-    return f"CREATE VIEW {quoted(name)}{f' ({listed})' if listed else ''}{commented(comment)}{given} AS\n{text}"
+    verb = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW"
+    return f"{verb} {quoted(name)}{f' ({listed})' if listed else ''}{commented(comment)}{given} AS\n{text}"
 
 
 def commented(text: str) -> str:

@@ -21,7 +21,7 @@ from planner.parsing.definitions.properties import Property, audit_calls, block,
 from planner.parsing.macros.expand import check_places, expand, expand_block
 from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.misreading import misread
-from planner.parsing.sql.names import name_tables
+from planner.parsing.sql.names import name_tables, named_tokens
 from planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
 from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 
@@ -33,7 +33,7 @@ _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
     """The audits of a file in audits/; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect)
+    source = opened(path, text, defaults.dialect, defaults.catalog)
     return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
 
 
@@ -65,7 +65,7 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
     own = source
     if "dialect" in given:
-        own = SourceText(source.path, source.text, checked_dialect(word(given["dialect"]), given["dialect"].place))
+        own = replace(source, dialect=checked_dialect(word(given["dialect"]), given["dialect"].place))
     parameters = pairs(given["defaults"]) if "defaults" in given else ()
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
@@ -75,22 +75,23 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
     check_places(tree, own, query)
-    placed = is_placed(tree)
+    placed, called = is_placed(tree), named_tokens(tree, own, words)
     tables = name_tables(tree, own, query)
     alone = "standalone" in given and boolean(given["standalone"])
     blocking = boolean(given["blocking"]) if "blocking" in given else not alone
     sql = spark_query(tree, own, query)
     audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
     audit = replace(audit, skip="skip" in given and boolean(given["skip"]))
-    audit = _as_written(audit, own, words, tree) if placed else audit
+    audit = _as_written(audit, own, called, tree, as_is=list(called) == list(words)) if placed else audit
     return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
 
 
-def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr) -> Audit:
+def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
     """The audit with the text of its query, if Spark can run that text."""
     words = without_trailing_commas(tokens)
     text = verbatim(source, words, tree)
-    if not text or not (len(words) == len(tokens) or reads_as(text, audit.sql, frozenset())):
+    as_is = as_is and len(words) == len(tokens)
+    if not text or not (as_is or reads_as(text, audit.sql, frozenset(), source.catalog)):
         return audit
     return replace(audit, text=text, misread=misread(words, tree, audit.sql))
 

@@ -197,6 +197,6 @@ def _jinja(source: SourceText, start: int, end: int, scope: MacroScope, macros: 
     at = source.place_at(begins)
     template = Template(text.strip(), source.path, at.line)
     sql = rendered(template, macros, scope)
-    own = SourceText(source.path, sql, source.dialect, Place(source.path, at.line))
+    own = SourceText(source.path, sql, source.dialect, Place(source.path, at.line), source.catalog)
     for statement in statements(tokenize(own)):
         yield StatementTokens(own, dated(fused(statement), own))

@@ -48,4 +48,4 @@ def dated(given: Property, defaults: Defaults, *, end: bool = False) -> datetime
 
 
 def table_names(given: Property) -> tuple[str, ...]:
-    return tuple(model_name(each, given.place) for each in names(given))
+    return tuple(model_name(each, given.place, given.source.catalog) for each in names(given))

@@ -37,20 +37,22 @@ def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Pr
     return tuple(found)
 
 
-def default_statements(given: Mapping[str, Any], document: Document, dialect: str) -> Around:
+def default_statements(given: Mapping[str, Any], document: Document, dialect: str, catalog: str) -> Around:
     """The statements that run around every model's query, in the dialect of the defaults."""
 
-    before, after, views = (statement_parts(given.get(key) or (), document, (AT, key), dialect) for key in AROUND)
+    before, after, views = (
+        statement_parts(given.get(key) or (), document, (AT, key), dialect, catalog) for key in AROUND
+    )
     return Around(before, after, views)
 
 
 def statement_parts(
-    given: Iterable[str] | str, document: Document, at: Path, dialect: str
+    given: Iterable[str] | str, document: Document, at: Path, dialect: str, catalog: str
 ) -> tuple[StatementTokens, ...]:
     """A list of strings as statements, each at its line."""
     found = []
     for index, text in enumerate([given] if isinstance(given, str) else given):
-        source = SourceText(document.path, text, dialect, document.place((*at, index)))
+        source = SourceText(document.path, text, dialect, document.place((*at, index)), catalog)
         found += [StatementTokens(source, tokens) for tokens in statements(tokenize(source))]
     return tuple(found)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from planner.model.kind import Kind
 from planner.model.model import AuditCall
+from planner.naming import SESSION_CATALOG
 from planner.parsing.definitions.body import Around, Macros, StatementTokens
 from planner.parsing.definitions.properties import Property
 from planner.parsing.macros.expand import MacroScope
@@ -34,6 +35,7 @@ class Defaults:
 
     now: datetime
     dialect: str = "spark"
+    catalog: str = SESSION_CATALOG  # of names without one
     infer_names: bool = False  # a model without a name is called after its path
     kind: Kind = Kind.VIEW
     start: datetime | None = None

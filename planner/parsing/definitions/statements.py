@@ -18,7 +18,7 @@ from planner.model.model import Statement
 from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.forbidden_sql import JAVA, OUTSIDE
 from planner.parsing.sql.misreading import misread
-from planner.parsing.sql.names import name_tables
+from planner.parsing.sql.names import name_tables, named_tokens, without_default
 from planner.parsing.sql.spark_text import SPARK, spark_text
 from planner.parsing.sql.token_lists import text_of
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
@@ -113,7 +113,7 @@ def read_statement(
         _check(source, tokens, match, model, temporary)
         if not form.query:
             fast = _FAST.fullmatch(match.groupdict().get("setting") or "") is not None
-            return Statement(_own(text, match, model), harmless=form.harmless or fast), set()
+            return Statement(_own(text, match, model, source.catalog), harmless=form.harmless or fast), set()
         name = match["name"].lower()
         head = text[: match.end()].rstrip()
         read, tables = _query(source, _query_tokens(tokens), temporary)
@@ -127,7 +127,7 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
             _check(source, tokens, match, model, frozenset())
-            return Statement(_own(text, match, model), harmless=True)
+            return Statement(_own(text, match, model, source.catalog), harmless=True)
     raise _refused(source, tokens, _VIEW_HINT)
 
 
@@ -159,12 +159,12 @@ def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tup
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
     if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
-    placed = is_placed(tree)
+    placed, called = is_placed(tree), named_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, temporary)
     sql = spark_text(tree)
-    words = without_trailing_commas(tokens)
+    words = without_trailing_commas(called)
     as_is = words == list(tokens)
-    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary)):
+    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary, source.catalog)):
         return Statement("", sql, text=text, misread=misread(words, tree, sql)), tables
     return Statement("", sql), tables
 
@@ -176,7 +176,7 @@ def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str,
         raise source.error(tokens[0], f"`{found['setting']}` must not be set by a model.")
     if not match.re.groupindex:
         _check_expression(source, tokens)
-    table = (found.get("table") or "").replace("`", "").lower()
+    table = without_default((found.get("table") or "").replace("`", "").lower(), source.catalog)
     if table and table not in (THIS, model, *temporary):
         raise _refused(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
 
@@ -195,10 +195,10 @@ def _check_expression(source: SourceText, tokens: Tokens) -> None:
             raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
 
 
-def _own(text: str, match: re.Match[str], model: str) -> str:
+def _own(text: str, match: re.Match[str], model: str, catalog: str) -> str:
     """The statement with the model's own name as `@this_model`."""
     table = match.groupdict().get("table")
-    if table and table.replace("`", "").lower() == model:
+    if table and without_default(table.replace("`", "").lower(), catalog) == model:
         return text[: match.start("table")] + THIS + text[match.end("table") :]
     return text
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from planner.errors import Place, ProjectError
+from planner.naming import SESSION_CATALOG
 from planner.parsing.definitions.properties import spark_type
 from planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
 from planner.parsing.macros.expand import Scalar
 from planner.parsing.sql.dates import end_instant, instant, text_of
-from planner.parsing.sql.names import CATALOG, model_name
+from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document, Path
 
@@ -64,6 +65,7 @@ class Surroundings:
     gateways: Collection[str]
     read: ReadFile
     now: datetime
+    catalog: str = SESSION_CATALOG  # of names without one
 
 
 def read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
@@ -79,15 +81,15 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
     given = _mapping(document, at, body)
     _known(document, at, given, _KEYS)
     _check_place(document, at, given, around)
-    dialects = around.dialects
+    dialects, catalog = around.dialects, _catalog(document, at, given, around)
     if not isinstance(given.get("model"), str):
         raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
-    model = model_name(str(given["model"]), document.place((*at, "model")))
+    model = model_name(str(given["model"]), document.place((*at, "model")), catalog)
     if model not in dialects:
         hint = did_you_mean(model, dialects, most=5)
         raise document.error((*at, "model"), f"The test's model `{model}` does not exist.", hint)
     inputs = {
-        model_name(str(table), document.place((*at, "inputs", str(table)))): _relation(
+        model_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
             document, (*at, "inputs", str(table)), value, dialects[model], around.read
         )
         for table, value in _mapping(document, (*at, "inputs"), given.get("inputs") or {}).items()
@@ -112,14 +114,21 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
     )
 
 
+def _catalog(document: Document, at: Path, given: Mapping[str, object], around: Surroundings) -> str:
+    """The default catalog of the names in a test: that of the project."""
+    catalog = given.get("default_catalog")
+    if catalog and str(catalog).lower() != around.catalog:
+        message = f"`default_catalog` of a test is that of the project: `{around.catalog}`."
+        raise document.error((*at, "default_catalog"), message, "Write names with their catalog.")
+    return around.catalog
+
+
 def _check_place(document: Document, at: Path, given: Mapping[str, object], around: Surroundings) -> None:
     """A test creates no tables, so these settings have no effect, but an unknown name is an error."""
-    gateway, catalog = given.get("gateway"), given.get("default_catalog")
+    gateway = given.get("gateway")
     if gateway is not None and gateway not in around.gateways:
         hint = did_you_mean(str(gateway), around.gateways)
         raise document.error((*at, "gateway"), f"There is no gateway `{gateway}`.", hint)
-    if catalog not in (None, "", CATALOG):
-        raise document.error((*at, "default_catalog"), f"Catalogs other than `{CATALOG}` are not supported yet.")
 
 
 def _frozen(document: Document, at: Path, given: object, now: datetime) -> datetime:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import cron_error
 from planner.model.kind import Kind
+from planner.naming import SESSION_CATALOG
 from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.body import Around
 from planner.parsing.definitions.kinds import kind_named
@@ -53,7 +54,9 @@ def read_config(document: Document) -> Config:
     return config
 
 
-def read_defaults(config: Config, gateway: str, document: Document, now: datetime) -> Defaults:
+def read_defaults(
+    config: Config, gateway: str, document: Document, now: datetime, catalog: str = SESSION_CATALOG
+) -> Defaults:
     """What every file of the project inherits; ProjectError at the line of a wrong default."""
     given, at = config.model_defaults, ("model_defaults",)
     dialect = checked_dialect(given.dialect, document.place((*at, "dialect")))
@@ -67,6 +70,7 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
     return Defaults(
         now=now,
         dialect=dialect,
+        catalog=catalog,
         infer_names=config.model_naming.infer_names,
         kind=_default_kind(given.kind, document.place((*at, "kind"))),
         start=start,
@@ -75,9 +79,9 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
         cron=given.cron,
         owner=given.owner,
         properties=default_properties(given.model_dump(), document),
-        around=_around(given, document, dialect),
-        before_all=statement_parts(config.before_all, document, ("before_all",), dialect),
-        after_all=statement_parts(config.after_all, document, ("after_all",), dialect),
+        around=_around(given, document, dialect, catalog),
+        before_all=statement_parts(config.before_all, document, ("before_all",), dialect, catalog),
+        after_all=statement_parts(config.after_all, document, ("after_all",), dialect, catalog),
         on_destructive_change=given.on_destructive_change or "",
         on_additive_change=given.on_additive_change or "",
         audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
@@ -88,9 +92,9 @@ def read_defaults(config: Config, gateway: str, document: Document, now: datetim
     )
 
 
-def _around(given: ModelDefaults, document: Document, dialect: str) -> Around:
+def _around(given: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
     """The statements around every model's query, the settings of its session first."""
-    stated = default_statements(given.model_dump(), document, dialect)
+    stated = default_statements(given.model_dump(), document, dialect, catalog)
     session = default_session(given.session_properties or {}, document)
     return replace(stated, before=(*session, *stated.before))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from planner.errors import ProjectError
-from planner.naming import PROD, Convention, Naming, Suffix
+from planner.naming import PROD, SESSION_CATALOG, Convention, Naming, Suffix
 from planner.parsing.files.schema import Config
 from planner.parsing.sql.yaml_documents import Document
 
@@ -41,13 +41,14 @@ def environment_ttl(config: Config, environment: str) -> timedelta | None:
     return ttl(config.environment_ttl)
 
 
-def naming_of(config: Config) -> Naming:
-    """The names of tables and views; the configuration has been checked."""
+def naming_of(config: Config, default: str = SESSION_CATALOG) -> Naming:
+    """The names of tables and views with this default catalog; the configuration has been checked."""
     return Naming(
         suffix=Suffix(config.environment_suffix_target),
         catalogs=tuple((pattern, name.lower()) for pattern, name in config.environment_catalog_mapping.items()),
         schemas=tuple((pattern, name.lower()) for pattern, name in config.physical_schema_mapping.items()),
         convention=Convention(config.physical_table_naming_convention),
+        default="" if default == SESSION_CATALOG else default,
     )
 
 
@@ -58,9 +59,9 @@ def check_environments(config: Config, document: Document) -> None:
             ttl(getattr(config, key) or "in 1 day")
         except ValueError as error:
             raise document.error((key,), f"`{key}`: {error}") from None
-    if config.environment_suffix_target == "catalog":
-        hint = "Spark cannot create catalogs. Map environments to existing ones with `environment_catalog_mapping`."
-        raise document.error(("environment_suffix_target",), "The suffix target `catalog` is not supported.", hint)
+    if config.environment_suffix_target == "catalog" and config.environment_catalog_mapping:
+        message = "`environment_suffix_target: catalog` does not go with `environment_catalog_mapping`."
+        raise document.error(("environment_suffix_target",), message, "Each says which catalog views lie in: keep one.")
     if config.virtual_environment_mode != "full":
         message = f"The virtual environment mode `{config.virtual_environment_mode}` is not supported."
         raise document.error(("virtual_environment_mode",), message, "Use `full`: every environment consists of views.")

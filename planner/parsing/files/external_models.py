@@ -15,7 +15,7 @@ from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import spark_type
 from planner.parsing.sql.dates import moves, text_of
-from planner.parsing.sql.names import CATALOG, model_name
+from planner.parsing.sql.names import model_name
 from planner.parsing.sql.tokens import checked_dialect, did_you_mean
 from planner.parsing.sql.yaml_documents import Document, Path
 
@@ -40,9 +40,8 @@ def external_models(
         _check_keys(document, index, given)
         if given.get("gateway") not in (None, *gateways):
             continue  # of a gateway that config.yaml does not have: nobody can ask it for this table
-        if len(parts := given["name"].split(".")) == 3 and parts[0].strip('"`').lower() != CATALOG:
-            continue  # of another catalog: whatever reads it is refused there, with the reason
-        name, gateway = _name(given["name"], document.place((index, "name"))), given.get("gateway")
+        name = _name(given["name"], document.place((index, "name")), defaults.catalog)
+        gateway = given.get("gateway")
         if gateway in (None, defaults.gateway):
             chosen.append((index, name))
         if gateway is not None and gateway == defaults.gateway:
@@ -52,9 +51,9 @@ def external_models(
             yield _model(document, text, defaults, index, name)
 
 
-def _name(text: str, place: Place) -> str:
+def _name(text: str, place: Place, catalog: str) -> str:
     """The name of a table, whose parts may be quoted."""
-    return model_name(re.sub('["`]', "", text), place)
+    return model_name(re.sub('["`]', "", text), place, catalog)
 
 
 def _check_keys(document: Document, index: int, given: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from sqlglot import exp
@@ -50,7 +51,7 @@ from planner.parsing.macros.expand import MacroScope, check_places, expand_block
 from planner.parsing.macros.splicing import is_placed, reads_as
 from planner.parsing.sql.dates import moves
 from planner.parsing.sql.misreading import misread
-from planner.parsing.sql.names import model_name, name_outputs, name_tables
+from planner.parsing.sql.names import model_name, name_outputs, name_tables, named_tokens
 from planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
 from planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
 from planner.semantics.spark_sql import FAILURES
@@ -69,7 +70,7 @@ def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None,
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
     """The models of a file, one for each of its blueprints, and the audits written below; without those with
     `enabled false`; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect)
+    source = opened(path, text, defaults.dialect, defaults.catalog)
     tokens = tokenize(outside_jinja(source))
     first, *rest = block_statements(source, tokens, "MODEL")
     defaults = _at_gateway(first, defaults)
@@ -128,7 +129,7 @@ def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], genera
     def parts(key: str) -> tuple[StatementTokens, ...]:
         if key not in held:
             return ()
-        sources = (SourceText(source.path, text, source.dialect, held[key].place) for text in words(held[key]))
+        sources = (replace(source, text=text, at=held[key].place) for text in words(held[key]))
         return tuple(StatementTokens(each, tokenize(each)) for each in sources)
 
     session = session_statements(held["session_properties"]) if "session_properties" in held else ()
@@ -141,7 +142,7 @@ def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], genera
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     """The model of a MODEL block alone; None with `enabled false`; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect)
+    source = opened(path, text, defaults.dialect, defaults.catalog)
     return _model(source, block_statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
 
 
@@ -232,13 +233,17 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
 
 
+def _named(given: Property) -> str:
+    return model_name(name(given), given.source.place(given.value[0]), given.source.catalog)
+
+
 def _inferred(path: str, defaults: Defaults, place: Place) -> str:
     """The name of a model after its path, `shop.orders` of `models/shop/orders.sql`; ProjectError where config.yaml
     does not say that names are inferred."""
     if not defaults.infer_names:
         raise ProjectError("The model has no name.", place=place, hint="Add `name schema.table` to MODEL.")
     folders = PurePosixPath(path).with_suffix("").parts[1:]
-    return model_name(".".join(folders[-3:]), place)
+    return model_name(".".join(folders[-3:]), place, defaults.catalog)
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
@@ -271,7 +276,7 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")
     check_places(tree, source, tokens)
-    placed = is_placed(tree)
+    placed, called = is_placed(tree), named_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, body.temporary)
     _check_temporary(model, tree, body, source, tokens)
     if model.name in tables | set(model.depends_on):
@@ -279,9 +284,10 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     names = name_outputs(tree)
     sql = spark_query(tree, source, tokens)
     text, differences = "", ""
-    words = named(without_trailing_commas(tokens), names)
+    words = named(without_trailing_commas(called), names)
     as_is = words == list(tokens)
-    if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, body.temporary)):
+    seen = partial(reads_as, sql=sql, temporary=body.temporary, catalog=source.catalog)
+    if placed and (text := verbatim(source, words, tree)) and (as_is or seen(text)):
         differences = misread(words, tree, sql)
         model = replace(model, text=text, text_line=source.place(tokens[0]).line)
     return replace(
@@ -370,7 +376,7 @@ def _table_format(given: Property) -> str:
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
-    "name": lambda model, given, _: replace(model, name=model_name(name(given), given.source.place(given.value[0]))),
+    "name": lambda model, given, _: replace(model, name=_named(given)),
     "kind": lambda model, given, _: with_kind(model, given),
     "dialect": _harmless,  # `opened` has read it
     "columns": lambda model, given, _: replace(model, columns=columns(given)),

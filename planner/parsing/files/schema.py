@@ -34,7 +34,13 @@ class ConnectionConfig(Section):
 
     type: Literal["spark"] = Field(description="The engine; mergeplan runs on Spark.")
     config_dir: str | None = Field(default=None, description="A folder with `spark-defaults.conf` and `hive-site.xml`.")
-    catalog: str | None = Field(default=None, description="The catalog to work in.")
+    catalog: str | None = Field(default=None, description="The default catalog: of names of two parts.")
+    default_catalog: str | None = Field(
+        default=None, description="What the project's files call the default catalog, if Spark calls it otherwise."
+    )
+    catalogs: tuple[str, ...] = Field(
+        default=(), description="Further catalogs of the Spark, where `config` does not configure them."
+    )
     table_format: Literal["delta", "iceberg"] | None = Field(
         default=None, description="The table format of models that set none, if this is the project's gateway."
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from planner.naming import in_catalog
 from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
 from planner.parsing.macros.signature import bound, flag, text
 from planner.parsing.sql.macro_scope import ColumnTypes
+from planner.parsing.sql.names import without_default
 from planner.parsing.sql.token_lists import Piece, text_of
 from planner.parsing.sql.tokens import parsed
 
@@ -83,7 +85,7 @@ def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
     if not orders:
         raise room.source.error(call.at, f"`@{call.name}` needs an order: `['a DESC']`.")
     over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(orders)}" if keys else f"ORDER BY {', '.join(orders)}"
-    columns = room.scope.columns(_key(relation)) if relation.db else None
+    columns = room.scope.columns(_key(room, relation)) if relation.db else None
     quoted = [exp.to_identifier(name, quoted=True).sql(sql) for name in columns or ()]
     numbered = f"SELECT *, ROW_NUMBER() OVER ({over}) AS _nth FROM {relation.sql(sql)}"
     shown = ", ".join(quoted) if quoted else "* EXCEPT (_nth)"
@@ -108,16 +110,16 @@ def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
     )
 
 
-def _key(relation: exp.Table) -> str:
-    return f"{relation.db}.{relation.name}".lower()
+def _key(room: Expander, relation: exp.Table) -> str:
+    return without_default(in_catalog(relation.catalog, relation.db, relation.name).lower(), room.source.catalog)
 
 
 def _columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
     """The columns of a table; ProjectError when they are not known."""
-    found = room.scope.columns(_key(relation)) if relation.db else None
+    found = room.scope.columns(_key(room, relation)) if relation.db else None
     if found:
         return found
-    name = _key(relation) if relation.db else relation.name
+    name = _key(room, relation) if relation.db else relation.name
     hint = "Declare it in external_models.yaml, or give its model `columns`." if relation.db else "Name schema.table."
     raise room.source.error(call.at, f"`@{call.name}` needs the columns of `{name}`, which are not known.", hint)
 

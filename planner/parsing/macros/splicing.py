@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from planner.naming import SESSION_CATALOG, in_catalog
 from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.names import CATALOG, name_tables
+from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import spark_text
 from planner.parsing.sql.tokens import SourceText, closing, tokenize
 
@@ -45,9 +46,9 @@ def is_placed(tree: exp.Expr) -> bool:
     return True
 
 
-def reads_as(text: str, sql: str, temporary: frozenset[str]) -> bool:
-    """True when the text is read as the query `sql`."""
-    tree, source = spark_tree(text).copy(), SourceText("", text, "spark")
+def reads_as(text: str, sql: str, temporary: frozenset[str], catalog: str = SESSION_CATALOG) -> bool:
+    """True when the text is read as the query `sql`, by names of this default catalog."""
+    tree, source = spark_tree(text).copy(), SourceText("", text, "spark", catalog=catalog)
     name_tables(tree, source, tokenize(source), temporary)
     return spark_text(tree) == sql
 
@@ -99,12 +100,12 @@ Aliases = Mapping[int, Mapping[str, str]]  # id of a SELECT -> name of a table t
 
 
 def key_of(table: exp.Table) -> str:
-    """`schema.table` in lower case, as a query names it; '' for a CTE, a table function or a name in a hint."""
+    """A table's name in lower case, as a query names it; '' for a CTE, a table function or a name in a hint."""
     if not table.db or not isinstance(table.this, exp.Identifier):
         return ""
     if _in_hint(table):
         return ""
-    return f"{table.db}.{table.name}".lower() if table.catalog.lower() in ("", CATALOG) else ""
+    return in_catalog(table.catalog, table.db, table.name).lower()
 
 
 def _in_hint(table: exp.Table) -> bool:
@@ -121,7 +122,7 @@ def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str,
     for table, key, select in bare:
         if tables.get(key, key) != key:
             several = short[id(select), table.name.lower()] > 1
-            aliases.setdefault(id(select), {})[key] = (f"{table.db}__{table.name}" if several else table.name).lower()
+            aliases.setdefault(id(select), {})[key] = key.replace(".", "__") if several else table.name.lower()
     return aliases
 
 
@@ -129,7 +130,10 @@ def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
     """The alias that stands for the first parts of `schema.table.column`, by the nearest SELECT that reads that table
     without one; and how many parts it stands for."""
     parts = [part.name.lower() for part in column.parts]
-    for key, dropped in ((".".join(parts[0:2]), 2), (".".join(parts[1:3]), 3)):
+    known = [(".".join(parts[0:2]), 2), (".".join(parts[0:3]), 3)]
+    if parts[0] == SESSION_CATALOG:
+        known.append((".".join(parts[1:3]), 3))
+    for key, dropped in known:
         select = column.find_ancestor(exp.Select) if len(parts) > dropped else None
         while select is not None:
             if key in aliases.get(id(select), {}):
@@ -228,6 +232,6 @@ def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
     known = {key: alias for each in aliases.values() for key, alias in each.items()}
     for hint in tokenize(SourceText("", text, "spark")) if known and "/*+" in text else ():
         if hint.token_type is TokenType.HINT:
-            for name in re.finditer(r"\w+\.\w+", text[hint.start : hint.end + 1]):
+            for name in re.finditer(r"\w+(?:\.\w+){1,2}", text[hint.start : hint.end + 1]):
                 if alias := known.get(name[0].lower()):
                     yield Splice(hint.start + name.start(), hint.start + name.end(), alias)

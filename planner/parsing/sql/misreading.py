@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.fingerprint import digest
-from planner.parsing.sql.names import CATALOG
+from planner.naming import SESSION_CATALOG
 from planner.parsing.sql.token_lists import fused
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 from planner.semantics.expressions import has_other_precedence
@@ -26,7 +26,7 @@ _SILENT = (
     TokenType.HINT, TokenType.INNER, TokenType.OUTER, TokenType.ASC,
 )  # fmt: skip
 # `x::INT` and `DATE '2026-01-01'` are casts too; the catalog is the only one
-_UNSAID = ("CAST", CATALOG.upper())
+_UNSAID = ("CAST", SESSION_CATALOG.upper())
 _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree has them, and omits the defaults
 _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())

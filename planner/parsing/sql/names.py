@@ -1,36 +1,43 @@
-"""Names of models and tables: `schema.table`, in lower case, and where a query names them."""
+"""Names of models and tables, in lower case, and where a query names them.
+
+`schema.table` is a table of the default catalog, also where it is written with that catalog; a table of any other one
+has three parts. So that each table has one name, names are made so where a text is read, in its tree and in its words.
+"""
 
 from __future__ import annotations
 
 import re
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
+from planner.naming import SESSION_CATALOG, in_catalog, parts_of
+from planner.parsing.sql.token_lists import made
 from planner.parsing.sql.tokens import SourceText, Tokens
 
-CATALOG = "spark_catalog"
 _PART = re.compile(r"[a-z0-9_]+")
+_CATALOG_PART = re.compile(r"[a-z0-9_-]+")
 
 _SEVERAL = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack)
 _MANY = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
 
 
-def model_name(text: str, place: Place) -> str:
-    """The name in lower case as `schema.table`; ProjectError unless it has two parts of letters, digits and `_`.
-
-    `spark_catalog.schema.table` is the same table, as Spark sees it.
-    """
+def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
+    """The name in lower case: `schema.table` in the default catalog, `catalog.schema.table` in any other; ProjectError
+    for other parts than of letters, digits and `_`."""
     parts = text.lower().split(".")
-    if len(parts) == 3 and parts[0] == CATALOG:
-        parts = parts[1:]
-    if len(parts) == 3:
-        raise ProjectError(f"`{text}`: catalogs other than `{CATALOG}` are not supported yet.", place=place)
-    if len(parts) != 2:
+    if len(parts) not in (2, 3):
         raise ProjectError(f"`{text}` must have the form `schema.table`.", place=place)
-    if not all(_PART.fullmatch(part) for part in parts):
+    outer = _CATALOG_PART.fullmatch(parts[0]) if len(parts) == 3 else True
+    if not outer or not all(_PART.fullmatch(part) for part in parts[-2:]):
         raise ProjectError(f"`{text}` may hold only letters, digits and underscores.", place=place)
-    return ".".join(parts)
+    return without_default(".".join(parts), catalog)
+
+
+def without_default(name: str, catalog: str) -> str:
+    """A name in lower case without the default catalog."""
+    return name.removeprefix(f"{catalog}.") if name.count(".") == 2 else name
 
 
 def name_tables(
@@ -38,9 +45,10 @@ def name_tables(
 ) -> set[str]:
     """The tables that a query reads, CTEs and `temporary` views left out.
 
-    Each is rewritten in the tree as `schema.table` in lower case.
+    Each is rewritten in the tree as its name.
     """
     found = set()
+    called = {}  # as it is written -> the name
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier) or table.name.startswith("@"):
             continue  # a table function, or @this_model in an audit
@@ -49,13 +57,59 @@ def name_tables(
         if not table.db and (_is_cte(table) or table.name.lower() in temporary):
             continue
         text = ".".join(part.name for part in table.parts)
-        name = model_name(text, _place(text, table, source, tokens))
-        schema, short = name.split(".")
-        table.set("catalog", None)
-        table.set("db", exp.to_identifier(schema))
-        table.set("this", exp.to_identifier(short))
+        name = model_name(text, _place(text, table, source, tokens), source.catalog)
+        called[text.lower()] = name
+        set_name(table, name)
         found.add(name)
+    if source.catalog == SESSION_CATALOG:  # its columns stay as they are written: so their tables were built before
+        called = {text: name for text, name in called.items() if name.count(".") == 2}
+    for column in tree.find_all(exp.Column) if called else ():
+        if table_name := called.get(".".join(part.name for part in column.parts[:-1]).lower()):
+            for key, word in zip(("catalog", "db", "table"), parts_of(table_name), strict=True):
+                column.set(key, exp.to_identifier(word) if word else None)
     return found
+
+
+def set_name(table: exp.Table, name: str) -> None:
+    """Let a table in a tree be called so."""
+    catalog, schema, short = parts_of(name)
+    table.set("catalog", exp.to_identifier(catalog) if catalog else None)
+    table.set("db", exp.to_identifier(schema))
+    table.set("this", exp.to_identifier(short))
+
+
+def named_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:
+    """The words of a query that is not yet seen by `name_tables`, with its tables called by their names: without the
+    default catalog, and in lower case where case may distinguish tables, as it does outside of Spark's own catalog."""
+    full = {tuple(part.name.lower() for part in table.parts) for table in tree.find_all(exp.Table) if table.db}
+    if source.catalog == SESSION_CATALOG:
+        full = {parts for parts in full if len(parts) == 3}
+    out: list[Token] = []
+    index = 0
+    while full and index < len(tokens):
+        parts = next((each for each in full if _stands_at(each, tokens, index)), ())
+        length = max(2 * len(parts) - 1, 1)
+        called = tokens[index : index + length]
+        if len(parts) == 3 and parts[0] == source.catalog:
+            called = called[2:]
+        out += [_in_lower_case(token) for token in called] if parts else called
+        index += length
+    return out or tokens
+
+
+def _in_lower_case(token: Token) -> Token:
+    text = token.text.lower()
+    return token if token.text == text else made(token.token_type, text, token, token)
+
+
+def _stands_at(parts: tuple[str, ...], tokens: Tokens, index: int) -> bool:
+    """True when these parts, with dots between them, stand there and are not themselves behind a dot."""
+    if index and tokens[index - 1].token_type is TokenType.DOT:
+        return False
+    wanted = [word for part in parts for word in (part, ".")][:-1]
+    there = tokens[index : index + len(wanted)]
+    quoted = any(token.token_type is TokenType.STRING for token in there)
+    return not quoted and [token.text.lower() for token in there] == wanted
 
 
 def name_outputs(tree: exp.Query) -> dict[int, str]:
@@ -89,8 +143,9 @@ def name_outputs(tree: exp.Query) -> dict[int, str]:
 
 
 def table_key(table: exp.Table) -> str:
-    """`schema.table` of a table in a tree that `name_tables` has seen; '' for a CTE or a table function."""
-    return f"{table.db}.{table.name}" if table.db and isinstance(table.this, exp.Identifier) else ""
+    """The name of a table in a tree that `name_tables` has seen; '' for a CTE or a table function."""
+    named = table.db and isinstance(table.this, exp.Identifier)
+    return in_catalog(table.catalog, table.db, table.name) if named else ""
 
 
 def _is_cte(table: exp.Table) -> bool:

@@ -28,7 +28,6 @@ TABLE_FUNCTIONS = frozenset(
     """range explode explode_outer posexplode posexplode_outer inline inline_outer json_tuple stack
     variant_explode variant_explode_outer collations sql_keywords""".split()
 )
-CATALOG = "spark_catalog."
 _PIECES = re.compile(
     r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)
     |(?P<line>--[^\r\n]*)
@@ -53,7 +52,7 @@ class NotAdmitted(Exception):
 
 @dataclass(frozen=True)
 class Queried:
-    """A text as Spark may be given it, and the names of the tables that it reads, in lower case."""
+    """A text as Spark may be given it, and the names of the tables that it reads, as it writes them."""
 
     text: str
     tables: frozenset[str] = frozenset()
@@ -89,7 +88,7 @@ def expressed(text: str) -> Queried:
 
 
 def table_name(text: str) -> str:
-    """The name of a table as Spark gets it, in lower case without quotes; NotAdmitted for what is no such name."""
+    """The name of a table as Spark gets it, without quotes; NotAdmitted for what is no such name."""
     parts, position = [], 0
     while match := _NAME.match(text, position):
         parts.append(match[1] or match[2])
@@ -98,7 +97,7 @@ def table_name(text: str) -> str:
             break
     if position <= len(text) or not parts or any("." in part for part in parts):
         raise NotAdmitted(f"`{text[:80]}` is not the name of a table.")
-    return ".".join(parts).lower().removeprefix(CATALOG)
+    return ".".join(parts)
 
 
 def check_function(name: str) -> None:
@@ -240,11 +239,11 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
             raise NotAdmitted(f"`{table.sql(dialect='spark')[:80]}` is not the name of a table.")
         if any("." in part.name for part in parts):
             raise NotAdmitted(f"`{table.name[:80]}` is not the name of a table.")
-        name = ".".join(part.name for part in parts).lower()
-        if name == "stream":  # `FROM STREAM t` reads t
+        name = ".".join(part.name for part in parts)
+        if name.lower() == "stream":  # `FROM STREAM t` reads t
             raise NotAdmitted("`STREAM` reads an endless stream and is not allowed.")
-        if len(parts) > 1 or not _is_defined(table, name):
-            found.add(name.removeprefix(CATALOG))
+        if len(parts) > 1 or not _is_defined(table, name.lower()):
+            found.add(name)
     return frozenset(found)
 
 

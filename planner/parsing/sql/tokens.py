@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
+from planner.naming import SESSION_CATALOG
 from planner.parsing.sql.forbidden_sql import reaching
 from planner.parsing.sql.spark_text import SPARK, joined_quotes, kept_calls
 from planner.semantics.spark_sql import FAILURES, trees
@@ -33,12 +34,13 @@ Tokens = Sequence[Token]
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text of one file, where it is, and the SQL dialect it is written in."""
+    """The text of one file, where it is, the SQL dialect it is written in, and the default catalog of its names."""
 
     path: str
     text: str
     dialect: str
     at: Place | None = None  # of all of it, for text that stands in no file as it is
+    catalog: str = SESSION_CATALOG
 
     def place(self, token: Token) -> Place:
         """Where a token begins."""
@@ -85,7 +87,7 @@ def checked_dialect(name: str, place: Place) -> str:
     raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
 
 
-def opened(path: str, text: str, dialect: str) -> SourceText:
+def opened(path: str, text: str, dialect: str, catalog: str = SESSION_CATALOG) -> SourceText:
     """The file as a SourceText: its first MODEL or AUDIT block may name a dialect of its own."""
     header, depth = "", 0
     for match in _PIECES.finditer(text):
@@ -96,9 +98,10 @@ def opened(path: str, text: str, dialect: str) -> SourceText:
             break
     named = _DIALECT.search(header)
     if named is None:
-        return SourceText(path, text, dialect)
+        return SourceText(path, text, dialect, catalog=catalog)
     name = next(filter(None, named.groups()), "")
-    return SourceText(path, text, checked_dialect(name, SourceText(path, text, dialect).place_at(text.find(name))))
+    own = checked_dialect(name, SourceText(path, text, dialect).place_at(text.find(name)))
+    return SourceText(path, text, own, catalog=catalog)
 
 
 def tokenize(source: SourceText) -> list[Token]:

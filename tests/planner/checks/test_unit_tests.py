@@ -298,7 +298,7 @@ def test_a_test_that_fails_on_spark_does_not_spoil_those_asked_with_it(engine: E
     ("body", "message"),
     [
         ("gateway: sparc", "3: There is no gateway `sparc`. Did you mean `spark`?"),
-        ("default_catalog: prod", "3: Catalogs other than `spark_catalog` are not supported yet."),
+        ("default_catalog: prod", "3: `default_catalog` of a test is that of the project: `spark_catalog`."),
         ("freeze_time: soon", "3: `freeze_time`: `soon` is not a date."),
         ("inputs: {shop.orders: {path: ../x.yaml}}", "3: There is no file `../x.yaml` in the project."),
         ("inputs: {shop.orders: {format: xml, rows: []}}", "3: `xml` is not a format of rows. Known: csv, yaml."),

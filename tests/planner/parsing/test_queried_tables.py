@@ -13,7 +13,7 @@ from planner.python.running import _tables_named
     ("text", "tables"),
     [
         ("SELECT a FROM s.t", {"s.t"}),
-        ("SELECT * FROM `S`.`T` x JOIN spark_catalog.s.u USING (k)", {"s.t", "s.u"}),
+        ("SELECT * FROM `S`.`T` x JOIN spark_catalog.s.u USING (k)", {"S.T", "spark_catalog.s.u"}),
         ("WITH q AS (SELECT * FROM q) SELECT * FROM q", {"q"}),
         ("WITH q AS (SELECT 1), r AS (SELECT * FROM q) SELECT * FROM r", set()),
         ("WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT * FROM b", {"b"}),
@@ -89,7 +89,7 @@ def test_an_expression_that_is_more_is_refused(text: str) -> None:
 
 
 def test_a_tables_name_is_read_as_spark_reads_it() -> None:
-    assert table_name("`Spark_Catalog`.A.`b`") == "a.b"
+    assert table_name("`Spark_Catalog`.A.`b`") == "Spark_Catalog.A.b"
     for text in ("a.`b.c`", "a..b", "a.b.", "a b", "`a`b", ""):
         with pytest.raises(NotAdmitted):
             table_name(text)

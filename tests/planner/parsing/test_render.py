@@ -15,7 +15,13 @@ from planner.parsing.render import render, with_views_inlined
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC))
-TABLES = {"shop.orders": "p.orders__1", "crm.orders": "p.crm__1", "shop.items": "p.items__1", "shop.full": "p.full__1"}
+TABLES = {
+    "shop.orders": "p.orders__1",
+    "lake.shop.orders": "lake.p.orders__1",
+    "crm.orders": "p.crm__1",
+    "shop.items": "p.items__1",
+    "shop.full": "p.full__1",
+}
 
 
 def model_of(query: str, name: str = "shop.a", kind: Kind = Kind.FULL) -> Model:
@@ -41,8 +47,9 @@ def spark(query: str, interval: Interval | None = DAY, **embedded: str) -> str:
             "SELECT orders.item.name FROM p.orders__1 AS orders",
         ),
         (
-            "SELECT spark_catalog.shop.orders.id FROM spark_catalog.shop.orders",
-            "SELECT orders.id FROM p.orders__1 AS orders",
+            "SELECT lake.shop.orders.id, Shop.Orders.id FROM lake.shop.orders, shop.orders",
+            "SELECT lake__shop__orders.id, shop__orders.id"
+            " FROM lake.p.orders__1 AS lake__shop__orders, p.orders__1 AS shop__orders",
         ),
         ("SELECT shop.full.id FROM shop.full", "SELECT `full`.id FROM p.full__1 AS `full`"),
         ("SELECT shop.orders.* FROM shop.orders", "SELECT orders.* FROM p.orders__1 AS orders"),

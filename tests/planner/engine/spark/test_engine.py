@@ -397,6 +397,27 @@ def test_a_view_is_right_whatever_its_caller_takes_to_stand_there(
     assert ("Comment", "new", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
 
 
+@pytest.mark.parametrize("stands", [Stands.UNKNOWN, Stands.ALL_BUT_QUERY])
+def test_a_swapped_view_keeps_what_others_wrote_of_it(engine: SparkEngine, stands: Stands) -> None:
+    engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a", properties=[("team", "a")]))
+    engine.fetch("ALTER VIEW shop.v SET TBLPROPERTIES ('comment' = 'by hand', 'retention' = '7')")
+
+    engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a", "", (), [("team", "b")], stands, ours=("",)))
+
+    engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a", properties=[("team", "b")], ours=("",)))
+    kept = {row[0]: row[1] for row in engine.fetch("SHOW TBLPROPERTIES shop.v").rows}
+    assert (kept["retention"], kept["team"]) == ("7", "b")
+    assert ("Comment", "by hand", "") in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows
+
+
+def test_a_comment_of_ours_goes_with_the_description(engine: SparkEngine) -> None:
+    engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a", "old"))
+
+    assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a", ours=("old", "")))
+
+    assert not {row[1] for row in engine.fetch("DESCRIBE TABLE EXTENDED shop.v").rows if row[0] == "Comment"} - {""}
+
+
 def test_swapping_views_and_altering_partitions_runs_no_job_and_counting_does(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
     engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")

@@ -1,0 +1,143 @@
+"""The catalogs that a gateway's Spark has: which one names without a catalog mean, and what each can hold.
+
+Spark loads a catalog when a name first asks for it, so that only its settings tell beforehand that there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.errors import Place, ProjectError
+from planner.model.model import TABLE_FORMATS, Model
+from planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
+from planner.parsing.files.gateway_settings import conf_of
+from planner.parsing.files.model_file import line_of
+from planner.parsing.files.schema import ConnectionConfig
+from planner.semantics.spark_settings import properties
+
+_CATALOG = re.compile(r"spark\.sql\.catalog\.([A-Za-z0-9_-]+)")
+_FORMATS = {"org.apache.iceberg.spark.SparkCatalog": "iceberg", "io.unitycatalog.spark.UCSingleCatalog": "delta"}
+_WITHOUT_VIEWS = ("hadoop", "org.apache.iceberg.hadoop.HadoopCatalog")  # of Iceberg's
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What is known of a catalog: the format of its tables ('': not known), and whether it holds views."""
+
+    table_format: str = ""
+    has_views: bool = True
+
+
+@dataclass(frozen=True)
+class Catalogs:
+    """The catalogs of a gateway by name, and the default one: as the project's files call it, and as Spark does.
+
+    Where these are two names, files know only the first: a table has one name.
+    """
+
+    gateway: str = ""
+    default: str = SESSION_CATALOG
+    in_spark: str = SESSION_CATALOG
+    known: Mapping[str, Catalog] = field(default_factory=lambda: {SESSION_CATALOG: Catalog()})
+    spelled: frozenset[str] = frozenset()  # those with capitals, which no name can mean
+
+    def of(self, name: str) -> Catalog | None:
+        """The catalog in which a table or view of that name lies; None when the gateway has none."""
+        return self.known.get(parts_of(name)[0] or self.default)
+
+    def is_session(self, name: str) -> bool:
+        """True for a name in the catalog that every Spark has."""
+        return (parts_of(name)[0] or self.in_spark) == SESSION_CATALOG
+
+    def unknown(self, name: str, catalog: str, place: Place) -> ProjectError:
+        """The error for a name in a catalog that the gateway does not have."""
+        hint = (
+            f"Add `spark.sql.catalog.{catalog}` and its settings to `config` of the connection of `{self.gateway}`; or "
+            f"`catalogs: [{catalog}]` if the server has it, `default_catalog: {catalog}` if that is what these files "
+            "call the default one."
+        )
+        if catalog == self.in_spark:
+            hint = f"`default_catalog` of `{self.gateway}` says that its name is `{self.default}` here: write that."
+        if near := next((each for each in self.spelled if each.lower() == catalog), ""):
+            hint = f"`{self.gateway}` has `{near}`, which Spark tells from it: rename it to `{catalog}`."
+        message = f"`{name}` lies in the catalog `{catalog}`, which the gateway `{self.gateway}` does not have."
+        return ProjectError(message, place=place, hint=hint)
+
+
+def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> Catalogs:
+    """The catalogs of a connection: those of its `config`, of its `spark-defaults.conf` (text), and those it names."""
+    own = {key: value for key, (value, _) in properties(file).items()} if not connection.remote else {}
+    conf = own | conf_of(connection)
+    in_spark = (connection.catalog or conf.get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
+    default = (connection.default_catalog or in_spark).lower()
+    found = [match[1] for key in conf if (match := _CATALOG.fullmatch(key))]
+    known = {name.lower(): Catalog() for name in (SESSION_CATALOG, in_spark, *connection.catalogs)}
+    known |= {name: _catalog(name, conf) for name in found if name == name.lower() and name != SESSION_CATALOG}
+    known[default] = known.pop(in_spark)
+    spelled = frozenset(name for name in found if name != name.lower())
+    return Catalogs(gateway, default, in_spark, known, spelled)
+
+
+def _catalog(name: str, conf: Mapping[str, str]) -> Catalog:
+    key = f"spark.sql.catalog.{name}"
+    table_format = _FORMATS.get(conf[key], "")
+    kinds = (conf.get(f"{key}.type", "").lower(), conf.get(f"{key}.catalog-impl", ""))
+    return Catalog(table_format, not (table_format == "iceberg" and any(kind in _WITHOUT_VIEWS for kind in kinds)))
+
+
+def in_its_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
+    """The model with the table format of the catalog that its table lies in.
+
+    ProjectError when the gateway does not have that catalog, or when its table or its view in prod cannot lie there.
+    """
+    if model.kind.is_external or not model.kind.has_view:
+        return model
+    name = parts_of(model.name)[0]
+    place = line_of(model, model.name, header=True)
+    if (own := catalogs.of(model.name)) is None:
+        raise catalogs.unknown(model.name, name, place)
+    check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
+    if not model.kind.is_stored or catalogs.is_session(model.name):
+        return model
+    return _in_its_format(model, own, name, place)
+
+
+def _in_its_format(model: Model, own: Catalog, name: str, place: Place) -> Model:
+    if not model.table_format and own.table_format:
+        return replace(model, table_format=own.table_format)
+    if name and model.table_format not in TABLE_FORMATS:
+        what = "of plain files" if model.table_format else "without `table_format`"
+        raise ProjectError(
+            f"A table {what} cannot lie in the catalog `{name}`: `{model.name}`.",
+            place=place,
+            hint=f"Set `table_format` to one of {', '.join(TABLE_FORMATS)}: that of the catalog's tables.",
+        )
+    return model
+
+
+def _without_views(view: str, catalog: str, place: Place) -> ProjectError:
+    return ProjectError(
+        f"The view `{view}` cannot lie in the catalog `{catalog}`: one of Iceberg's of type hadoop holds no views.",
+        place=place,
+        hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
+    )
+
+
+def check_views(views: Iterable[str], catalogs: Catalogs, place: Place) -> None:
+    """ProjectError when one of these views would lie in a catalog that is not there, or holds none."""
+    for view in views:
+        name = parts_of(view)[0] or catalogs.default
+        there = catalogs.of(view)
+        if there is None:
+            raise catalogs.unknown(view, name, place)
+        if not there.has_views:
+            raise _without_views(view, name, place)
+
+
+def check_reads(model: Model, catalogs: Catalogs) -> None:
+    """ProjectError at the line of a table that lies in a catalog which the gateway does not have."""
+    for name in model.depends_on:
+        if catalogs.of(name) is None:
+            raise catalogs.unknown(name, parts_of(name)[0], line_of(model, name))
