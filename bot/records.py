@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from bot.approvals import Decision, PlanShown, promises
 from bot.results import PlannerOutcome, unpacked
 
 TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
@@ -13,6 +14,8 @@ TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / environment",
     "mergeplan / promotion",
 )
+UNRULED = Decision()
+APPROVAL = "mergeplan / approval"  # only where the project has rules: see `every_check`
 
 
 class PullState(StrEnum):
@@ -161,10 +164,20 @@ class PullRecord:
     destructive_head: str = ""  # in plans of this head
     allowed_head: str = ""  # a fork's head that a maintainer let in
     edits_rules: bool = False  # it changes config.yaml, whose rules come from the base branch
+    changes_rules: bool = False  # and `cicd_bot` in it
     merge_sha: str = ""
     promoted_revision: int = 0
     rollback_by: str = ""
     attempts: int = 0  # runs of this head that ended by a defect
+    author: str = ""  # who opened it
+    plans_shown: tuple[PlanShown, ...] = ()  # what the comment promised, since when: reviews are of these
+    decision: Decision = UNRULED  # what the rules say of the plan
+    held: bool = False  # merged, and prod waits until the rules let it in
+    deploy_by: str = ""  # who wants it promoted: an administrator who lets a held merge in, or before the merge
+    deploy_head: str = ""  # the head that is promoted before it is merged
+    deploy_stage: str = ""  # "", "promoting", "promoted": what was begun
+    deploy_from: int = 0  # prod's revision before, where it goes back to
+    deploy_result: str = ""  # why the last one changed nothing
 
     @property
     def outcome(self) -> PlannerOutcome | None:
@@ -183,6 +196,26 @@ class PullRecord:
     def may_be_destructive(self) -> tuple[str, ...]:
         """The models that may lose columns in a plan of the head as it is."""
         return self.destructive if self.destructive_head == self.head else ()
+
+    @property
+    def is_settled(self) -> bool:
+        """True while nothing runs or is about to: who asked for a run gets its answer."""
+        return self.state in SETTLED or (self.state is PullState.MERGED and self.held)
+
+    @property
+    def every_check(self) -> tuple[str, ...]:
+        """The checks that stand on its head."""
+        return (*CHECKS[:3], APPROVAL, PROMOTION) if self.decision.ruled else CHECKS
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What the plan that is shown promises: reviews are of this."""
+        return promises(self.outcome.plan if self.outcome else None, self.rules_text)
+
+    @property
+    def rules_text(self) -> str:
+        """The planned tree where the rules themselves are edited: a review is of every word then."""
+        return self.tree if self.changes_rules else ""
 
     @property
     def approved_cost(self) -> tuple[int, float]:
@@ -213,6 +246,8 @@ class ProdRecord:
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
     namespace: str = ""  # what commands begin with, by the rules as they were last read
+    held: str = ""  # the commit of a push that the rules do not let in
+    held_by: Decision = UNRULED
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
 
     @property

@@ -135,11 +135,11 @@ FORMS: Mapping[Verb, Form] = {
     ),
     Verb.DEPLOY: Form(
         "/deploy",
-        "is off: prod follows what people merge",
+        "after a merge that the [rules](#who-decides) keep from prod: promotes it against them, which needs `admin`. "
+        "Before the merge, where `enable_deploy_command` is on: [promotes, then merges](#deploy)",
         "/deploy",
-        "read",
-        "always; the reply says how to get it into prod",
-        Takes.ANYTHING,
+        "maintain",
+        f"it is off; something blocks the promotion; {OTHER_PLAN}",
     ),
     Verb.OK_TO_PLAN: Form(
         "/ok-to-plan HEAD",
@@ -152,4 +152,4 @@ FORMS: Mapping[Verb, Form] = {
     Verb.HELP: Form("/help", "lists the commands with permissions and examples", "/help", "read", "", Takes.ANYTHING),
 }
 DEFAULT_NEEDS: Mapping[str, Role] = {verb.value: form.needs for verb, form in FORMS.items()}
-UNRULED = (Verb.HELP, Verb.DEPLOY)  # of which the project says nothing: they do nothing
+UNRULED = (Verb.HELP,)  # of which the project says nothing: it does nothing

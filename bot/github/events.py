@@ -26,6 +26,8 @@ PULL_ACTIONS = frozenset(
     {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
 )
 
+REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
+
 
 @dataclass(frozen=True)
 class Said:
@@ -171,6 +173,15 @@ def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     )
 
 
+def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    """A review was written, edited or dismissed: what it says is read from GitHub when it counts."""
+    action = payload["action"]
+    if action not in REVIEW_ACTIONS:
+        return Ignored(guid, f"pull_request_review.{str(action)[:40]} changes nothing here")
+    number = _whole(payload["pull_request"]["number"], MOST_NUMBER)
+    return Event(guid, f"pull_request_review.{action}", _repository(payload), number)
+
+
 def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     action, issue, comment = payload["action"], payload["issue"], payload["comment"]
     if action != "created":
@@ -233,6 +244,7 @@ def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
 READERS = {
     "ping": _ping,
     "pull_request": _pull_request,
+    "pull_request_review": _review,
     "issue_comment": _issue_comment,
     "push": _push,
     "check_run": lambda guid, payload: _check(guid, payload, "check_run"),

@@ -48,6 +48,10 @@ class ProdPlanner:
         note = ("--note", f"#{number}" if number else commit[:12])
         return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear)
 
+    def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
+        """Plans a commit's tree, and applies nothing."""
+        return self._call(commit, ("plan", PROD, *more), look=False)
+
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
         """Points prod back at a revision."""
         note = f"/rollback in #{number}"
@@ -59,8 +63,10 @@ class ProdPlanner:
         with self.context.project(self.checkout, commit) as folder:
             return self.context.plan(PlannerCall(self.job, folder, arguments, new_run_id())).outcome
 
-    def _call(self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None) -> Ended:
-        """One call of the planner on a commit's tree, and then what prod is."""
+    def _call(
+        self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None, *, look: bool = True
+    ) -> Ended:
+        """One call of the planner on a commit's tree, and then, where it is looked for, what prod is."""
         if not self.context.has_project(self.checkout, commit):
             refused = self.context.no_project("This commit")
             return Ended(refused, refused.outcome, None)
@@ -68,7 +74,7 @@ class ProdPlanner:
         with self.context.project(self.checkout, commit) as folder:
             finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id), on_event=hear)
             row = _made(finished.outcome)
-            if finished.outcome.ok and row is None:
+            if look and finished.outcome.ok and row is None:
                 listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
                 rows = listed.outcome.environments or ()
                 row = next((each for each in rows if each.name == PROD), None)

@@ -25,12 +25,21 @@ class Facts:
     is_held: bool = False  # a fork's head that waits for a maintainer's word
     is_running: bool = False
     waits_for_cost: bool = False  # the shown plan is over the budget
+    is_held_merge: bool = False  # merged, and the rules do not let it into prod
     is_built: bool = False  # its environment stands, as the shown plan says
+    deploys: bool = False  # `/deploy` is on
+    not_ready: str = ""  # what keeps the plan from prod, in a sentence
     promoted: bool = False
     promoted_revision: int = 0
     prod_revision: int = 0
     base_moved: bool = False
     elsewhere: str = ""  # the prod branch, when this pull request goes into another one
+
+
+DEPLOY_OFF = (
+    "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "
+    "With `enable_deploy_command: true` in the base branch's `cicd_bot`, it promotes and then merges."
+)
 
 
 @dataclass(frozen=True)
@@ -47,13 +56,17 @@ class NotAllowed:
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Whether a command may run: first who asks, then whether what they saw is still so."""
-    need = needs.get(command.verb.value, "admin")
+    need: Role = (
+        "admin" if command.verb is Verb.DEPLOY and facts.is_held_merge else needs.get(command.verb.value, "admin")
+    )
     if command.verb is Verb.HELP:
         return Allowed()
     if facts.elsewhere:
         return NotAllowed(
             f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
         )
+    if command.verb is Verb.DEPLOY and not facts.is_held_merge and not facts.deploys:
+        return NotAllowed(DEPLOY_OFF)
     if facts.role is None:
         return NotAllowed("Your permission could not be verified, so nothing was changed. Try again in a minute.")
     if ROLES.index(facts.role) < ROLES.index(need):
@@ -111,9 +124,17 @@ def _question(command: Command, facts: Facts) -> Allowed | NotAllowed:
 
 
 def _deploy(command: Command, facts: Facts) -> Allowed | NotAllowed:
-    return NotAllowed(
-        "`/deploy` is off: prod follows what people merge. Merge this pull request, and its tables are promoted."
-    )
+    if facts.is_held_merge:
+        return Allowed()
+    if facts.promoted or not facts.is_open:
+        return NotAllowed("This pull request is not open: there is nothing to deploy.")
+    if (seen := _categorize(command, facts)) != Allowed():
+        return seen
+    if facts.is_running:
+        return NotAllowed("The plan is not finished. Wait for it, then say it again.")
+    if facts.not_ready:
+        return NotAllowed(f"It is not ready for prod: {facts.not_ready} Nothing was changed.")
+    return Allowed()
 
 
 def _approve_cost(command: Command, facts: Facts) -> Allowed | NotAllowed:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import structlog
 
+from bot.approvals import SHOWN_MOST, PlanShown
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.inbox import Inbox
-from bot.records import AFTER_MERGE, ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
+from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import PLAN_MARKER, Shown, plan_comment
 from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
-ORDER = (ENVIRONMENT, PROMOTION, PLAN, TESTS)  # what a reader waits for most
+ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS)  # what a reader waits for most
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
 
 def _comment_is_due(inbox: Inbox, record: PullRecord) -> bool:
     text = plan_comment(_shown(inbox, record))
-    return text is not None and (_digest(text) != record.comment_digest or _is_new(record))
+    unseen = _is_new(record) or (_shows(record) and bool(record.promises) and not _is_shown(record))
+    return text is not None and (_digest(text) != record.comment_digest or unseen)
 
 
 def _digest(text: str) -> str:
@@ -163,7 +165,11 @@ def _digest(text: str) -> str:
 
 def _shows(record: PullRecord) -> bool:
     """True when the comment shows a plan, or that a maintainer has to let it be made."""
-    is_plan = record.state is PullState.PLANNED or (record.state is PullState.PLANNING and record.fresh)
+    is_plan = (
+        record.state is PullState.PLANNED
+        or (record.state is PullState.MERGED and record.held)
+        or (record.state is PullState.PLANNING and record.fresh)
+    )
     return is_plan or record.state is PullState.HELD
 
 
@@ -172,13 +178,28 @@ def _is_new(record: PullRecord) -> bool:
     return _shows(record) and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
 
 
+def _is_shown(record: PullRecord) -> bool:
+    """True when the comment's last plan was this one, of this head."""
+    last = record.plans_shown[-1] if record.plans_shown else None
+    return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
+
+
+def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
+    """What was promised until now; one more when it is another plan, or another head."""
+    kept = record.plans_shown
+    if _is_shown(record):
+        last = kept[-1]
+        return (*kept[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
+    return (*kept, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else kept
+
+
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> None:
     text = plan_comment(_shown(inbox, record))
     assert text is not None
-    digest, is_new = _digest(text), _is_new(record)
+    digest, is_new, posted = _digest(text), _is_new(record), None
     changes: dict[str, object] = {"comment_digest": digest}
-    if digest != record.comment_digest:
-        posted = None
+    unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
+    if digest != record.comment_digest or unseen:
         if record.comment_id:
             try:
                 posted = gateway.edit_comment(record.number, record.comment_id, text)
@@ -191,6 +212,7 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
             changes["shown_since"] = posted.updated_at
     plan = record.outcome.plan if record.outcome else None
     if _shows(record):
+        changes["plans_shown"] = _plans_shown(record, posted.updated_at if posted else "")
         changes |= {
             "shown_head": record.head,
             "shown_revision": record.prod_revision,

@@ -24,6 +24,7 @@ from bot.pulls.arguments import model_files, plan_arguments, words_now
 from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
+from bot.pulls.reviews import Reviewers, rules_at
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, Pull, PullRecord, PullState
 from bot.results import packed
@@ -84,6 +85,7 @@ class _Reconciliation:
                     break
                 case Rest():
                     if record.head:
+                        self._judge()
                         publish(self.inbox, self.gateway, record)
                     break
                 case Hold():
@@ -197,9 +199,10 @@ class _Reconciliation:
         prod = self.inbox.prods.get(self.job.repository)
         base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
         merge = self.checkout.merge(base, self.pull.head)
-        record = self._change(
-            base_sha=base, tree=merge.tree, prod_revision=prod.revision, edits_rules=self._edits_rules(base, merge)
-        )
+        edits = self._edits_rules(base, merge)
+        changes = edits and self._rules_at(base) != self._rules_at(merge.commit)
+        against = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
+        record = self._change(**against, edits_rules=edits, changes_rules=changes)
         return record, self._finished_early(record, base, merge) or self._run(record, merge.commit, shower)
 
     def _begin(self, reason: str) -> PullRecord:
@@ -215,6 +218,7 @@ class _Reconciliation:
             base_ref=self.pull.base_ref,
             forward_only=self.config.is_forward_only(self.pull.head_ref),
             environment=record.environment or self._environment,
+            author=self.pull.author,
             site=self.gateway.clone_url.removesuffix(".git"),
             folder=self.context.settings.project_path,
             run_id=new_run_id(),
@@ -252,6 +256,9 @@ class _Reconciliation:
     def _edits_rules(self, base: str, merge: Merge) -> bool:
         changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
         return any(path.rpartition("/")[2] in CONFIG_FILES for path in changed)
+
+    def _rules_at(self, commit: str) -> BotConfig | None:
+        return rules_at(self.context, self.checkout, commit)
 
     def _run(self, record: PullRecord, commit: str, shower: Shower) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop
@@ -357,8 +364,29 @@ class _Reconciliation:
             words=tuple(word for word in current.words if (word.model, word.category) not in self.given),
             attempts=0,
         )
+        self._judge()
         publish(self.inbox, self.gateway, self._record())
         self.log.info("plan_made", ok=ok, plan=outcome.plan.id if outcome.plan else "")
+
+    # --- who decides ---
+
+    def _judge(self) -> None:
+        """What the rules say of the plan now; prod's job looks again at a merge that waited for that."""
+        record = self._record()
+        waits = record.state is PullState.MERGED and record.held
+        if not waits and record.state is not PullState.PLANNED:
+            return
+        decision = self._reviewers().decide(record)
+        if decision != record.decision:
+            self._change(decision=decision)
+            if waits:
+                self.inbox.queue.wake(self.job.repository, 0)
+
+    def _reviewers(self) -> Reviewers:
+        """By the rules that prod shows: what is merged and waits for an approval changes none."""
+        prod = self.inbox.prods.get(self.job.repository)
+        commit = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+        return Reviewers(self.context, self.gateway, self.checkout, commit)
 
     # --- leaving ---
 

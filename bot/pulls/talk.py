@@ -12,8 +12,8 @@ from bot.context import BotContext, moment
 from bot.github.gateway import GitHubFailed, RepositoryGateway, said
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
-from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
-from bot.report.comment import Shown
+from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
+from bot.report.comment import Shown, blockers
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.results import cost_shown, direct
 from bot.rules import BotConfig
@@ -85,7 +85,9 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
 def _waits(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for == "rollback":
         return bool(record.rollback_by)
-    running = record.state not in SETTLED or record.again or bool(record.words)
+    if answer.waits_for == "deploy":
+        return bool(record.deploy_head) or (record.state is PullState.MERGED and not record.held)
+    running = not record.is_settled or record.again or bool(record.words)
     return answer.waits_for == WAITS or (answer.waits_for == "plan" and running)
 
 
@@ -107,6 +109,11 @@ def _ended(answer: Answer, record: PullRecord) -> Answer:
             return replace(answer, ok=ok, sentence=sentence)
         ok = record.state in (PullState.PLANNED, PullState.PROMOTED)
         return replace(answer, ok=ok, sentence="Planned." if ok else "The plan did not succeed.")
+    if answer.waits_for == "deploy":
+        ok = record.state is PullState.PROMOTED
+        return replace(
+            answer, ok=ok, sentence="It is in prod." if ok else record.deploy_result or "Prod was not changed."
+        )
     if answer.waits_for == "rollback":
         ok = record.state is PullState.ROLLED_BACK
         return replace(
@@ -160,6 +167,9 @@ def _facts(
         is_held=record.state is PullState.HELD,
         is_running=record.state in RUNNING,
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
+        is_held_merge=record.state is PullState.MERGED and record.held,
+        deploys=config.deploys,
+        not_ready=" ".join(each.message for each in blockers(record)),
         is_built=record.environment_exists and bool(record.outcome and record.outcome.applied),
         promoted=record.state is PullState.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
@@ -192,6 +202,8 @@ def _start(
             inbox.pulls.change(*where, rollback_by=row.author)
             inbox.queue.wake(row.repository, 0)
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
+        case Verb.DEPLOY:
+            return _deploy(context, row, command, record)
         case Verb.CATEGORIZE:
             return _categorize(context, row, command, record)
         case Verb.APPROVE_COST:
@@ -224,6 +236,14 @@ def _plan_again(context: BotContext, row: CommandRow, command: Command, record: 
     if record.state not in RUNNING and record.state is not PullState.MERGED:
         context.inbox.pulls.change(row.repository, row.number, again=True)
     return Answer(command.text, True, accepted(command), waits_for="plan")
+
+
+def _deploy(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
+    """Lets a held merge into prod, or promotes what is open and then merges it: prod's job does either."""
+    changes = {"deploy_by": row.author} | ({} if record.held else {"deploy_head": record.head})
+    context.inbox.pulls.change(row.repository, row.number, **changes)
+    context.inbox.queue.wake(row.repository, 0)
+    return Answer(command.text, True, "Prod's turn was asked for.", waits_for="deploy")
 
 
 def _categorize(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:

@@ -39,8 +39,6 @@ def help_text(needs: Mapping[str, Role]) -> str:
     """The commands that are enabled here: what each does, who may use it, an example."""
     lines = ["A command stands at the start of a line in a comment; several run in order.", ""]
     for verb, form in FORMS.items():
-        if verb is Verb.DEPLOY:
-            continue  # it is off
         who = "anybody" if verb is Verb.HELP else f"needs `{needs.get(verb.value, 'admin')}`"
         lines.append(f"- `{form.usage}`: {form.does}. *{who[0].upper() + who[1:]}.* Example: `{form.example}`")
     return "\n".join(lines)

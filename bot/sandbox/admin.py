@@ -24,6 +24,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         Stage.fork,
         Stage.set_permission,
         Stage.require_checks,
+        Stage.set_team,
         Stage.install_app,
         Stage.suspend_app,
         Stage.uninstall_app,

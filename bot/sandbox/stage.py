@@ -106,6 +106,11 @@ class Stage:
             self._user(login)
             self.state.repositories[repository].permissions[login] = role
 
+    def set_team(self, team: str, members: list[str]) -> None:
+        """Says who is in a team, `org/team`."""
+        with self.state.lock:
+            self.state.teams[team] = {self._user(login).login for login in members}
+
     def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
         """Protects a branch: a pull request into it merges only when these checks have succeeded on its head."""
         with self.state.lock:

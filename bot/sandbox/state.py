@@ -21,6 +21,7 @@ APP_PERMISSIONS: dict[str, str] = {
     "contents": "write",
     "deployments": "write",
     "issues": "write",
+    "members": "read",
     "metadata": "read",
     "pull_requests": "write",
     "statuses": "write",
@@ -322,6 +323,7 @@ class State:
     gone: set[str] = field(default_factory=set)  # accounts that were deleted: what they wrote stays, and is nobody's
     tokens: dict[str, Token] = field(default_factory=dict, repr=False)
     repositories: dict[str, Repository] = field(default_factory=dict)
+    teams: dict[str, set[str]] = field(default_factory=dict)  # org/team -> its members
     installations: dict[str, Installation] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)
     calls: list[ApiCall] = field(default_factory=list)

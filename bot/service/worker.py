@@ -296,8 +296,10 @@ class Worker:
         for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
             record = known.get(pull.number, PullRecord(name, pull.number))
             if (
-                self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head)
-            ) or is_behind(pull, record):
+                (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
+                or is_behind(pull, record)
+                or 0 < record.decision.changes_at <= time.time()
+            ):
                 inbox.queue.wake(name, pull.number)
             self._looked[(name, pull.number)] = pull.updated_at
 

@@ -113,6 +113,7 @@ def change_of(
     override = override_of(said) if said and change == "direct" else None
     return {
         "name": name, "kind": "FULL", "path": "", "line": 1, "owner": "", "change": change, "category": category,
+        "tags": knobs().get("tags", {}).get(name, []),
         "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
         "recomputed": False, "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [],
         "needed": [], "recorded": [],
@@ -164,6 +165,9 @@ def plan(name: str) -> None:
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip
     say("plan", plan=shown)
+    if "--auto-apply" not in sys.argv:
+        say("result", ok=True, plan=shown, applied=False)
+        return
     wait(name)
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)

@@ -24,7 +24,8 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
     """Behaviour 3: below it nothing is done, and the reply names needed and actual; unread, it is refused."""
     need = DEFAULT_NEEDS[verb.value]
     below = ROLES[ROLES.index(need) - 1]
-    verdicts = [decide(Command(verb, ""), replace(SEEN, role=role), DEFAULT_NEEDS) for role in (below, None)]
+    seen = replace(SEEN, deploys=True)
+    verdicts = [decide(Command(verb, ""), replace(seen, role=role), DEFAULT_NEEDS) for role in (below, None)]
 
     if verb is Verb.HELP:
         assert verdicts == [Allowed(), Allowed()]

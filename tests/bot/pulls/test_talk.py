@@ -309,11 +309,11 @@ def test_who_asks_is_told_and_nothing_moves(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     before = len(bench.calls("plan"))
-    bench.say(number, "/status\n/lineage shop.orders\n/deploy now")
+    bench.say(number, "/status\n/lineage shop.orders\n/deploy")
 
     (reply,) = bench.replies(number)
     assert "From `shop.orders` 1 model downstream is made:\n\n- `shop.totals`: `its rows`" in reply
-    assert "`/deploy` is off: prod follows what people merge." in reply
+    assert "`/deploy` is off here: prod follows what people merge." in reply
     assert reply.count("🚀") == 2
     assert len(bench.calls("plan")) == before
 
