@@ -168,6 +168,10 @@ class PullRecord:
     merge_sha: str = ""
     promoted_revision: int = 0
     rollback_by: str = ""
+    rollback_to: int = 0  # the revision that was named; 0 for the one before its own
+    unlock_by: str = ""  # who stops its promotion
+    destroy_by: str = ""  # who drops its environment
+    keep_until: float = 0.0  # seconds of the epoch: the environment is not dropped before
     attempts: int = 0  # runs of this head that ended by a defect
     author: str = ""  # who opened it
     plans_shown: tuple[PlanShown, ...] = ()  # what the comment promised, since when: reviews are of these

@@ -236,8 +236,9 @@ def _roll_back(facts: ProdFacts) -> Action | None:
     for record in facts.pulls:
         if not record.rollback_by:
             continue
-        before = record.promoted_revision - 1
-        if facts.prod.revision != record.promoted_revision or before < 1:
+        before = record.rollback_to or record.promoted_revision - 1
+        moved = facts.prod.revision <= before if record.rollback_to else facts.prod.revision != record.promoted_revision
+        if moved or before < 1:
             return RefuseRollback(record.number, f"Prod has moved on to revision {facts.prod.revision}.")
         return RollBack(record.number, record.rollback_by, before)
     return None

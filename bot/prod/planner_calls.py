@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.child.planner_process import Finished, new_run_id
-from bot.context import BotContext, PlannerCall
+from bot.context import BotContext, PlannerCall, failed
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
 from bot.results import PlannerOutcome
@@ -44,9 +44,13 @@ class ProdPlanner:
         return next((each for each in whole if each.name == PROD and each.revision > 0), None)
 
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), hear: Hear = lambda line: None) -> Ended:
-        """Plans and applies a commit's tree, for a pull request or (0) a push."""
+        """Plans and applies a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
-        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear)
+        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear, number=number)
+
+    def _unlocked(self, number: int) -> str:
+        record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
+        return f"{record.unlock_by} stopped it." if record and record.unlock_by else ""
 
     def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
         """Plans a commit's tree, and applies nothing."""
@@ -64,7 +68,13 @@ class ProdPlanner:
             return self.context.plan(PlannerCall(self.job, folder, arguments, new_run_id())).outcome
 
     def _call(
-        self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None, *, look: bool = True
+        self,
+        commit: str,
+        arguments: tuple[str, ...],
+        hear: Hear = lambda line: None,
+        *,
+        look: bool = True,
+        number: int = 0,
     ) -> Ended:
         """One call of the planner on a commit's tree, and then, where it is looked for, what prod is."""
         if not self.context.has_project(self.checkout, commit):
@@ -72,7 +82,10 @@ class ProdPlanner:
             return Ended(refused, refused.outcome, None)
         run_id = new_run_id()
         with self.context.project(self.checkout, commit) as folder:
-            finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id), on_event=hear)
+            call = PlannerCall(self.job, folder, arguments, run_id)
+            finished = self.context.plan(call, on_event=hear, should_stop=lambda: self._unlocked(number))
+            if finished.stopped:
+                finished = failed(finished.stopped, "RequestError", hint="Type `/plan` to try again.")
             row = _made(finished.outcome)
             if look and finished.outcome.ok and row is None:
                 listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))

@@ -164,7 +164,7 @@ class _ProdReconciliation:
                 self.pass_ = replace(self.pass_, built=True)
                 self._build(self.pass_.head)
             case RefuseRollback(number, reason):
-                self._pull(number, rollback_by="", reason=reason)
+                self._pull(number, rollback_by="", rollback_to=0, reason=reason)
             case RollBack(number, who, revision):
                 self._roll_back(number, who, revision)
             case StopPlan(number):
@@ -312,7 +312,7 @@ class _ProdReconciliation:
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
         by = record.deploy_by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
-        changes |= {"held": False, **CLEARED}
+        changes |= {"held": False, "unlock_by": "", **CLEARED}
         record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
         with Shower(self.inbox, self.gateway, record) as shower:
             ended = self.planner.apply(commit, number, merge_arguments(record), self._progress(number, shower))
@@ -425,13 +425,15 @@ class _ProdReconciliation:
             row = ended.row
             self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
             reason = f"{who} pointed prod back at the tables of revision {revision}."
-            self._show(self._pull(number, rollback_by="", state=PullState.ROLLED_BACK, reason=reason))
+            for each in self.inbox.pulls.all(self.job.repository):
+                if each.state is PullState.PROMOTED and each.promoted_revision > revision:
+                    gone = {"rollback_by": "", "rollback_to": 0, "reason": reason}
+                    self._show(self._pull(each.number, **gone, state=PullState.ROLLED_BACK))
             what = f"rolled prod back to revision {revision}"
             self._notify(f"{who} {what} (#{number}).")
             self.inbox.decisions.record(self.job.repository, number, who, what)
         else:
-            problems = ended.outcome.problems
-            self._pull(number, rollback_by="", reason=problems[0].message if problems else "The rollback failed.")
+            self._pull(number, rollback_by="", rollback_to=0, reason=first_problem(ended.outcome))
         _wake_pulls(self.context, self.job.repository)
 
     def _notify(self, sentence: str) -> None:
@@ -443,7 +445,7 @@ class _ProdReconciliation:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
         self._change(swept_at=time.time())  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        keep = tuple(each.environment for each in pulls if each.environment and each.environment_exists)
+        keep = tuple(each.environment for each in pulls if each.environment and _is_kept(each))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
             self.log.info("janitor_ended", kept=len(keep))
@@ -484,6 +486,10 @@ class _ProdReconciliation:
 
     def _known_check(self, commit: str) -> int:
         return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
+
+
+def _is_kept(record: PullRecord) -> bool:
+    return record.environment_exists or time.time() < record.keep_until
 
 
 def promoted_words(outcome: PlannerOutcome) -> str:

@@ -35,7 +35,7 @@ def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] 
         *start,
         *forward,
         *destructive_arguments(record),
-        *_limits(record, config),
+        *cost_limits(record, config),
         *rows,
         *(f"--must-open={path}" for path in edited),
     )
@@ -67,7 +67,7 @@ def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ..
     return (*words, *expected, *forward, *destructive_arguments(record))
 
 
-def _limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
+def cost_limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     """What may be computed: the budget, or as much more as somebody approved for this head."""
     names = ("--max-bytes", "--max-seconds")
     limits = zip(names, config.budget, record.approved_cost, strict=True)

@@ -45,11 +45,30 @@ class HandToProd:
     """It is merged: prod's job promotes it."""
 
 
-Action = Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd
+@dataclass(frozen=True)
+class Keep:
+    """It is over, and its environment is kept for some days more."""
 
 
-def decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
+@dataclass(frozen=True)
+class Destroy:
+    """Somebody wants the environment dropped, whatever becomes of the pull request."""
+
+
+Action = Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd | Keep | Destroy
+
+
+def decide(
+    pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
+) -> Action:
     """The next step towards what should be; asked again after each step until it says Rest or Leave."""
+    if record.destroy_by:
+        return Destroy()
+    action = _decide(pull, record, prod, prod_branch, repository)
+    return Keep() if isinstance(action, DropEnvironment) and now < record.keep_until else action
+
+
+def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
     if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
         return _merged(record)
     if not pull.is_open or pull.base_ref != prod_branch:

@@ -26,6 +26,8 @@ class Facts:
     is_running: bool = False
     waits_for_cost: bool = False  # the shown plan is over the budget
     is_held_merge: bool = False  # merged, and the rules do not let it into prod
+    is_promoting: bool = False
+    has_environment: bool = False
     is_built: bool = False  # its environment stands, as the shown plan says
     deploys: bool = False  # `/deploy` is on
     not_ready: str = ""  # what keeps the plan from prod, in a sentence
@@ -36,6 +38,7 @@ class Facts:
     elsewhere: str = ""  # the prod branch, when this pull request goes into another one
 
 
+DAYS_MOST = 90  # that /extend keeps an environment
 DEPLOY_OFF = (
     "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "
     "With `enable_deploy_command: true` in the base branch's `cicd_bot`, it promotes and then merges."
@@ -118,8 +121,8 @@ def _question(command: Command, facts: Facts) -> Allowed | NotAllowed:
         return NotAllowed("This pull request is closed.")
     if not facts.shown_plan or facts.is_held or facts.is_running:
         return NotAllowed("No plan stands yet. Wait for it, then ask again.")
-    if command.verb is Verb.DIFF and not facts.is_built:
-        return NotAllowed("No environment is built, so there are no rows to compare.")
+    if command.verb in (Verb.DIFF, Verb.RESTATE) and not facts.is_built:
+        return NotAllowed("No environment is built, so it has no rows.")
     return Allowed()
 
 
@@ -146,12 +149,17 @@ def _approve_cost(command: Command, facts: Facts) -> Allowed | NotAllowed:
 def _rollback(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.promoted:
         return NotAllowed("This pull request is not in prod, so there is nothing to roll back.")
+    if command.number:
+        if command.number < facts.promoted_revision:
+            return Allowed()
+        return NotAllowed(f"This pull request became revision {facts.promoted_revision}: name an earlier one.")
     if facts.promoted_revision < 2:
         return NotAllowed("Prod has no earlier revision to go back to.")
     if facts.prod_revision != facts.promoted_revision:
         return NotAllowed(
             f"Prod has gone on to revision {facts.prod_revision} since this pull request became revision "
-            f"{facts.promoted_revision}. Roll back what came later first."
+            f"{facts.promoted_revision}. Roll back what came later first, or name the revision: "
+            f"`/rollback {facts.promoted_revision - 1}` takes back all that came after it."
         )
     return Allowed()
 
@@ -173,7 +181,29 @@ def _ok_to_plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
     return Allowed()
 
 
+def _unlock(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    return Allowed() if facts.is_promoting else NotAllowed("No promotion of this pull request is running.")
+
+
+def _extend(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if not facts.has_environment:
+        return NotAllowed("There is no environment to keep.")
+    if command.number > DAYS_MOST:
+        return NotAllowed(f"An environment is kept for {DAYS_MOST} days at most.")
+    return Allowed()
+
+
+def _destroy(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if facts.is_promoting:
+        return NotAllowed("Its promotion is running. Wait for it, then say it again.")
+    return Allowed() if facts.has_environment else NotAllowed("There is no environment to drop.")
+
+
 RULES = {
+    Verb.RESTATE: _question,
+    Verb.UNLOCK: _unlock,
+    Verb.EXTEND: _extend,
+    Verb.DESTROY: _destroy,
     Verb.PLAN: _plan,
     Verb.STATUS: _status,
     Verb.DIFF: _question,

@@ -21,7 +21,19 @@ from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
 from bot.pulls.arguments import model_files, plan_arguments, words_now
-from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
+from bot.pulls.decide import (
+    Destroy,
+    DropEnvironment,
+    HandToProd,
+    Hold,
+    Keep,
+    Leave,
+    MakePlan,
+    Rest,
+    WaitForProd,
+    decide,
+    interrupts,
+)
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
 from bot.pulls.reviews import Reviewers, rules_at
@@ -78,7 +90,7 @@ class _Reconciliation:
         for _ in range(STEPS_MOST):
             carry_out(self.context, self.gateway, self.pull, self.config)
             record, prod = self._record(), self.inbox.prods.get(self.job.repository)
-            action = decide(self.pull, record, prod, self.config.prod_branch, self.job.repository)
+            action = decide(self.pull, record, prod, self.config.prod_branch, self.job.repository, time.time())
             self.log.info("decided", action=type(action).__name__, state=record.state.value)
             match action:
                 case Leave():
@@ -88,6 +100,11 @@ class _Reconciliation:
                         self._judge()
                         publish(self.inbox, self.gateway, record)
                     break
+                case Keep():
+                    self._keep(record)
+                    break
+                case Destroy():
+                    self._destroy(record)
                 case Hold():
                     kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                     self._change(state=PullState.HELD, **kept, said="", reason="", allowed_head="")
@@ -315,6 +332,8 @@ class _Reconciliation:
             return "cancelled"
         if record.state in AFTER_MERGE:
             return "closed"
+        if record.destroy_by:
+            return "destroyed"
         return "categorized" if {(word.model, word.category) for word in words_now(record)} - set(self.given) else ""
 
     def _stopped(self, reason: str) -> None:
@@ -328,7 +347,7 @@ class _Reconciliation:
             raise Superseded(f"by {newer[:12]}")
         elif kind == "closed":
             self._refresh()
-        elif kind != "categorized":
+        elif kind not in ("categorized", "destroyed"):
             self._conclude(self._record(), failed(reason, "RequestError", hint="Type `/plan` to try again."))
 
     def _give_way(self, newer: str, reason: str) -> None:
@@ -390,6 +409,24 @@ class _Reconciliation:
 
     # --- leaving ---
 
+    def _keep(self, record: PullRecord) -> None:
+        """Closed, and its environment outlives it: all that runs ends, and nothing is dropped."""
+        if record.state not in AFTER_MERGE and record.state is not PullState.CLOSED:
+            over = {"progress": "", "fresh": False, "words": (), "again": False, "rollback_by": "", "reason": ""}
+            record = self._change(state=PullState.CLOSED, **over)
+        if record.head:
+            publish(self.inbox, self.gateway, record)
+
+    def _destroy(self, record: PullRecord) -> None:
+        """Drops the environment; of an open pull request a plan is made when somebody asks for it."""
+        who = record.destroy_by
+        over = record.state in (*AFTER_MERGE, PullState.CLOSED)
+        self._drop_environment(record)
+        self._change(destroy_by="", environment_exists=False, attempts=0)
+        if not over:
+            reason = f"{who} dropped its environment; `/plan` builds it again."
+            self._change(state=PullState.CANCELLED, reason=reason, progress="", fresh=False, words=(), again=False)
+
     def _drop(self) -> None:
         """Drops the environment, once; a pull request that was promoted keeps its state."""
         record = self._record()
@@ -400,6 +437,11 @@ class _Reconciliation:
             elsewhere = f"It merges into `{self.pull.base_ref}` now, not into `{self.config.prod_branch}`."
             changes = {"reason": elsewhere if self.pull.is_open else "", "base_ref": self.pull.base_ref}
             record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
+        self._drop_environment(record)
+        state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
+        publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
+
+    def _drop_environment(self, record: PullRecord) -> None:
         if record.environment_exists:
             run_id = new_run_id()
             prod = self.inbox.prods.get(self.job.repository)
@@ -413,8 +455,6 @@ class _Reconciliation:
                 self._change(attempts=record.attempts + 1)
                 raise Later(5.0, "the environment could not be dropped")
             self.log.info("environment_dropped", environment=record.environment, ok=finished.outcome.ok)
-        state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
-        publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
 
 
 class _Progress:

@@ -113,6 +113,8 @@ def headline(shown: Shown) -> str:
             return "### ⏳ Waiting for prod's first build"
         case PullState.NEW | PullState.PLANNING:
             return f"### ⏳ Planning `{record.head[:7]}`"
+        case PullState.CANCELLED if not record.environment_exists:
+            return "### 🧹 Its environment was dropped"
         case PullState.CANCELLED:
             return f"### ⏹️ The plan of `{record.head[:7]}` was stopped"
         case PullState.MERGED if record.held:
@@ -126,6 +128,8 @@ def headline(shown: Shown) -> str:
         case PullState.ROLLED_BACK:
             return "### ↩️ Rolled back: prod shows what it showed before this pull request"
         case PullState.CLOSED:
+            if record.environment_exists:
+                return "### 🗄️ Closed: its environment is kept"
             return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed: nothing of it is left"
         case PullState.FAILED:
             return f"### ❌ {failure_title(outcome)}"
@@ -202,7 +206,8 @@ def status(shown: Shown) -> str:
         case PullState.PLANNED:
             return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
         case PullState.CANCELLED:
-            return f"{inert(record.reason)} The environment keeps what was already computed."
+            kept = " The environment keeps what was already computed." if record.environment_exists else ""
+            return f"{inert(record.reason)}{kept}"
         case PullState.PROMOTED | PullState.ROLLED_BACK | PullState.UNPROMOTED:
             return promotion_status(record)
         case PullState.MERGED if record.held:
@@ -213,6 +218,8 @@ def status(shown: Shown) -> str:
             return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
         case PullState.CLOSED:
             why = inert(record.reason) or "Closed without merging."
+            if record.environment_exists:
+                return f"{why} Its environment is kept for some days, as somebody asked; prod is untouched."
             return f"{why} The environment and what only it used are dropped; prod is untouched."
         case PullState.FAILED:
             return "Prod is untouched. A push that mends it is planned by itself."

@@ -16,7 +16,7 @@ from planner.plan.build import Plan
 from planner.session.applying import Record, carried_out, estimates
 from planner.session.events import Revised, Tested, TestsStarted
 from planner.session.lint import check_rules
-from planner.session.options import PlanOptions
+from planner.session.options import PlanOptions, taken_back
 from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
 from planner.session.unopened import refusals
 from planner.session.workspace import Workspace
@@ -65,6 +65,8 @@ def check_queries(work: Workspace, planned: Plan) -> None:
 
 def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
     """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved."""
+    for model in taken_back(asked):
+        work.store.overrides.forget(planned.environment, model)
     for override in planned.overrides:
         work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:
