@@ -115,6 +115,27 @@ class CheckRef:
 
 
 @dataclass(frozen=True)
+class DeploymentRef:
+    """A deployment on GitHub that we wrote, and the state that it last got; id 0 where we may not write any."""
+
+    environment: str
+    sha: str
+    id: int
+    state: str
+
+
+@dataclass(frozen=True)
+class MergeGroup:
+    """A group of GitHub's merge queue whose last pull request this is, and its plan."""
+
+    head: str = ""  # '' when there is none
+    state: str = ""  # "", "planning", "planned", "failed"
+    said: str = ""  # the plan's lines, as `packed` packs them
+    tree: str = ""
+    base_sha: str = ""
+
+
+@dataclass(frozen=True)
 class PendingWord:
     """A person's category that the planner has not stored yet."""
 
@@ -122,6 +143,9 @@ class PendingWord:
     category: str
     who: str
     head: str
+
+
+NO_GROUP = MergeGroup()
 
 
 @dataclass(frozen=True)
@@ -153,6 +177,10 @@ class PullRecord:
     comment_id: int = 0
     comment_digest: str = ""
     checks: tuple[CheckRef, ...] = ()
+    shows_deployments: bool = False  # the project wants them on GitHub
+    deployments: tuple[DeploymentRef, ...] = ()
+    group: MergeGroup = NO_GROUP
+    group_exists: bool = False  # its environment may be there
     words: tuple[PendingWord, ...] = ()
     again: bool = False  # somebody asked for another plan of the same head
     site: str = ""  # the repository's page
@@ -226,8 +254,23 @@ class PullRecord:
         """The bytes and seconds that somebody approved for the head as it is."""
         return self.cost if self.cost_head == self.head else (0, 0.0)
 
+    @property
+    def of_group(self) -> PullRecord:
+        """The record as if it were of the merge queue's group: its checks are made of this."""
+        group = self.group
+        state = PullState(group.state) if group.state else PullState.PLANNING
+        plan = replace(self, head=group.head, said=group.said, tree=group.tree, base_sha=group.base_sha)
+        return replace(plan, state=state, fresh=False, progress="", held=False)
+
+    @property
+    def group_environment(self) -> str:
+        return f"{self.environment}_queue"
+
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((each for each in self.checks if each.name == name and each.sha == sha), None)
+
+    def deployment(self, environment: str) -> DeploymentRef | None:
+        return next((each for each in self.deployments if each.environment == environment), None)
 
     def with_check(self, ref: CheckRef) -> PullRecord:
         kept = tuple(each for each in self.checks if (each.name, each.sha) != (ref.name, ref.sha))

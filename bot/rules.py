@@ -41,6 +41,10 @@ class DiffRules:
     def is_off(self) -> bool:
         return all(detail == "off" for _, detail in self.detail)
 
+    def nothing(self) -> DiffRules:
+        """The same, and no rows are compared."""
+        return replace(self, detail=(("*", "off"),))
+
     def without_samples(self) -> DiffRules:
         """The same, and no rows are shown."""
         return replace(self, detail=tuple((s, "counts" if d == "sample" else d) for s, d in self.detail))
@@ -61,6 +65,7 @@ class BotConfig:
     diff: DiffRules = field(default_factory=lambda: DiffRules())
     namespace: str = ""  # what commands begin with; '' where `/plan` is enough
     rules: tuple[ReviewRule, ...] = ()
+    deployments: bool = False  # GitHub's, of environments and prod
     deploys: bool = False  # `/deploy` promotes, and then merges
     merge_method: MergeMethod = "merge"
 
@@ -157,6 +162,9 @@ class CicdBot(BaseModel):
     rules: tuple[PromotionRule, ...] = Field(
         default=(), description="Who must approve which changes, what is blocked, and when prod is frozen."
     )
+    deployments: bool = Field(
+        default=False, description="Whether environments and prod are shown as deployments on GitHub."
+    )
     enable_deploy_command: bool = Field(default=False, description="Whether `/deploy` promotes and then merges.")
     merge_method: MergeMethod = Field(default="merge", description="How `/deploy` merges.")
     command_namespace: str | None = Field(
@@ -200,6 +208,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         diff=_diff_rules(read),
         namespace=(read.command_namespace or "").lstrip("#/").lower(),
         rules=tuple(each.rule() for each in read.rules),
+        deployments=read.deployments,
         deploys=read.enable_deploy_command,
         merge_method=read.merge_method,
     )

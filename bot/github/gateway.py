@@ -17,6 +17,7 @@ from github.IssueComment import IssueComment
 from bot.approvals import Review
 from bot.github.calls import Calls
 from bot.github.check_runs import CheckRuns
+from bot.github.deployments import Deployments
 from bot.github.events import Said
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
@@ -101,6 +102,7 @@ class RepositoryGateway:
         self.login = login
         self._calls = Calls(name, owners, polls, secrets)
         self.checks = CheckRuns(self._calls)
+        self.deployments = Deployments(self._calls)
 
     # --- reading ---
 

@@ -46,6 +46,16 @@ class HandToProd:
 
 
 @dataclass(frozen=True)
+class PlanGroup:
+    """Plan what the merge queue would make of the branch, and build it."""
+
+
+@dataclass(frozen=True)
+class DropGroup:
+    """The merge queue's group is over: so is its environment."""
+
+
+@dataclass(frozen=True)
 class Keep:
     """It is over, and its environment is kept for some days more."""
 
@@ -55,7 +65,9 @@ class Destroy:
     """Somebody wants the environment dropped, whatever becomes of the pull request."""
 
 
-Action = Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd | Keep | Destroy
+Action = (
+    Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd | Keep | Destroy | PlanGroup | DropGroup
+)
 
 
 def decide(
@@ -65,7 +77,18 @@ def decide(
     if record.destroy_by:
         return Destroy()
     action = _decide(pull, record, prod, prod_branch, repository)
+    if isinstance(action, Rest):
+        return _group(pull, record) or action
     return Keep() if isinstance(action, DropEnvironment) and now < record.keep_until else action
+
+
+def _group(pull: Pull, record: PullRecord) -> Action | None:
+    """What the merge queue asks for, when the pull request itself is as it should be."""
+    still = record.state in (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD)
+    if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
+        return PlanGroup()
+    over = not record.group.head or record.state is PullState.PROMOTED or record.state is PullState.CLOSED
+    return DropGroup() if over and record.group_exists else None
 
 
 def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:

@@ -13,9 +13,21 @@ import structlog
 from bot.approvals import SHOWN_MOST, PlanShown
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.inbox import Inbox
-from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
+from bot.records import (
+    AFTER_MERGE,
+    APPROVAL,
+    ENVIRONMENT,
+    PLAN,
+    PROMOTION,
+    TESTS,
+    CheckRef,
+    DeploymentRef,
+    PullRecord,
+    PullState,
+)
 from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import PLAN_MARKER, Shown, plan_comment
+from bot.report.deployments import DeploymentView, deployments
 from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
@@ -24,10 +36,11 @@ ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS)  # what a reader waits f
 
 @dataclass(frozen=True)
 class _Write:
-    """One thing that GitHub shows otherwise than it should: a check on a commit, or (None) the comment."""
+    """One thing that GitHub shows otherwise than it should: a check on a commit, a deployment, or else the comment."""
 
     sha: str = ""
     check: CheckView | None = None
+    deployment: DeploymentView | None = None
 
 
 def publish(
@@ -105,6 +118,8 @@ def _bring_in_line(
                 return newest
             if write.check:
                 _put_check(inbox, gateway, newest, write.sha, write.check)
+            elif write.deployment:
+                _put_deployment(inbox, gateway, newest, write.deployment)
             else:
                 _put_comment(inbox, gateway, newest)
 
@@ -117,14 +132,31 @@ def _due(inbox: Inbox, record: PullRecord) -> _Write | None:
     wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
     if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
         wanted.append((record.merge_sha, promotion_check(record)))
+    if record.group.head and record.group.head != record.merge_sha:
+        wanted += [
+            (record.group.head, view) for view in checks(Shown(record.of_group, inbox.prods.get(record.repository)))
+        ]
     for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
-        if not ref.done and ref.sha not in (record.head, record.merge_sha):
+        if not ref.done and ref.sha not in (record.head, record.merge_sha, record.group.head):
             wanted.append((ref.sha, superseded(ref.name, record.head)))
     for sha, view in wanted:
         known = record.check(view.name, sha)
         if not known or known.digest != view.digest:
             return _Write(sha, view)
-    return None
+    return next((_Write(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
+
+
+def _is_due(record: PullRecord, view: DeploymentView) -> bool:
+    known = record.deployment(view.environment)
+    return known is None or (known.sha, known.state) != (view.sha, view.state)
+
+
+def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, view: DeploymentView) -> None:
+    known = record.deployment(view.environment)
+    same = known.id if known and known.sha == view.sha else 0
+    ref = DeploymentRef(view.environment, view.sha, gateway.deployments.write(view, same), view.state)
+    kept = tuple(each for each in record.deployments if each.environment != view.environment)
+    inbox.pulls.change(record.repository, record.number, deployments=(*kept, ref))
 
 
 def _shown(inbox: Inbox, record: PullRecord) -> Shown:

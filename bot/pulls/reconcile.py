@@ -24,16 +24,19 @@ from bot.pulls.arguments import model_files, plan_arguments, words_now
 from bot.pulls.decide import (
     Destroy,
     DropEnvironment,
+    DropGroup,
     HandToProd,
     Hold,
     Keep,
     Leave,
     MakePlan,
+    PlanGroup,
     Rest,
     WaitForProd,
     decide,
     interrupts,
 )
+from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
 from bot.pulls.reviews import Reviewers, rules_at
@@ -100,6 +103,11 @@ class _Reconciliation:
                         self._judge()
                         publish(self.inbox, self.gateway, record)
                     break
+                case PlanGroup():
+                    publish(self.inbox, self.gateway, record)
+                    self._groups().plan()
+                case DropGroup():
+                    self._groups().drop()
                 case Keep():
                     self._keep(record)
                     break
@@ -135,6 +143,9 @@ class _Reconciliation:
         questions = Questions(self.context, self.job, self.checkout, self._overtaken)
         if reason := questions.answer_all(self._record()):
             raise Superseded(reason)
+
+    def _groups(self) -> GroupPlanner:
+        return GroupPlanner(self.context, self.job, self.gateway, self.checkout, self.config)
 
     def _overtaken(self) -> str:
         """Why a question has to wait: a newer head, or a close."""
@@ -236,6 +247,7 @@ class _Reconciliation:
             forward_only=self.config.is_forward_only(self.pull.head_ref),
             environment=record.environment or self._environment,
             author=self.pull.author,
+            shows_deployments=self.config.deployments,
             site=self.gateway.clone_url.removesuffix(".git"),
             folder=self.context.settings.project_path,
             run_id=new_run_id(),

@@ -25,6 +25,8 @@ ACTS: dict[str, Callable[..., Any]] = {
         Stage.set_permission,
         Stage.require_checks,
         Stage.set_team,
+        Stage.enqueue,
+        Stage.advance_queue,
         Stage.install_app,
         Stage.suspend_app,
         Stage.uninstall_app,

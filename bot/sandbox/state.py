@@ -22,6 +22,7 @@ APP_PERMISSIONS: dict[str, str] = {
     "deployments": "write",
     "issues": "write",
     "members": "read",
+    "merge_queues": "read",
     "metadata": "read",
     "pull_requests": "write",
     "statuses": "write",
@@ -30,6 +31,7 @@ APP_EVENTS = (
     "check_run",
     "check_suite",
     "issue_comment",
+    "merge_group",
     "pull_request",
     "pull_request_review",
     "push",
@@ -252,6 +254,17 @@ class Deployment:
     statuses: list[DeploymentStatus] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class MergeGroup:
+    """What the merge queue would make of a base branch: it and the pull requests up to `number`."""
+
+    number: int
+    head_ref: str
+    head_sha: str
+    base_ref: str
+    base_sha: str
+
+
 @dataclass
 class Repository:
     id: int
@@ -270,6 +283,7 @@ class Repository:
     checks: dict[int, CheckRun] = field(default_factory=dict)
     statuses: list[CommitStatus] = field(default_factory=list)
     deployments: dict[int, Deployment] = field(default_factory=dict)
+    queue: list[MergeGroup] = field(default_factory=list)  # oldest first
     required_checks: dict[str, list[str]] = field(default_factory=dict)  # base branch -> check names
 
     @property
