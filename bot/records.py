@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.approvals import Decision, PlanShown, promises
+from bot.inflight import Meeting, Move, Undoing
 from bot.results import PlannerOutcome, unpacked
 
 TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
@@ -204,6 +205,8 @@ class PullRecord:
     author: str = ""  # who opened it
     plans_shown: tuple[PlanShown, ...] = ()  # what the comment promised, since when: reviews are of these
     decision: Decision = UNRULED  # what the rules say of the plan
+    meets: tuple[Meeting, ...] = ()  # other open pull requests
+    undoes: tuple[Undoing, ...] = ()  # merges that it takes back
     held: bool = False  # merged, and prod waits until the rules let it in
     deploy_by: str = ""  # who wants it promoted: an administrator who lets a held merge in, or before the merge
     deploy_head: str = ""  # the head that is promoted before it is merged
@@ -294,6 +297,7 @@ class ProdRecord:
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
     namespace: str = ""  # what commands begin with, by the rules as they were last read
     held: str = ""  # the commit of a push that the rules do not let in
+    moves: tuple[Move, ...] = ()  # what its last revisions changed
     held_by: Decision = UNRULED
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
 

@@ -18,7 +18,7 @@ STAGES = """
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
-    bot.settings bot.verbs bot.freezes bot.codeowners bot.approvals bot.promotion_rules
+    bot.settings bot.verbs bot.freezes bot.codeowners bot.approvals bot.promotion_rules bot.inflight
     bot.rules bot.results bot.records bot.commands bot.metrics bot.notifications
     bot.report bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod bot.service bot mergeplan.__main__
 """.split()

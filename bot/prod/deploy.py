@@ -17,7 +17,7 @@ from bot.github.gateway import GitHubFailed, RepositoryGateway
 from bot.github.patience import is_passing
 from bot.prod.decide import may_retry
 from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import ProdPlanner
+from bot.prod.planner_calls import ProdPlanner, moved
 from bot.pulls.arguments import merge_arguments
 from bot.records import ProdRecord, Pull, PullRecord, PullState
 from bot.report.comment import blockers
@@ -80,7 +80,8 @@ class Deployer:
             problems = ended.outcome.problems
             return problems[0].message if problems else "The promotion failed."
         revision = ended.row.revision if ended.row else prod.revision + 1
-        self._prod(revision=revision, plan_id=ended.row.plan_id if ended.row else "", attempts=0)
+        moves = moved(prod, revision, ended.outcome)
+        self._prod(revision=revision, plan_id=ended.row.plan_id if ended.row else "", attempts=0, moves=moves)
         said = packed(ended.finished.lines, ended.finished.exit_code)
         self._change(record.number, deploy_stage="promoted", promotion=said, promoted_revision=revision)
         return ""

@@ -9,6 +9,8 @@ from bot.child.planner_process import Finished, new_run_id
 from bot.context import BotContext, PlannerCall, failed
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
+from bot.inflight import MOVES_MOST, Move, move
+from bot.records import ProdRecord
 from bot.results import PlannerOutcome
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -100,3 +102,9 @@ def _made(outcome: PlannerOutcome) -> EnvironmentRow | None:
     if not outcome.ok or plan is None or promotion is None or promotion.spark_jobs is None or promotion.revision < 1:
         return None
     return EnvironmentRow(name=PROD, revision=promotion.revision, plan_id=plan.id)
+
+
+def moved(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Move, ...]:
+    """What prod's last revisions changed, this one too; what a run that was cut off has changed is not known."""
+    whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
+    return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]

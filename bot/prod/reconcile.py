@@ -50,7 +50,7 @@ from bot.prod.decide import (
 )
 from bot.prod.deploy import CLEARED, Deployer
 from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import Ended, Hear, ProdPlanner
+from bot.prod.planner_calls import Ended, Hear, ProdPlanner, moved
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
@@ -146,6 +146,7 @@ class _ProdReconciliation:
                 if not facts.prod.swept_at:
                     self._change(swept_at=facts.now)  # the janitor's time runs from here
                 return
+            self._show_places(facts)
             self._act(action)
             if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
                 self.pass_ = replace(self.pass_, taken=facts.taken + 1)
@@ -256,6 +257,8 @@ class _ProdReconciliation:
 
     def _promoted(self, commit: str, ended: Ended) -> ProdRecord:
         revision = ended.row.revision if ended.row else self._prod().revision + 1
+        if revision > self._prod().revision:
+            self._change(moves=moved(self._prod(), revision, ended.outcome))
         return self._is_at(commit, revision, ended.row.plan_id if ended.row else "")
 
     # --- the first build ---
@@ -453,6 +456,15 @@ class _ProdReconciliation:
             self.log.warning("janitor_failed", why=reasons(outcome))
 
     # --- showing ---
+
+    def _show_places(self, facts: ProdFacts) -> None:
+        """Who waits behind another merge is shown its place in the queue."""
+        waiting = [step.number for step in facts.steps if step.number]
+        for place, number in enumerate(waiting[1:], start=2):
+            text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
+            record = self.inbox.pulls.get(self.job.repository, number)
+            if record.state is PullState.MERGED and record.progress != text:
+                self._show(self._pull(number, progress=text))
 
     def _progress(self, number: int, shower: Shower) -> Hear:
         """Shows on the pull request, now and then, which batch is computed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.inflight import is_concerned
 from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
@@ -33,6 +34,11 @@ class MakePlan:
     """Plan this head and build its environment; `reason` is shown to the reader."""
 
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class CarryOver:
+    """Prod moved, and not in what this plan changes or reads: it stands as it is, against prod as it is now."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,18 @@ class Destroy:
 
 
 Action = (
-    Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd | Keep | Destroy | PlanGroup | DropGroup
+    Rest
+    | CarryOver
+    | Leave
+    | Hold
+    | WaitForProd
+    | MakePlan
+    | DropEnvironment
+    | HandToProd
+    | Keep
+    | Destroy
+    | PlanGroup
+    | DropGroup
 )
 
 
@@ -125,9 +142,17 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return MakePlan("Asked for again.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
+    if record.state is PullState.PLANNED and prod.revision != record.prod_revision and _is_passed_by(record, prod):
+        return CarryOver()
     if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.prod_revision:
         return MakePlan(f"Prod has moved on to revision {prod.revision} since the plan was made.")
     return Rest()
+
+
+def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
+    """True when prod moved in models that this plan has nothing to do with."""
+    plan = record.outcome.plan if record.outcome else None
+    return plan is not None and not is_concerned(plan, prod.moves, record.prod_revision, prod.revision)
 
 
 def _merged(record: PullRecord) -> Action:

@@ -20,8 +20,10 @@ from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
+from bot.inflight import Meeting, Undoing, meeting, undoing
 from bot.pulls.arguments import model_files, plan_arguments, words_now
 from bot.pulls.decide import (
+    CarryOver,
     Destroy,
     DropEnvironment,
     DropGroup,
@@ -41,15 +43,17 @@ from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
 from bot.pulls.reviews import Reviewers, rules_at
 from bot.pulls.talk import answer_all, carry_out, pick_up
-from bot.records import AFTER_MERGE, News, Prod, Pull, PullRecord, PullState
+from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
 from bot.rules import BotConfig
 from planner.contract.lines import BatchLine, PlanLine
+from planner.contract.plan import PlanView
 from planner.contract.wire import Line
 from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
+UNDONE_MOST = 20  # merges that a plan is compared with
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -101,8 +105,11 @@ class _Reconciliation:
                 case Rest():
                     if record.head:
                         self._judge()
+                        self._look_around()
                         publish(self.inbox, self.gateway, record)
                     break
+                case CarryOver():
+                    self._carry_over(record, prod)
                 case PlanGroup():
                     publish(self.inbox, self.gateway, record)
                     self._groups().plan()
@@ -396,8 +403,46 @@ class _Reconciliation:
             attempts=0,
         )
         self._judge()
+        self._look_around()
         publish(self.inbox, self.gateway, self._record())
         self.log.info("plan_made", ok=ok, plan=outcome.plan.id if outcome.plan else "")
+
+    def _carry_over(self, record: PullRecord, prod: ProdRecord) -> None:
+        """The plan stands, of the head merged into prod's commit as it is now; a conflict makes another plan."""
+        base = prod.promoted_commit or record.base_sha
+        merge = self.checkout.merge(base, record.head)
+        if not merge.commit:
+            self._change(again=True)
+            return
+        self.log.info("plan_carried_over", revision=prod.revision)
+        now = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
+        self._change(**now, shown_revision=prod.revision if record.shown_head == record.head else record.shown_revision)
+
+    def _look_around(self) -> None:
+        """What else is in flight: whoever meets this plan, or met it before, looks around too."""
+        record = self._record()
+        plan = record.outcome.plan if record.outcome and record.state is PullState.PLANNED else None
+        meets, undoes = self._meetings(plan), self._undone(plan)
+        if (meets, undoes) != (record.meets, record.undoes):
+            self._change(meets=meets, undoes=undoes)
+            for number in {each.number for each in (*meets, *record.meets)}:
+                self.inbox.queue.wake(self.job.repository, number)
+
+    def _meetings(self, plan: PlanView | None) -> tuple[Meeting, ...]:
+        if plan is None:
+            return ()
+        others = self.inbox.pulls.in_state(self.job.repository, PullState.PLANNED)
+        plans = ((o.number, o.outcome.plan) for o in others if o.number != self.pull.number and o.outcome)
+        found = (meeting(number, plan, other) for number, other in plans if other)
+        return tuple(each for each in found if each)
+
+    def _undone(self, plan: PlanView | None) -> tuple[Undoing, ...]:
+        if plan is None:
+            return ()
+        merged = self.inbox.pulls.in_state(self.job.repository, PullState.PROMOTED)
+        last = sorted(merged, key=lambda each: each.promoted_revision)[-UNDONE_MOST:]
+        found = (undoing(o.number, plan, o.outcome.plan) for o in last if o.outcome and o.outcome.plan)
+        return tuple(each for each in found if each)
 
     # --- who decides ---
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bot.commands import MARKER
 from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
 from bot.report.approval import approval_problems, held_lines
+from bot.report.inflight import inflight_block
 from bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
@@ -73,6 +74,7 @@ def plan_comment(shown: Shown) -> str | None:
         *_warning_blocks(record, outcome),
         refused_words(outcome.plan if outcome else None),
         *_change_blocks(record, outcome),
+        *(inflight_block(record) if record.state is PullState.PLANNED else []),
         *_cost_block(outcome),
         *_checks_block(outcome),
         *_notes(shown),
