@@ -24,7 +24,7 @@ from bot.report.comment import blockers
 from bot.results import packed
 
 log = structlog.get_logger(__name__)
-CLEARED: dict[str, Any] = {"deploy_head": "", "deploy_stage": "", "deploy_from": 0}
+CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_from": 0}
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Deployer:
         return self._refused(record.number, f"{why} Prod is back at the tables of revision {to}.")
 
     def _refused(self, number: int, why: str) -> str:
-        undone = {"promotion": "", "promoted_revision": 0, "deploy_by": "", "deploy_result": why}
+        undone = {"promotion": "", "promoted_revision": 0, "deploy_result": why}
         self._change(number, **CLEARED, **undone)
         log.info("deploy_refused", repository=self.gateway.name, pull_request=number, why=why)
         self.context.inbox.queue.wake(self.gateway.name, number)

@@ -20,7 +20,7 @@ from bot.prod.decide import Gate, Step
 from bot.prod.planner_calls import ProdPlanner
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.reviews import Reviewers, rules_at
-from bot.records import ProdRecord, PullRecord
+from bot.records import AFTER_MERGE, ProdRecord, PullRecord
 from bot.results import packed
 from bot.rules import MergeMethod
 
@@ -55,9 +55,7 @@ class Gatekeeper:
 
     def is_open(self, prod: ProdRecord, step: Step) -> bool:
         """Whether a step may be promoted now: the rules say so, or an administrator did for that merge."""
-        record = self._record(step)
-        overruled = bool(record.deploy_by) and record.held
-        return overruled or not self._rules(prod) or self.decision(prod, step).is_ok
+        return _is_overruled(self._record(step)) or not self._rules(prod) or self.decision(prod, step).is_ok
 
     def decision(self, prod: ProdRecord, step: Step) -> Decision:
         """What the rules say of a step; asked once a pass for the same plan, prod and override."""
@@ -129,7 +127,7 @@ class Gatekeeper:
 
     def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:
         """Its own plan holds all that waits before it: that whole plan was shown, and may be promoted."""
-        overruled = bool(self._record(step).deploy_by) and self._record(step).held
+        overruled = _is_overruled(self._record(step))
         shown = self._is_the_plan_shown(prod, step, self._record(step))
         return overruled or (shown and self.decision(prod, step).is_ok)
 
@@ -139,3 +137,8 @@ class Gatekeeper:
             return (prod.held, prod.held_by) == (step.commit, decision)
         record = self._record(step)
         return record.held and record.decision == decision
+
+
+def _is_overruled(record: PullRecord) -> bool:
+    """True when an administrator let the merge in; a /deploy of an open pull request is of another sort."""
+    return bool(record.deploy_by) and not record.deploy_head and record.state in AFTER_MERGE

@@ -315,7 +315,7 @@ class _ProdReconciliation:
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
         by = record.deploy_by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
-        changes |= {"held": False, "unlock_by": "", **CLEARED}
+        changes |= {"held": False, "unlock_by": ""}
         record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
         with Shower(self.inbox, self.gateway, record) as shower:
             ended = self.planner.apply(commit, number, merge_arguments(record), self._progress(number, shower))
@@ -327,13 +327,13 @@ class _ProdReconciliation:
             prod = self._promoted(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
             done = {"state": PullState.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
-            record = self._pull(number, **done, reason=moved_sentence(planned, ended.outcome), progress="")
+            record = self._pull(number, **done, **CLEARED, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
             self._notify(f"#{number} is in prod. {promoted_words(ended.outcome)}")
         else:
-            record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="")
+            record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="", **CLEARED)
             self._notify(f"#{number} is merged and not in prod: {first_problem(ended.outcome)}")
         self._show(record)
         _wake_pulls(self.context, self.job.repository)

@@ -471,6 +471,7 @@ class _Reconciliation:
         if record.state not in AFTER_MERGE and record.state is not PullState.CLOSED:
             over = {"progress": "", "fresh": False, "words": (), "again": False, "rollback_by": "", "reason": ""}
             record = self._change(state=PullState.CLOSED, **over)
+        self._look_around()
         if record.head:
             publish(self.inbox, self.gateway, record)
 

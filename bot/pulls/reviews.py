@@ -12,7 +12,7 @@ from bot.codeowners import PLACES, Owned, read_owners
 from bot.context import BotContext
 from bot.git.checkout import Checkout
 from bot.github.gateway import RepositoryGateway
-from bot.records import PullRecord
+from bot.records import APPROVAL, PullRecord
 from bot.rules import BotConfig
 from bot.verbs import ROLES
 from planner.contract.plan import PlanView
@@ -43,7 +43,7 @@ class Reviewers:
         plan = plan or shown
         rules = self.config.rules
         if not rules or plan is None:
-            return Decision(ruled=bool(rules))
+            return Decision(ruled=bool(rules or record.check(APPROVAL, record.head)))
         asked = asked_of(rules, plan, self._owned(), self._folder, edits_rules=record.changes_rules)
         reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
         said = voices(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
