@@ -90,7 +90,7 @@ class Gatekeeper:
         return self._context.inbox.pulls.get(repository, step.number) if step.number else PullRecord(repository, 0)
 
     def _decide(self, prod: ProdRecord, step: Step) -> Decision:
-        record = self._record(step)
+        record = self._as_merged(step)
         if not self._is_the_plan_shown(prod, step, record):
             planned = self._planned(prod, step, record)
             if planned is None:
@@ -98,6 +98,15 @@ class Gatekeeper:
             record = planned
         self._records[step] = record
         return self._reviewer(prod).decide(record)
+
+    def _as_merged(self, step: Step) -> PullRecord:
+        """The record with the head that was merged: nobody may have planned it, and reviews are of that head."""
+        record = self._record(step)
+        if not step.number:
+            return record
+        pull = self._gateway.pull(step.number)
+        site, folder = self._gateway.clone_url.removesuffix(".git"), self._context.settings.project_path
+        return replace(record, head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
         has_plan = bool(record.outcome and record.outcome.plan)

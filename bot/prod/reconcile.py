@@ -65,6 +65,8 @@ from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
+PLANNED_AS = ("said", "tree", "base_sha", "prod_revision", "changes_rules")
+JUDGED = (*PLANNED_AS, "head", "author", "base_ref", "site", "folder")  # of a merge that is held: what reviews are of
 ACTIONS_MOST = 500
 
 
@@ -362,7 +364,7 @@ class _ProdReconciliation:
             self._check(step.commit, held_check(decision))
             return
         judged = self.gatekeeper.judged(step)
-        kept = {name: getattr(judged, name) for name in ("said", "tree", "base_sha", "prod_revision", "changes_rules")}
+        kept = {name: getattr(judged, name) for name in JUDGED}
         waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
         self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
         self._notify(f"#{step.number} is merged and waits: {missing_lines(decision)[0]}")

@@ -91,7 +91,8 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for == "destroy":
         return bool(record.destroy_by)
     if answer.waits_for == "deploy":
-        return bool(record.deploy_head) or (record.state is PullState.MERGED and not record.held)
+        over = record.state in AFTER_MERGE and record.state is not PullState.MERGED
+        return bool(record.deploy_by) and not over
     running = not record.is_settled or record.again or bool(record.words)
     return answer.waits_for == WAITS or (answer.waits_for == "plan" and running)
 

@@ -135,6 +135,21 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
     assert "shop.more" in bench.planner_state()["environments"]["prod"]["models"]
 
 
+def test_a_merge_that_came_before_its_plan_is_shown_and_can_be_approved(make_bench: Make) -> None:
+    """Pushed and merged in one breath: the plan of the merge is shown for the head that was merged."""
+    bench = ruled(make_bench, {"approvals": 1})
+    number = opened(bench)
+    bench.github.faults.drop("pull_request.synchronize", times=1)
+    bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    assert bench.record(number).held
+    assert "WHERE true" in bench.plan(number)
+
+    review(bench, number, "bob")
+    assert bench.record(number).state is PullState.PROMOTED
+
+
 def test_an_admin_deploys_a_held_merge_and_nobody_else(make_bench: Make) -> None:
     """Who did it is on record."""
     bench = ruled(make_bench, {"approvals": 1})
