@@ -237,6 +237,10 @@ class PullRecord:
         """True while nothing runs or is about to: who asked for a run gets its answer."""
         return self.state in SETTLED or (self.state is PullState.MERGED and self.held)
 
+    def is_kept(self, now: float) -> bool:
+        """True while its environment must not expire."""
+        return self.environment_exists or now < self.keep_until
+
     @property
     def every_check(self) -> tuple[str, ...]:
         """The checks that stand on its head."""

@@ -11,6 +11,7 @@ from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
 from bot.inflight import MOVES_MOST, Move, move
 from bot.records import ProdRecord
+from bot.report.words import view_words
 from bot.results import PlannerOutcome
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -108,3 +109,18 @@ def moved(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Mov
     """What prod's last revisions changed, this one too; what a run that was cut off has changed is not known."""
     whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
     return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
+
+
+def promoted_words(outcome: PlannerOutcome) -> str:
+    """What a promotion did to views."""
+    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
+
+
+def first_problem(outcome: PlannerOutcome) -> str:
+    """Why, in the first sentence there is."""
+    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
+
+
+def reasons(outcome: PlannerOutcome) -> list[str]:
+    """What went wrong in a child, for the log."""
+    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

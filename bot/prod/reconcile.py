@@ -50,14 +50,14 @@ from bot.prod.decide import (
 )
 from bot.prod.deploy import CLEARED, Deployer
 from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import Ended, Hear, ProdPlanner, moved
+from bot.prod.planner_calls import Ended, Hear, ProdPlanner, first_problem, moved, promoted_words, reasons
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
 from bot.report.approval import missing_lines
 from bot.report.checks import CheckView, held_check, prod_check
 from bot.report.words import moved_sentence, view_words
-from bot.results import PlannerOutcome, packed
+from bot.results import packed
 from planner.contract.lines import BatchLine
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -344,11 +344,10 @@ class _ProdReconciliation:
         """Promotes and merges; when both are done prod and its branch show the same."""
         commit = self.deployer.deploy(self._prod(), number)
         if commit:
-            prod = self._prod()
-            self._is_at(commit, prod.revision, prod.plan_id)
+            self._is_at(commit, self._prod().revision, self._prod().plan_id)
             record = self.inbox.pulls.get(self.job.repository, number)
-            done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
             self.inbox.decisions.record(self.job.repository, number, record.deploy_by, f"deployed {commit}")
+            done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
             self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
             self._notify(f"{record.deploy_by} deployed #{number}. It is merged and in prod.")
             self.pass_ = replace(self.pass_, head=commit)
@@ -363,8 +362,7 @@ class _ProdReconciliation:
             self._change(held=step.commit, held_by=decision)
             self._check(step.commit, held_check(decision))
             return
-        judged = self.gatekeeper.judged(step)
-        kept = {name: getattr(judged, name) for name in JUDGED}
+        kept = {name: getattr(self.gatekeeper.judged(step), name) for name in JUDGED}
         waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
         self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
         self._notify(f"#{step.number} is merged and waits: {missing_lines(decision)[0]}")
@@ -450,7 +448,7 @@ class _ProdReconciliation:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
         self._change(swept_at=time.time())  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        keep = tuple(each.environment for each in pulls if each.environment and _is_kept(each))
+        keep = tuple(each.environment for each in pulls if each.environment and each.is_kept(time.time()))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
             self.log.info("janitor_ended", kept=len(keep))
@@ -500,22 +498,3 @@ class _ProdReconciliation:
 
     def _known_check(self, commit: str) -> int:
         return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
-
-
-def _is_kept(record: PullRecord) -> bool:
-    return record.environment_exists or time.time() < record.keep_until
-
-
-def promoted_words(outcome: PlannerOutcome) -> str:
-    """What a promotion did to views."""
-    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
-
-
-def first_problem(outcome: PlannerOutcome) -> str:
-    """Why, in the first sentence there is."""
-    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
-
-
-def reasons(outcome: PlannerOutcome) -> list[str]:
-    """What went wrong in a child, for the log."""
-    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

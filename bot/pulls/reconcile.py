@@ -20,7 +20,6 @@ from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
-from bot.inflight import Meeting, Undoing, meeting, undoing
 from bot.pulls.arguments import model_files, plan_arguments, words_now
 from bot.pulls.decide import (
     CarryOver,
@@ -41,19 +40,18 @@ from bot.pulls.decide import (
 from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
-from bot.pulls.reviews import Reviewers, rules_at
+from bot.pulls.radar import look_around
+from bot.pulls.reviews import Reviewers, judge, rules_at
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
 from bot.rules import BotConfig
 from planner.contract.lines import BatchLine, PlanLine
-from planner.contract.plan import PlanView
 from planner.contract.wire import Line
 from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
-UNDONE_MOST = 20  # merges that a plan is compared with
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -235,7 +233,8 @@ class _Reconciliation:
         base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
         merge = self.checkout.merge(base, self.pull.head)
         edits = self._edits_rules(base, merge)
-        changes = edits and self._rules_at(base) != self._rules_at(merge.commit)
+        before, after = (rules_at(self.context, self.checkout, each) for each in (base, merge.commit or base))
+        changes = edits and before != after
         against = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
         record = self._change(**against, edits_rules=edits, changes_rules=changes)
         return record, self._finished_early(record, base, merge) or self._run(record, merge.commit, shower)
@@ -292,9 +291,6 @@ class _Reconciliation:
     def _edits_rules(self, base: str, merge: Merge) -> bool:
         changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
         return any(path.rpartition("/")[2] in CONFIG_FILES for path in changed)
-
-    def _rules_at(self, commit: str) -> BotConfig | None:
-        return rules_at(self.context, self.checkout, commit)
 
     def _run(self, record: PullRecord, commit: str, shower: Shower) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop
@@ -418,51 +414,16 @@ class _Reconciliation:
         now = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
         self._change(**now, shown_revision=prod.revision if record.shown_head == record.head else record.shown_revision)
 
-    def _look_around(self) -> None:
-        """What else is in flight: whoever meets this plan, or met it before, looks around too."""
-        record = self._record()
-        plan = record.outcome.plan if record.outcome and record.state is PullState.PLANNED else None
-        meets, undoes = self._meetings(plan), self._undone(plan)
-        if (meets, undoes) != (record.meets, record.undoes):
-            self._change(meets=meets, undoes=undoes)
-            for number in {each.number for each in (*meets, *record.meets)}:
-                self.inbox.queue.wake(self.job.repository, number)
-
-    def _meetings(self, plan: PlanView | None) -> tuple[Meeting, ...]:
-        if plan is None:
-            return ()
-        others = self.inbox.pulls.in_state(self.job.repository, PullState.PLANNED)
-        plans = ((o.number, o.outcome.plan) for o in others if o.number != self.pull.number and o.outcome)
-        found = (meeting(number, plan, other) for number, other in plans if other)
-        return tuple(each for each in found if each)
-
-    def _undone(self, plan: PlanView | None) -> tuple[Undoing, ...]:
-        if plan is None:
-            return ()
-        merged = self.inbox.pulls.in_state(self.job.repository, PullState.PROMOTED)
-        last = sorted(merged, key=lambda each: each.promoted_revision)[-UNDONE_MOST:]
-        found = (undoing(o.number, plan, o.outcome.plan) for o in last if o.outcome and o.outcome.plan)
-        return tuple(each for each in found if each)
-
     # --- who decides ---
 
     def _judge(self) -> None:
-        """What the rules say of the plan now; prod's job looks again at a merge that waited for that."""
-        record = self._record()
-        waits = record.state is PullState.MERGED and record.held
-        if not waits and record.state is not PullState.PLANNED:
-            return
-        decision = self._reviewers().decide(record)
-        if decision != record.decision:
-            self._change(decision=decision)
-            if waits:
-                self.inbox.queue.wake(self.job.repository, 0)
-
-    def _reviewers(self) -> Reviewers:
         """By the rules that prod shows: what is merged and waits for an approval changes none."""
         prod = self.inbox.prods.get(self.job.repository)
         commit = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
-        return Reviewers(self.context, self.gateway, self.checkout, commit)
+        judge(Reviewers(self.context, self.gateway, self.checkout, commit), self.inbox, self._record())
+
+    def _look_around(self) -> None:
+        look_around(self.inbox, self._record())
 
     # --- leaving ---
 

@@ -12,7 +12,8 @@ from bot.codeowners import PLACES, Owned, read_owners
 from bot.context import BotContext
 from bot.git.checkout import Checkout
 from bot.github.gateway import RepositoryGateway
-from bot.records import APPROVAL, PullRecord
+from bot.inbox.inbox import Inbox
+from bot.records import APPROVAL, PullRecord, PullState
 from bot.rules import BotConfig
 from bot.verbs import ROLES
 from planner.contract.plan import PlanView
@@ -77,6 +78,18 @@ class Reviewers:
             role = self._gateway.role(login)
             self._roles[login] = role is not None and ROLES.index(role) >= ROLES.index("write")
         return self._roles[login]
+
+
+def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
+    """Notes what the rules say of a plan now; prod's job looks again at a merge that waited for that."""
+    waits = record.state is PullState.MERGED and record.held
+    if not waits and record.state is not PullState.PLANNED:
+        return
+    decision = reviewers.decide(record)
+    if decision != record.decision:
+        inbox.pulls.change(record.repository, record.number, decision=decision)
+        if waits:
+            inbox.queue.wake(record.repository, 0)
 
 
 def rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig | None:

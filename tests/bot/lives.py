@@ -187,9 +187,11 @@ class World:
             self.scene.github.review(SHOP, life.number, "APPROVED", author="ann")
 
     def _is_answered(self) -> bool:
-        seen = {each.id: each for life in self.over for each in self.scene.github.comments(SHOP, life.number)}
-        ended = ({"rocket", "confused"} & {r.content for r in seen[comment].reactions} for comment in self.commands)
-        return all(ended)
+        """A pull request that was over before anybody heard of it is nobody's: what was asked there is not answered."""
+        known = [life.number for life in self.over if self.record(life.number).head]
+        every = (each for number in known for each in self.scene.github.comments(SHOP, number))
+        asked = (each for each in every if each.id in self.commands)
+        return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
 
     def unfinished_checks(self) -> list[str]:
         """Checks that nobody will end: on a head of any life, or a merge."""
