@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 
 from bot.verbs import FORMS, Takes, Verb
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
+SELECTOR = re.compile(r"\+?(tag:)?[A-Za-z_*][A-Za-z0-9_.*-]{0,200}\+?")
 COMMAND = re.compile(r" {0,3}(`*)/([A-Za-z][A-Za-z-]{0,30})(?=$|[\s`])(.*)")
 FENCE = re.compile(r"(?: {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))* {0,3}(`{3,}|~{3,})(.*)")  # also begun within a list's item
 FENCE_END = re.compile(r" *(`{3,}|~{3,})\s*")
 SPAN_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|<!--")
 
 
+RESET = "reset"
 CATEGORIES: Mapping[str, str] = {
     "breaking": "breaking",
     "non-breaking": "non_breaking",
@@ -24,10 +27,11 @@ CATEGORIES: Mapping[str, str] = {
     "nonbreaking": "non_breaking",
     "forward-only": "forward_only",
     "forward_only": "forward_only",
+    RESET: RESET,
 }
 EVERY = "--all"
 NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
-CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only")
+CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only", RESET)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Command:
     sha: str = ""
     where: str = ""
     every: bool = False
+    number: int = 0  # of a revision, or of days
+    days: tuple[str, str] = ("", "")  # from and to, both included
 
 
 @dataclass(frozen=True)
@@ -153,12 +159,38 @@ def _parse(verb: Verb, rest: str, shown: str) -> Command | Mistake:
             if len(words) == 1 and MODEL.fullmatch(words[0]):
                 return Command(verb, shown, model=words[0].lower())
             return Mistake(shown, "It takes the name of one model.", usage)
+        case Takes.NUMBER:
+            if not words or (len(words) == 1 and re.fullmatch(r"[1-9]\d{0,8}", words[0])):
+                return Command(verb, shown, number=int(words[0]) if words else 0)
+            return Mistake(shown, "It takes one whole number, or nothing.", usage)
+        case Takes.SELECTOR_AND_DAYS:
+            return _with_days(verb, words, shown, usage)
         case Takes.MODEL_AND_CONDITION:
             return _with_condition(verb, rest, shown, usage)
     if words:
         cause = f"`/{verb.value}` takes nothing after it."
         return Mistake(shown, cause, f"Type `{FORMS[verb].usage}` on a line of its own.")
     return Command(verb, shown)
+
+
+def _with_days(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Command | Mistake:
+    """A selector, and days after `--start` and `--end` in any order."""
+    parts = [part for word in words for part in word.split("=", 1)]
+    if not parts or not SELECTOR.fullmatch(parts[0].lower()) or len(parts) % 2 == 0:
+        return Mistake(shown, "It takes models, and days after `--start` and `--end`.", usage)
+    given = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if given.keys() - {"--start", "--end"} or len(given) * 2 != len(parts) - 1:
+        return Mistake(shown, "After the models stand `--start` and `--end`, each once.", usage)
+    if wrong := next((day for day in given.values() if not _is_day(day)), ""):
+        return Mistake(shown, f"`{wrong}` is no day.", usage)
+    return Command(verb, shown, model=parts[0].lower(), days=(given.get("--start", ""), given.get("--end", "")))
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _with_condition(verb: Verb, rest: str, shown: str, usage: str) -> Command | Mistake:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from bot.approvals import Decision, PlanShown, promises
+from bot.inflight import Meeting, Move, Undoing
 from bot.results import PlannerOutcome, unpacked
 
 TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
@@ -13,6 +15,8 @@ TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / environment",
     "mergeplan / promotion",
 )
+UNRULED = Decision()
+APPROVAL = "mergeplan / approval"  # only where the project has rules: see `every_check`
 
 
 class PullState(StrEnum):
@@ -112,6 +116,27 @@ class CheckRef:
 
 
 @dataclass(frozen=True)
+class DeploymentRef:
+    """A deployment on GitHub that we wrote, and the state that it last got; id 0 where we may not write any."""
+
+    environment: str
+    sha: str
+    id: int
+    state: str
+
+
+@dataclass(frozen=True)
+class MergeGroup:
+    """A group of GitHub's merge queue whose last pull request this is, and its plan."""
+
+    head: str = ""  # '' when there is none
+    state: str = ""  # "", "planning", "planned", "failed"
+    said: str = ""  # the plan's lines, as `packed` packs them
+    tree: str = ""
+    base_sha: str = ""
+
+
+@dataclass(frozen=True)
 class PendingWord:
     """A person's category that the planner has not stored yet."""
 
@@ -119,6 +144,9 @@ class PendingWord:
     category: str
     who: str
     head: str
+
+
+NO_GROUP = MergeGroup()
 
 
 @dataclass(frozen=True)
@@ -150,6 +178,10 @@ class PullRecord:
     comment_id: int = 0
     comment_digest: str = ""
     checks: tuple[CheckRef, ...] = ()
+    shows_deployments: bool = False  # the project wants them on GitHub
+    deployments: tuple[DeploymentRef, ...] = ()
+    group: MergeGroup = NO_GROUP
+    group_exists: bool = False  # its environment may be there
     words: tuple[PendingWord, ...] = ()
     again: bool = False  # somebody asked for another plan of the same head
     site: str = ""  # the repository's page
@@ -161,10 +193,26 @@ class PullRecord:
     destructive_head: str = ""  # in plans of this head
     allowed_head: str = ""  # a fork's head that a maintainer let in
     edits_rules: bool = False  # it changes config.yaml, whose rules come from the base branch
+    changes_rules: bool = False  # and `cicd_bot` in it
     merge_sha: str = ""
     promoted_revision: int = 0
     rollback_by: str = ""
+    rollback_to: int = 0  # the revision that was named; 0 for the one before its own
+    unlock_by: str = ""  # who stops its promotion
+    destroy_by: str = ""  # who drops its environment
+    keep_until: float = 0.0  # seconds of the epoch: the environment is not dropped before
     attempts: int = 0  # runs of this head that ended by a defect
+    author: str = ""  # who opened it
+    plans_shown: tuple[PlanShown, ...] = ()  # what the comment promised, since when: reviews are of these
+    decision: Decision = UNRULED  # what the rules say of the plan
+    meets: tuple[Meeting, ...] = ()  # other open pull requests
+    undoes: tuple[Undoing, ...] = ()  # merges that it takes back
+    held: bool = False  # merged, and prod waits until the rules let it in
+    deploy_by: str = ""  # who wants it promoted: an administrator who lets a held merge in, or before the merge
+    deploy_head: str = ""  # the head that is promoted before it is merged
+    deploy_stage: str = ""  # "", "promoting", "promoted": what was begun
+    deploy_from: int = 0  # prod's revision before, where it goes back to
+    deploy_result: str = ""  # why the last one changed nothing
 
     @property
     def outcome(self) -> PlannerOutcome | None:
@@ -185,12 +233,51 @@ class PullRecord:
         return self.destructive if self.destructive_head == self.head else ()
 
     @property
+    def is_settled(self) -> bool:
+        """True while nothing runs or is about to: who asked for a run gets its answer."""
+        return self.state in SETTLED or (self.state is PullState.MERGED and self.held)
+
+    def is_kept(self, now: float) -> bool:
+        """True while its environment must not expire."""
+        return self.environment_exists or now < self.keep_until
+
+    @property
+    def every_check(self) -> tuple[str, ...]:
+        """The checks that stand on its head."""
+        return (*CHECKS[:3], APPROVAL, PROMOTION) if self.decision.ruled else CHECKS
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What the plan that is shown promises: reviews are of this."""
+        return promises(self.outcome.plan if self.outcome else None, self.rules_text)
+
+    @property
+    def rules_text(self) -> str:
+        """The planned tree where the rules themselves are edited: a review is of every word then."""
+        return self.tree if self.changes_rules else ""
+
+    @property
     def approved_cost(self) -> tuple[int, float]:
         """The bytes and seconds that somebody approved for the head as it is."""
         return self.cost if self.cost_head == self.head else (0, 0.0)
 
+    @property
+    def of_group(self) -> PullRecord:
+        """The record as if it were of the merge queue's group: its checks are made of this."""
+        group = self.group
+        state = PullState(group.state) if group.state else PullState.PLANNING
+        plan = replace(self, head=group.head, said=group.said, tree=group.tree, base_sha=group.base_sha)
+        return replace(plan, state=state, fresh=False, progress="", held=False)
+
+    @property
+    def group_environment(self) -> str:
+        return f"{self.environment}_queue"
+
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((each for each in self.checks if each.name == name and each.sha == sha), None)
+
+    def deployment(self, environment: str) -> DeploymentRef | None:
+        return next((each for each in self.deployments if each.environment == environment), None)
 
     def with_check(self, ref: CheckRef) -> PullRecord:
         kept = tuple(each for each in self.checks if (each.name, each.sha) != (ref.name, ref.sha))
@@ -213,6 +300,9 @@ class ProdRecord:
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
     namespace: str = ""  # what commands begin with, by the rules as they were last read
+    held: str = ""  # the commit of a push that the rules do not let in
+    moves: tuple[Move, ...] = ()  # what its last revisions changed
+    held_by: Decision = UNRULED
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
 
     @property

@@ -8,12 +8,24 @@ from datetime import date
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
+from bot.approvals import ReviewRule
+from bot.promotion_rules import PromotionRule
 from bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
 from planner.contract.base import Detail
 from planner.errors import Place, ProjectError, RequestError
 from planner.snapshot.environment import checked_name
+
+MergeMethod = Literal["merge", "squash", "rebase"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,10 @@ class DiffRules:
     @property
     def is_off(self) -> bool:
         return all(detail == "off" for _, detail in self.detail)
+
+    def nothing(self) -> DiffRules:
+        """The same, and no rows are compared."""
+        return replace(self, detail=(("*", "off"),))
 
     def without_samples(self) -> DiffRules:
         """The same, and no rows are shown."""
@@ -48,6 +64,10 @@ class BotConfig:
     budget: tuple[int | None, float | None] = (None, None)  # bytes and seconds of a pull request's environment
     diff: DiffRules = field(default_factory=lambda: DiffRules())
     namespace: str = ""  # what commands begin with; '' where `/plan` is enough
+    rules: tuple[ReviewRule, ...] = ()
+    deployments: bool = False  # GitHub's, of environments and prod
+    deploys: bool = False  # `/deploy` promotes, and then merges
+    merge_method: MergeMethod = "merge"
 
     def is_forward_only(self, branch: str) -> bool:
         """True for a branch whose plans are forward-only, by its name."""
@@ -58,10 +78,8 @@ class BotConfig:
         return f"{self.environment_prefix}_{number}"
 
 
-# Keys of a bot that merges by a /deploy command: this one promotes what people merge, so they ask nothing of it.
-WITHOUT_EFFECT = frozenset(
-    {"enable_deploy_command", "merge_method", "check_if_blocked_on_deploy_to_prod", "pr_include_unmodified"}
-)
+# Keys that are another bot's: what they ask for is so here, or GitHub sees to it.
+WITHOUT_EFFECT = frozenset({"check_if_blocked_on_deploy_to_prod", "pr_include_unmodified"})
 
 
 def _worded(value: object) -> object:
@@ -141,6 +159,14 @@ class CicdBot(BaseModel):
     )
     data_diff_budget: DiffBudget | None = Field(default=None, description="What comparing rows may cost.")
     permissions: dict[Ruled, Role] = Field(default_factory=dict, description="The role on GitHub that a command needs.")
+    rules: tuple[PromotionRule, ...] = Field(
+        default=(), description="Who must approve which changes, what is blocked, and when prod is frozen."
+    )
+    deployments: bool = Field(
+        default=False, description="Whether environments and prod are shown as deployments on GitHub."
+    )
+    enable_deploy_command: bool = Field(default=False, description="Whether `/deploy` promotes and then merges.")
+    merge_method: MergeMethod = Field(default="merge", description="How `/deploy` merges.")
     command_namespace: str | None = Field(
         default=None,
         pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
@@ -181,6 +207,10 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         budget=(read.budget.bytes, read.budget.seconds) if read.budget else (None, None),
         diff=_diff_rules(read),
         namespace=(read.command_namespace or "").lstrip("#/").lower(),
+        rules=tuple(each.rule() for each in read.rules),
+        deployments=read.deployments,
+        deploys=read.enable_deploy_command,
+        merge_method=read.merge_method,
     )
 
 

@@ -17,6 +17,7 @@ class Verb(StrEnum):
     DIFF = "diff"
     LINEAGE = "lineage"
     CATEGORIZE = "categorize"
+    RESTATE = "restate"
     SKIP_BACKFILL = "skip-backfill"
     BACKFILL = "backfill"
     APPROVE_COST = "approve-cost"
@@ -24,6 +25,9 @@ class Verb(StrEnum):
     CANCEL = "cancel"
     ROLLBACK = "rollback"
     DEPLOY = "deploy"
+    UNLOCK = "unlock"
+    EXTEND = "extend"
+    DESTROY = "destroy"
     OK_TO_PLAN = "ok-to-plan"
     HELP = "help"
 
@@ -35,6 +39,8 @@ class Takes(StrEnum):
     ANYTHING = "anything"  # and none of it matters
     CATEGORY = "category"
     HEAD = "head"
+    SELECTOR_AND_DAYS = "selector and days"
+    NUMBER = "number"  # one, or none
     MODEL = "model"  # one, with or without a column
     MODEL_AND_CONDITION = "model and condition"  # either, or none
 
@@ -82,12 +88,21 @@ FORMS: Mapping[Verb, Form] = {
         "/categorize [MODEL] CATEGORY",
         "overrides the category of a directly modified model, with `--all` in its place of all of them: `breaking` "
         "(models downstream are recomputed), `non-breaking` (they keep their tables) or `forward-only` (all keep their "
-        "rows; new days come of the new query). It holds across pushes while that model's text stays the same. The "
-        "last part of a name is enough if it is unique",
+        "rows; new days come of the new query). It holds across pushes while that model's text stays the same; "
+        "`reset` takes it back. The last part of a name is enough if it is unique",
         "/categorize shop.orders non-breaking",
         "write",
         OTHER_PLAN,
         Takes.CATEGORY,
+    ),
+    Verb.RESTATE: Form(
+        "/restate SELECTOR [--start DAY] [--end DAY]",
+        "computes [rows of the environment's own tables again](restatement.md#in-other-environments), of these models "
+        "and what is downstream, within the budget; prod's tables are never touched",
+        "/restate shop.orders --start 2026-01-01 --end 2026-01-07",
+        "write",
+        "no environment is built",
+        Takes.SELECTOR_AND_DAYS,
     ),
     Verb.SKIP_BACKFILL: Form(
         "/skip-backfill",
@@ -127,19 +142,44 @@ FORMS: Mapping[Verb, Form] = {
         "nothing is running",
     ),
     Verb.ROLLBACK: Form(
-        "/rollback",
-        "after the merge: takes prod back to the previous revision",
+        "/rollback [REVISION]",
+        "after the merge: takes prod back to the revision before this pull request, or to the one that is named; what "
+        "came to prod after that one goes too",
         "/rollback",
         "maintain",
-        "prod has changed since",
+        "prod has changed since, and no revision is named; there is no such earlier revision",
+        Takes.NUMBER,
     ),
     Verb.DEPLOY: Form(
         "/deploy",
-        "is off: prod follows what people merge",
+        "after a merge that the [rules](#who-decides) keep from prod: promotes it against them, which needs `admin`. "
+        "Before the merge, where `enable_deploy_command` is on: [promotes, then merges](#deploy)",
         "/deploy",
-        "read",
-        "always; the reply says how to get it into prod",
-        Takes.ANYTHING,
+        "maintain",
+        f"it is off; something blocks the promotion; {OTHER_PLAN}",
+    ),
+    Verb.UNLOCK: Form(
+        "/unlock",
+        "stops this pull request's promotion where it hangs, so that others get their turn; prod stays whole, and "
+        "`/plan` tries again",
+        "/unlock",
+        "maintain",
+        "no promotion of it is running",
+    ),
+    Verb.EXTEND: Form(
+        "/extend [DAYS]",
+        "keeps the environment for so many days, 7 by default, though the pull request is merged or closed before",
+        "/extend 14",
+        "write",
+        "there is no environment; more than 90 days",
+        Takes.NUMBER,
+    ),
+    Verb.DESTROY: Form(
+        "/destroy",
+        "drops the environment and the tables that only it uses; of an open pull request `/plan` builds it again",
+        "/destroy",
+        "write",
+        "there is no environment, or a promotion runs",
     ),
     Verb.OK_TO_PLAN: Form(
         "/ok-to-plan HEAD",
@@ -152,4 +192,4 @@ FORMS: Mapping[Verb, Form] = {
     Verb.HELP: Form("/help", "lists the commands with permissions and examples", "/help", "read", "", Takes.ANYTHING),
 }
 DEFAULT_NEEDS: Mapping[str, Role] = {verb.value: form.needs for verb, form in FORMS.items()}
-UNRULED = (Verb.HELP, Verb.DEPLOY)  # of which the project says nothing: they do nothing
+UNRULED = (Verb.HELP,)  # of which the project says nothing: it does nothing

@@ -72,10 +72,14 @@ class Calls:
 
     def poll(self, path: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
         """What stands at an address below the repository's; free while it has not changed."""
+        return self.poll_at(f"/repos/{self.name}/{path}", keep, pages)
+
+    def poll_at(self, url: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
+        """What stands at an address; free while it has not changed."""
 
         def read() -> tuple[T, ...]:
             connection = self.connection
-            url, key = f"/repos/{self.name}/{path}", str(connection.installation)
+            key = str(connection.installation)
             return self._polls.read(connection.ask, url, keep, key=key, pages=pages)
 
         return self.read(read)

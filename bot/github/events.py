@@ -26,6 +26,9 @@ PULL_ACTIONS = frozenset(
     {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
 )
 
+QUEUE_BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d{1,10})-[0-9a-f]{40,64}")
+REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
+
 
 @dataclass(frozen=True)
 class Said:
@@ -172,6 +175,27 @@ def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     )
 
 
+def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    """A review was written, edited or dismissed: what it says is read from GitHub when it counts."""
+    action = payload["action"]
+    if action not in REVIEW_ACTIONS:
+        return Ignored(guid, f"pull_request_review.{str(action)[:40]} changes nothing here")
+    number = _whole(payload["pull_request"]["number"], MOST_NUMBER)
+    return Event(guid, f"pull_request_review.{action}", _repository(payload), number)
+
+
+def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    """The merge queue made a group, or gave it up; its branch names the last pull request in it."""
+    action, group = payload["action"], payload["merge_group"]
+    if action not in ("checks_requested", "destroyed"):
+        return Ignored(guid, f"merge_group.{str(action)[:40]} changes nothing here")
+    named = QUEUE_BRANCH.fullmatch(_text(group["head_ref"]))
+    if named is None:
+        return Ignored(guid, "a merge group of no pull request")
+    number = _whole(int(named[1]), MOST_NUMBER)
+    return Event(guid, f"merge_group.{action}", _repository(payload), number, head=_sha(group["head_sha"]))
+
+
 def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     action, issue, comment = payload["action"], payload["issue"], payload["comment"]
     if action != "created":
@@ -234,6 +258,8 @@ def _ping(guid: str, payload: Mapping[str, Any]) -> Ignored:
 READERS = {
     "ping": _ping,
     "pull_request": _pull_request,
+    "pull_request_review": _review,
+    "merge_group": _merge_group,
     "issue_comment": _issue_comment,
     "push": _push,
     "check_run": lambda guid, payload: _check(guid, payload, "check_run"),

@@ -15,8 +15,10 @@ import structlog
 from github import Consts
 from github.IssueComment import IssueComment
 
+from bot.approvals import Review
 from bot.github.calls import Calls
 from bot.github.check_runs import CheckRuns
+from bot.github.deployments import Deployments
 from bot.github.events import Said
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
@@ -107,6 +109,7 @@ class RepositoryGateway:
         self._links = links
         self._calls = Calls(name, owners, polls, secrets)
         self.checks = CheckRuns(self._calls)
+        self.deployments = Deployments(self._calls)
 
     # --- reading ---
 
@@ -163,6 +166,19 @@ class RepositoryGateway:
         except GitHubFailed:
             return None
         return next((role for role in ROLES if role == base), None)
+
+    def reviews(self, number: int) -> tuple[Review, ...]:
+        """The reviews of a pull request, oldest first."""
+        return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _reviews)
+
+    def is_member(self, team: str, login: str) -> bool | None:
+        """Whether a person is in a team, `org/team`; None when that could not be read."""
+        org, _, slug = team.partition("/")
+        address = f"/orgs/{quote(org)}/teams/{quote(slug)}/memberships/{quote(login)}"
+        try:
+            return bool(self._calls.poll_at(address, lambda value: (value["state"] == "active",))[0])
+        except GitHubFailed as error:
+            return False if error.status == 404 else None
 
     def comments(self, number: int, since: datetime | None = None) -> tuple[Posted, ...]:
         """The comments of a pull request, oldest first; only those touched since then, if a time is given."""
@@ -228,11 +244,36 @@ class RepositoryGateway:
 
         return self._calls.write(edit)
 
+    def merge(self, number: int, sha: str, method: str) -> str:
+        """Merges a pull request if its head is still that commit, and returns the merge's; a second call finds it."""
+
+        def look() -> str | None:
+            pull = self.pull(number)
+            return pull.merge_sha if pull.merged and pull.head == sha else None
+
+        def put() -> str:
+            return self._calls.repo.get_pull(number).merge(sha=sha, merge_method=method).sha
+
+        return self._calls.write_once(look, put)
+
     def react(self, number: int, comment_id: int, content: str) -> None:
         """Adds a reaction; GitHub keeps one of a kind, so it may be repeated. Somebody waits for it: it goes first."""
         self._calls.write(
             lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
         )
+
+
+def _reviews(value: Any) -> tuple[Review, ...]:
+    """Pending reviews have no time yet, and reviews of deleted accounts no author: they count for nothing."""
+    return tuple(
+        Review(each["user"]["login"], each["state"], each["commit_id"] or "", _utc(each["submitted_at"]))
+        for each in value
+        if each["user"] and each.get("submitted_at")
+    )
+
+
+def _utc(text: str) -> str:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).isoformat()
 
 
 def _pulls(value: Any) -> tuple[Pull, ...]:
@@ -254,9 +295,7 @@ def _pull(value: Mapping[str, Any]) -> Pull:
         head_repository=(head["repo"] or {}).get("full_name", ""),
         base_ref=value["base"]["ref"],
         head_ref=head["ref"] or "",
-        updated_at=datetime.fromisoformat(updated.replace("Z", "+00:00")).astimezone(UTC).isoformat()
-        if updated
-        else "",
+        updated_at=_utc(updated) if updated else "",
     )
 
 

@@ -48,6 +48,7 @@ class OwnerState:
     since: str = ""
     why: str = ""
     seconds: float = 0.0
+    granted: tuple[tuple[str, str], ...] = ()  # the permissions that the App has there
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class Owners:
         self._connections: dict[int, OwnerConnection] = {}
         self._turns: dict[str, Turns] = {}  # an owner's writes rest, also over a new installation or token
         self._at: dict[str, int] = {}  # repository: its installation
+        self._granted: dict[int, Mapping[str, str]] = {}  # installation: the permissions that the App has there
         self._states: dict[str, OwnerState] = {}
         self._looked: dict[str, float] = {}  # owner in trouble: when it was looked at last
         self.app_pause = Pause()
@@ -173,6 +175,7 @@ class Owners:
             raise self._suspended(owner, found.id)
         with self._lock:
             self._at[repository] = found.id
+        self._note_granted(found.id, found.permissions)
         self._works(owner, found.id)
         return found.id
 
@@ -181,7 +184,7 @@ class Owners:
             if installation not in self._connections:
                 auth: Auth.Auth
                 if installation:
-                    auth = BotAuth(self._app_auth, installation)
+                    auth = BotAuth(self._app_auth, installation, self._granted.get(installation, {}))
                 else:
                     auth = Auth.Token(self._settings.github_token.get_secret_value())
                 git = GitTokens(self.app, installation) if self.app and installation else None
@@ -220,6 +223,7 @@ class Owners:
             if each.state == "suspended":
                 self._suspended(each.owner, each.installation)
             else:
+                self._note_granted(each.installation, dict(each.granted))
                 self._works(each.owner, each.installation)
         return tuple(each.owner for each in found if each.state != "suspended")
 
@@ -276,6 +280,13 @@ class Owners:
         if state:
             log.info("owner_forgotten", owner=owner, installation=state.installation)
 
+    def _note_granted(self, installation: int, granted: Mapping[str, str]) -> None:
+        """Another grant than before: the next token is asked for by it."""
+        with self._lock:
+            if self._granted.get(installation) != granted:
+                self._granted[installation] = dict(granted)
+                self._connections.pop(installation, None)
+
     def _drop(self, connection: OwnerConnection) -> None:
         with self._lock:
             self._connections.pop(connection.installation, None)
@@ -322,7 +333,12 @@ def not_installed(repository: str) -> GitHubFailed:
 
 def _installations(value: Any) -> tuple[OwnerState, ...]:
     return tuple(
-        OwnerState(each["account"]["login"], each["id"], "suspended" if each.get("suspended_at") else "working")
+        OwnerState(
+            each["account"]["login"],
+            each["id"],
+            "suspended" if each.get("suspended_at") else "working",
+            granted=tuple((each.get("permissions") or {}).items()),
+        )
         for each in value
         if each.get("account")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,16 +27,29 @@ PERMISSIONS = (
     Permission("contents", "read", "the project's files"),
     Permission("pull_requests", "write", "pull requests, comments"),
     Permission("issues", "write", "comments and reactions"),
-    Permission("checks", "write", "the four checks"),
+    Permission("checks", "write", "the checks"),
     Permission("metadata", "read", "permissions of people"),
 )
-EVENTS = ("pull_request", "issue_comment", "push", "check_run", "check_suite")
+# The bot works without these; who wants what they are for grants them to the App by hand.
+OPTIONAL = (
+    Permission("contents", "write", "[`/deploy`](bot.md#deploy): it merges"),
+    Permission("deployments", "write", "[deployments](bot.md#deployments) on GitHub"),
+    Permission("members", "read", "[rules](bot.md#who-decides) that name teams"),
+    Permission("merge_queues", "read", "[merge queues](bot.md#merge-queue), with the event *Merge group*"),
+)
+EVENTS = ("pull_request", "pull_request_review", "issue_comment", "push", "check_run", "check_suite")
 GIT_PERMISSIONS = {"contents": "read"}  # of the token that git gets, for one repository
 
 
-def token_permissions() -> dict[str, str]:
-    """What a token of an installation may do, whatever else the App was granted."""
-    return {each.name: each.level for each in PERMISSIONS}
+def token_permissions(granted: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a token of an installation may do: what the bot needs, and of the optional what the App was granted.
+
+    >>> token_permissions({"contents": "write", "members": "read", "administration": "write"})["contents"]
+    'write'
+    """
+    levels = granted or {}
+    extra = (each for each in OPTIONAL if levels.get(each.name) in ("write", each.level))
+    return {each.name: each.level for each in (*PERMISSIONS, *extra)}
 
 
 def event_title(name: str) -> str:

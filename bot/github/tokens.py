@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,8 +25,8 @@ class BotAuth(Auth.AppInstallationAuth):
     An App that was granted less gets what it has: what is missing is refused where it is needed.
     """
 
-    def __init__(self, app_auth: Auth.AppAuth, installation: int) -> None:
-        super().__init__(app_auth, installation, token_permissions())
+    def __init__(self, app_auth: Auth.AppAuth, installation: int, granted: Mapping[str, str]) -> None:
+        super().__init__(app_auth, installation, token_permissions(granted))
 
     def _get_installation_authorization(self) -> InstallationAuthorization:
         try:

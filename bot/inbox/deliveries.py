@@ -17,7 +17,7 @@ from bot.inbox.prods import put_prod, read_prod
 from bot.inbox.pulls import put_pull, read_pull
 from bot.inbox.queue import Due, Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
-from bot.records import News, ProdRecord, PullState
+from bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState
 from planner.errors import RequestError
 
 log = structlog.get_logger(__name__)
@@ -141,6 +141,8 @@ class Deliveries:
                 self._take_in_installation(connection, event)
             if event.again and number:
                 _ask_again(connection, event.repository, number[0])
+            if event.kind.startswith("merge_group."):
+                _note_group(connection, event)
             if event.said:
                 take_command(connection, event.repository, event.number, event.said)
 
@@ -183,6 +185,15 @@ def _ask_again(connection: sa.Connection, repository: str, number: int) -> None:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
         put_pull(connection, replace(record, again=True))
+
+
+def _note_group(connection: sa.Connection, event: Event) -> None:
+    """The merge queue's newest group of a pull request; one that is given up is forgotten if it is still that."""
+    record = read_pull(connection, event.repository, event.number) or PullRecord(event.repository, event.number)
+    if event.kind == "merge_group.checks_requested":
+        put_pull(connection, replace(record, group=MergeGroup(event.head)))
+    elif record.group.head == event.head:
+        put_pull(connection, replace(record, group=replace(record.group, head="")))
 
 
 def _is_deadlock(error: RequestError) -> bool:

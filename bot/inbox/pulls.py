@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from bot.inbox.database import InboxDatabase
 from bot.inbox.tables import PULLS
-from bot.records import PullRecord
+from bot.records import PullRecord, PullState
 from planner.state.database import put
 
 _PULL = TypeAdapter(PullRecord)
@@ -43,6 +43,13 @@ class Pulls:
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+
+    def in_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
+        """The pull requests of the repository that stand so."""
+        wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([each.value for each in states]))
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))
+            return tuple(_PULL.validate_json(row.data) for row in rows)
 
     def change(self, repository: str, number: int, **changes: Any) -> PullRecord:
         """Changes fields of a pull request's record and returns it as it is then."""

@@ -26,6 +26,18 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """What the rules say of the first step."""
+
+    is_open: bool = True
+    noted: bool = True  # what they say is shown already
+    through: int = 0  # a later step that may be taken with all before it: 1 for the second; 0 for none
+
+
+OPEN = Gate()
+
+
+@dataclass(frozen=True)
 class ProdFacts:
     """What is so at one moment of a pass over prod, and what this pass has done."""
 
@@ -36,6 +48,8 @@ class ProdFacts:
     pulls: tuple[PullRecord, ...] = ()
     steps: tuple[Step, ...] = ()  # what the branch holds that prod was not yet brought to
     is_untouched: bool = False  # the first step changes no model
+    gate: Gate = OPEN
+    closed: frozenset[int] = frozenset()  # of `behind` and of what is asked for again: the rules do not let it in
     shown: frozenset[int] = frozenset()  # the pull requests whose merge prod shows
     behind: frozenset[int] = frozenset()  # those whose merge was taken on once and is not in prod
     again: bool = False  # somebody asked, before this pass, for what failed to be tried again
@@ -105,6 +119,35 @@ class SkipStep:
 
 
 @dataclass(frozen=True)
+class DeployPull:
+    """Promote a pull request, then merge it: /deploy."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class RefuseDeploy:
+    """A /deploy that cannot be now."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class HoldStep:
+    """The rules do not let the first step into prod: it waits, and all that came after it."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
+class PassOver:
+    """The first steps are taken with a later one: that gives what may be shown."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
 class PromoteMerge:
     """Promote the merge of a pull request, with the tree of `commit`."""
 
@@ -141,6 +184,10 @@ Action = (
     | RollBack
     | StopPlan
     | SkipStep
+    | DeployPull
+    | RefuseDeploy
+    | HoldStep
+    | PassOver
     | PromoteMerge
     | PromotePush
     | SettleMerge
@@ -156,7 +203,9 @@ def decide_prod(facts: ProdFacts) -> Action:
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
         return FollowBranch()
-    found = _build(facts) or _roll_back(facts) or _step(facts) or _again(facts) or _settle(facts)
+    found = _build(facts) or _begun(facts) or _roll_back(facts) or _step(facts) or _deploy(facts)
+    if found is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
+        found = _again(facts) or _settle(facts)
     sweep = RunJanitor() if facts.sweep_is_due and facts.prod.state is Prod.READY else ProdAtRest()
     return found or sweep
 
@@ -187,8 +236,9 @@ def _roll_back(facts: ProdFacts) -> Action | None:
     for record in facts.pulls:
         if not record.rollback_by:
             continue
-        before = record.promoted_revision - 1
-        if facts.prod.revision != record.promoted_revision or before < 1:
+        before = record.rollback_to or record.promoted_revision - 1
+        moved = facts.prod.revision <= before if record.rollback_to else facts.prod.revision != record.promoted_revision
+        if moved or before < 1:
             return RefuseRollback(record.number, f"Prod has moved on to revision {facts.prod.revision}.")
         return RollBack(record.number, record.rollback_by, before)
     return None
@@ -202,7 +252,25 @@ def _step(facts: ProdFacts) -> Action | None:
         return StopPlan(step.number)
     if facts.prod.state is Prod.READY and facts.is_untouched:
         return SkipStep(step)
+    if facts.prod.state is Prod.READY and not facts.gate.is_open:
+        if facts.gate.through:
+            return PassOver(facts.steps[facts.gate.through])
+        return None if facts.gate.noted else HoldStep(step)
     return PromoteMerge(step.number, step.commit) if step.number else PromotePush(step.commit)
+
+
+def _begun(facts: ProdFacts) -> Action | None:
+    """A deploy that was begun goes on before anything else moves prod."""
+    return next((DeployPull(record.number) for record in facts.pulls if record.deploy_stage), None)
+
+
+def _deploy(facts: ProdFacts) -> Action | None:
+    asked = next((record.number for record in facts.pulls if record.deploy_head), 0)
+    if not asked or facts.prod.state is not Prod.READY:
+        return None
+    if facts.steps:
+        return RefuseDeploy(asked, "An earlier merge waits before prod: the rules do not let it in yet.")
+    return DeployPull(asked)
 
 
 def _again(facts: ProdFacts) -> Action | None:
@@ -211,10 +279,19 @@ def _again(facts: ProdFacts) -> Action | None:
     if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
         return PromotePush(facts.head)
     for record in facts.pulls:
-        asked = record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again
+        asked = is_asked_again(record)
+        if record.number in facts.closed:
+            if asked:
+                return HoldStep(Step(facts.head, record.number))
+            continue
         if asked or (record.state is PullState.MERGED and record.number in facts.behind):
             return PromoteMerge(record.number, facts.head)
     return None
+
+
+def is_asked_again(record: PullRecord) -> bool:
+    """True for a merge that did not reach prod, or was taken back, and that somebody wants there."""
+    return record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again
 
 
 def _settle(facts: ProdFacts) -> Action | None:

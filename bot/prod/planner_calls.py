@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.child.planner_process import Finished, new_run_id
-from bot.context import BotContext, PlannerCall
+from bot.context import BotContext, PlannerCall, failed
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
+from bot.inflight import MOVES_MOST, Move, move
+from bot.records import ProdRecord
+from bot.report.words import view_words
 from bot.results import PlannerOutcome
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -44,9 +47,17 @@ class ProdPlanner:
         return next((each for each in whole if each.name == PROD and each.revision > 0), None)
 
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), hear: Hear = lambda line: None) -> Ended:
-        """Plans and applies a commit's tree, for a pull request or (0) a push."""
+        """Plans and applies a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
-        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear)
+        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear, number=number)
+
+    def _unlocked(self, number: int) -> str:
+        record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
+        return f"{record.unlock_by} stopped it." if record and record.unlock_by else ""
+
+    def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
+        """Plans a commit's tree, and applies nothing."""
+        return self._call(commit, ("plan", PROD, *more), look=False)
 
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
         """Points prod back at a revision."""
@@ -59,16 +70,27 @@ class ProdPlanner:
         with self.context.project(self.checkout, commit) as folder:
             return self.context.plan(PlannerCall(self.job, folder, arguments, new_run_id())).outcome
 
-    def _call(self, commit: str, arguments: tuple[str, ...], hear: Hear = lambda line: None) -> Ended:
-        """One call of the planner on a commit's tree, and then what prod is."""
+    def _call(
+        self,
+        commit: str,
+        arguments: tuple[str, ...],
+        hear: Hear = lambda line: None,
+        *,
+        look: bool = True,
+        number: int = 0,
+    ) -> Ended:
+        """One call of the planner on a commit's tree, and then, where it is looked for, what prod is."""
         if not self.context.has_project(self.checkout, commit):
             refused = self.context.no_project("This commit")
             return Ended(refused, refused.outcome, None)
         run_id = new_run_id()
         with self.context.project(self.checkout, commit) as folder:
-            finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id), on_event=hear)
+            call = PlannerCall(self.job, folder, arguments, run_id)
+            finished = self.context.plan(call, on_event=hear, should_stop=lambda: self._unlocked(number))
+            if finished.stopped:
+                finished = failed(finished.stopped, "RequestError", hint="Type `/plan` to try again.")
             row = _made(finished.outcome)
-            if finished.outcome.ok and row is None:
+            if look and finished.outcome.ok and row is None:
                 listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
                 rows = listed.outcome.environments or ()
                 row = next((each for each in rows if each.name == PROD), None)
@@ -81,3 +103,24 @@ def _made(outcome: PlannerOutcome) -> EnvironmentRow | None:
     if not outcome.ok or plan is None or promotion is None or promotion.spark_jobs is None or promotion.revision < 1:
         return None
     return EnvironmentRow(name=PROD, revision=promotion.revision, plan_id=plan.id)
+
+
+def moved(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Move, ...]:
+    """What prod's last revisions changed, this one too; what a run that was cut off has changed is not known."""
+    whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
+    return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
+
+
+def promoted_words(outcome: PlannerOutcome) -> str:
+    """What a promotion did to views."""
+    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
+
+
+def first_problem(outcome: PlannerOutcome) -> str:
+    """Why, in the first sentence there is."""
+    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
+
+
+def reasons(outcome: PlannerOutcome) -> list[str]:
+    """What went wrong in a child, for the log."""
+    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

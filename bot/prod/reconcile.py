@@ -23,12 +23,17 @@ from bot.prod.decide import (
     Action,
     AdoptProd,
     BuildProd,
+    DeployPull,
     FollowBranch,
+    Gate,
+    HoldStep,
     LookForProd,
+    PassOver,
     ProdAtRest,
     ProdFacts,
     PromoteMerge,
     PromotePush,
+    RefuseDeploy,
     RefuseRollback,
     RollBack,
     RunJanitor,
@@ -38,17 +43,21 @@ from bot.prod.decide import (
     StopPlan,
     build_wait,
     decide_prod,
+    is_asked_again,
     may_retry,
     prod_steps,
     sweep_is_due,
 )
-from bot.prod.planner_calls import Ended, Hear, ProdPlanner
-from bot.pulls.arguments import destructive_arguments
+from bot.prod.deploy import CLEARED, Deployer
+from bot.prod.gate import Gatekeeper
+from bot.prod.planner_calls import Ended, Hear, ProdPlanner, first_problem, moved, promoted_words, reasons
+from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
-from bot.report.checks import CheckView, prod_check
+from bot.report.approval import missing_lines
+from bot.report.checks import CheckView, held_check, prod_check
 from bot.report.words import moved_sentence, view_words
-from bot.results import PlannerOutcome, packed
+from bot.results import packed
 from planner.contract.lines import BatchLine
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -56,6 +65,8 @@ from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
+PLANNED_AS = ("said", "tree", "base_sha", "prod_revision", "changes_rules")
+JUDGED = (*PLANNED_AS, "head", "author", "base_ref", "site", "folder")  # of a merge that is held: what reviews are of
 ACTIONS_MOST = 500
 
 
@@ -117,6 +128,8 @@ class _ProdReconciliation:
         self.inbox = context.inbox
         self.checkout: Checkout = context.checkout(gateway)
         self.planner = ProdPlanner(context, job, self.checkout)
+        self.gatekeeper = Gatekeeper(context, gateway, self.checkout, self.planner)
+        self.deployer = Deployer(context, gateway, self.checkout, self.planner, self.gatekeeper, branch)
         self.contains = cache(self.checkout.contains)  # what a commit contains never changes
         self.merges: dict[str, int] | None = None
         self.pass_ = ProdFacts(ProdRecord(job.repository), branch, "")
@@ -135,8 +148,9 @@ class _ProdReconciliation:
                 if not facts.prod.swept_at:
                     self._change(swept_at=facts.now)  # the janitor's time runs from here
                 return
+            self._show_places(facts)
             self._act(action)
-            if facts.steps and isinstance(action, (SkipStep, PromoteMerge, PromotePush)):
+            if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
                 self.pass_ = replace(self.pass_, taken=facts.taken + 1)
         raise Later(5.0, "it keeps moving")
 
@@ -153,7 +167,7 @@ class _ProdReconciliation:
                 self.pass_ = replace(self.pass_, built=True)
                 self._build(self.pass_.head)
             case RefuseRollback(number, reason):
-                self._pull(number, rollback_by="", reason=reason)
+                self._pull(number, rollback_by="", rollback_to=0, reason=reason)
             case RollBack(number, who, revision):
                 self._roll_back(number, who, revision)
             case StopPlan(number):
@@ -161,6 +175,14 @@ class _ProdReconciliation:
                 raise Later(1.0, f"the plan of #{number} is being stopped")
             case SkipStep(step):
                 self._skip(step)
+            case DeployPull(number):
+                self._deploy(number)
+            case RefuseDeploy(number, reason):
+                self.deployer.refuse(number, reason)
+            case HoldStep(step):
+                self._hold(step)
+            case PassOver(step):
+                self._pass_over(step)
             case PromoteMerge(number, commit):
                 self._promote_merge(number, commit)
             case PromotePush(commit):
@@ -183,15 +205,22 @@ class _ProdReconciliation:
         waiting = [each for each in pulls if each.state in (PullState.MERGED, PullState.UNPROMOTED) and each.merge_sha]
         shown = {each.number for each in waiting if self._holds(prod.promoted_commit, each.merge_sha)}
         taken_on = {each.number for each in waiting if self._holds(prod.commit, each.merge_sha)}
+        untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
+        gate = self.gatekeeper.look(prod, steps) if prod.state is Prod.READY and not untouched else Gate()
+        behind = frozenset(taken_on - shown)
+        again = [each.number for each in pulls if is_asked_again(each) or each.number in behind]
+        closed = () if steps else (n for n in again if not self.gatekeeper.is_open(prod, Step(self.pass_.head, n)))
         return replace(
             self.pass_,
             prod=prod,
             now=time.time(),
             pulls=pulls,
             steps=steps,
-            is_untouched=bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0]),
+            is_untouched=untouched,
+            gate=gate,
+            closed=frozenset(closed),
             shown=frozenset(shown),
-            behind=frozenset(taken_on - shown),
+            behind=behind,
             sweep_is_due=sweep_is_due(prod, self.context.settings.janitor_hours, time.time()),
         )
 
@@ -230,6 +259,8 @@ class _ProdReconciliation:
 
     def _promoted(self, commit: str, ended: Ended) -> ProdRecord:
         revision = ended.row.revision if ended.row else self._prod().revision + 1
+        if revision > self._prod().revision:
+            self._change(moves=moved(self._prod(), revision, ended.outcome))
         return self._is_at(commit, revision, ended.row.plan_id if ended.row else "")
 
     # --- the first build ---
@@ -284,14 +315,12 @@ class _ProdReconciliation:
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.job.repository, number)
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
-        words = ("--overrides-from", record.environment) if record.environment and record.environment_exists else ()
-        expected = ("--expect-digest", planned) if planned and words else ()
-        forward = ("--forward-only",) if record.forward_only else ()
+        by = record.deploy_by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
+        changes |= {"held": False, "unlock_by": ""}
         record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
         with Shower(self.inbox, self.gateway, record) as shower:
-            arguments = (*words, *expected, *forward, *destructive_arguments(record))
-            ended = self.planner.apply(commit, number, arguments, self._progress(number, shower))
+            ended = self.planner.apply(commit, number, merge_arguments(record), self._progress(number, shower))
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
@@ -300,15 +329,60 @@ class _ProdReconciliation:
             prod = self._promoted(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
             done = {"state": PullState.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
-            record = self._pull(number, **done, reason=moved_sentence(planned, ended.outcome), progress="")
+            record = self._pull(number, **done, **CLEARED, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
-            self.inbox.decisions.record(self.job.repository, number, "merge", f"promoted {commit}", plan_id)
+            why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
+            self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
             self._notify(f"#{number} is in prod. {promoted_words(ended.outcome)}")
         else:
-            record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="")
+            record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="", **CLEARED)
             self._notify(f"#{number} is merged and not in prod: {first_problem(ended.outcome)}")
         self._show(record)
         _wake_pulls(self.context, self.job.repository)
+
+    def _deploy(self, number: int) -> None:
+        """Promotes and merges; when both are done prod and its branch show the same."""
+        commit = self.deployer.deploy(self._prod(), number)
+        if commit:
+            self._is_at(commit, self._prod().revision, self._prod().plan_id)
+            record = self.inbox.pulls.get(self.job.repository, number)
+            self.inbox.decisions.record(self.job.repository, number, record.deploy_by, f"deployed {commit}")
+            done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
+            self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
+            self._notify(f"{record.deploy_by} deployed #{number}. It is merged and in prod.")
+            self.pass_ = replace(self.pass_, head=commit)
+        _wake_pulls(self.context, self.job.repository)
+
+    def _hold(self, step: Step) -> None:
+        """The rules do not let it in: shown once, with who is missing or until when; all later steps wait too."""
+        prod = self._prod()
+        decision = self.gatekeeper.decision(prod, step)
+        self.log.info("prod_held", commit=step.commit, pull_request=step.number)
+        if not step.number:
+            self._change(held=step.commit, held_by=decision)
+            self._check(step.commit, held_check(decision))
+            return
+        kept = {name: getattr(self.gatekeeper.judged(step), name) for name in JUDGED}
+        waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
+        self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
+        self._notify(f"#{step.number} is merged and waits: {missing_lines(decision)[0]}")
+
+    def _pass_over(self, step: Step) -> None:
+        """What was held is taken with a later step, which nobody has anything against."""
+        for each in self._steps(self._prod()):
+            if each.commit == step.commit:
+                break
+            if each.number:
+                with_it = f"#{step.number}" if step.number else step.commit[:7]
+                done = {"state": PullState.PROMOTED, "held": False, "progress": ""}
+                self._show(self._pull(each.number, **done, reason=f"It was taken on together with {with_it}."))
+                self.inbox.queue.wake(self.job.repository, each.number)
+        if self._is_untouched(self._prod(), step):
+            self._skip(step)
+        elif step.number:
+            self._promote_merge(step.number, step.commit)
+        else:
+            self._promote_push(step.commit)
 
     def _promote_push(self, commit: str) -> None:
         """A push to the prod branch that no pull request brought: planned and applied as it is."""
@@ -354,13 +428,15 @@ class _ProdReconciliation:
             row = ended.row
             self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
             reason = f"{who} pointed prod back at the tables of revision {revision}."
-            self._show(self._pull(number, rollback_by="", state=PullState.ROLLED_BACK, reason=reason))
+            for each in self.inbox.pulls.all(self.job.repository):
+                if each.state is PullState.PROMOTED and each.promoted_revision > revision:
+                    gone = {"rollback_by": "", "rollback_to": 0, "reason": reason}
+                    self._show(self._pull(each.number, **gone, state=PullState.ROLLED_BACK))
             what = f"rolled prod back to revision {revision}"
             self._notify(f"{who} {what} (#{number}).")
             self.inbox.decisions.record(self.job.repository, number, who, what)
         else:
-            problems = ended.outcome.problems
-            self._pull(number, rollback_by="", reason=problems[0].message if problems else "The rollback failed.")
+            self._pull(number, rollback_by="", rollback_to=0, reason=first_problem(ended.outcome))
         _wake_pulls(self.context, self.job.repository)
 
     def _notify(self, sentence: str) -> None:
@@ -372,7 +448,7 @@ class _ProdReconciliation:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
         self._change(swept_at=time.time())  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        keep = tuple(each.environment for each in pulls if each.environment and each.environment_exists)
+        keep = tuple(each.environment for each in pulls if each.environment and each.is_kept(time.time()))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
             self.log.info("janitor_ended", kept=len(keep))
@@ -380,6 +456,15 @@ class _ProdReconciliation:
             self.log.warning("janitor_failed", why=reasons(outcome))
 
     # --- showing ---
+
+    def _show_places(self, facts: ProdFacts) -> None:
+        """Who waits behind another merge is shown its place in the queue."""
+        waiting = [step.number for step in facts.steps if step.number]
+        for place, number in enumerate(waiting[1:], start=2):
+            text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
+            record = self.inbox.pulls.get(self.job.repository, number)
+            if record.state is PullState.MERGED and record.progress != text:
+                self._show(self._pull(number, progress=text))
 
     def _progress(self, number: int, shower: Shower) -> Hear:
         """Shows on the pull request, now and then, which batch is computed."""
@@ -414,18 +499,3 @@ class _ProdReconciliation:
 
     def _known_check(self, commit: str) -> int:
         return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")
-
-
-def promoted_words(outcome: PlannerOutcome) -> str:
-    """What a promotion did to views."""
-    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
-
-
-def first_problem(outcome: PlannerOutcome) -> str:
-    """Why, in the first sentence there is."""
-    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
-
-
-def reasons(outcome: PlannerOutcome) -> list[str]:
-    """What went wrong in a child, for the log."""
-    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

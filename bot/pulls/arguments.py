@@ -35,7 +35,7 @@ def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] 
         *start,
         *forward,
         *destructive_arguments(record),
-        *_limits(record, config),
+        *cost_limits(record, config),
         *rows,
         *(f"--must-open={path}" for path in edited),
     )
@@ -57,7 +57,17 @@ def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
     return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
 
 
-def _limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
+def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
+    """What a merge's promotion is given: what people decided in the pull request, and the plan that it promised."""
+    known = bool(record.environment and record.environment_exists)
+    planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
+    words = ("--overrides-from", record.environment) if known else ()
+    expected = ("--expect-digest", planned) if planned and known and expect else ()
+    forward = ("--forward-only",) if record.forward_only else ()
+    return (*words, *expected, *forward, *destructive_arguments(record))
+
+
+def cost_limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     """What may be computed: the budget, or as much more as somebody approved for this head."""
     names = ("--max-bytes", "--max-seconds")
     limits = zip(names, config.budget, record.approved_cost, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.inflight import is_concerned
 from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
@@ -36,6 +37,11 @@ class MakePlan:
 
 
 @dataclass(frozen=True)
+class CarryOver:
+    """Prod moved, and not in what this plan changes or reads: it stands as it is, against prod as it is now."""
+
+
+@dataclass(frozen=True)
 class DropEnvironment:
     """Drop the environment and what only it used."""
 
@@ -45,11 +51,64 @@ class HandToProd:
     """It is merged: prod's job promotes it."""
 
 
-Action = Rest | Leave | Hold | WaitForProd | MakePlan | DropEnvironment | HandToProd
+@dataclass(frozen=True)
+class PlanGroup:
+    """Plan what the merge queue would make of the branch, and build it."""
 
 
-def decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
+@dataclass(frozen=True)
+class DropGroup:
+    """The merge queue's group is over: so is its environment."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """It is over, and its environment is kept for some days more."""
+
+
+@dataclass(frozen=True)
+class Destroy:
+    """Somebody wants the environment dropped, whatever becomes of the pull request."""
+
+
+Action = (
+    Rest
+    | CarryOver
+    | Leave
+    | Hold
+    | WaitForProd
+    | MakePlan
+    | DropEnvironment
+    | HandToProd
+    | Keep
+    | Destroy
+    | PlanGroup
+    | DropGroup
+)
+
+
+def decide(
+    pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
+) -> Action:
     """The next step towards what should be; asked again after each step until it says Rest or Leave."""
+    if record.destroy_by:
+        return Destroy()
+    action = _decide(pull, record, prod, prod_branch, repository)
+    if isinstance(action, Rest):
+        return _group(pull, record) or action
+    return Keep() if isinstance(action, DropEnvironment) and now < record.keep_until else action
+
+
+def _group(pull: Pull, record: PullRecord) -> Action | None:
+    """What the merge queue asks for, when the pull request itself is as it should be."""
+    still = record.state in (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD)
+    if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
+        return PlanGroup()
+    over = not record.group.head or record.state is PullState.PROMOTED or record.state is PullState.CLOSED
+    return DropGroup() if over and record.group_exists else None
+
+
+def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
     if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
         return _merged(record)
     if not pull.is_open or pull.base_ref != prod_branch:
@@ -83,9 +142,17 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return MakePlan("Asked for again.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
+    if record.state is PullState.PLANNED and prod.revision != record.prod_revision and _is_passed_by(record, prod):
+        return CarryOver()
     if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.prod_revision:
         return MakePlan(f"Prod has moved on to revision {prod.revision} since the plan was made.")
     return Rest()
+
+
+def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
+    """True when prod moved in models that this plan has nothing to do with."""
+    plan = record.outcome.plan if record.outcome else None
+    return plan is not None and not is_concerned(plan, prod.moves, record.prod_revision, prod.revision)
 
 
 def _merged(record: PullRecord) -> Action:

@@ -25,12 +25,24 @@ class Facts:
     is_held: bool = False  # a fork's head that waits for a maintainer's word
     is_running: bool = False
     waits_for_cost: bool = False  # the shown plan is over the budget
+    is_held_merge: bool = False  # merged, and the rules do not let it into prod
+    is_promoting: bool = False
+    has_environment: bool = False
     is_built: bool = False  # its environment stands, as the shown plan says
+    deploys: bool = False  # `/deploy` is on
+    not_ready: str = ""  # what keeps the plan from prod, in a sentence
     promoted: bool = False
     promoted_revision: int = 0
     prod_revision: int = 0
     base_moved: bool = False
     elsewhere: str = ""  # the prod branch, when this pull request goes into another one
+
+
+DAYS_MOST = 90  # that /extend keeps an environment
+DEPLOY_OFF = (
+    "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "
+    "With `enable_deploy_command: true` in the base branch's `cicd_bot`, it promotes and then merges."
+)
 
 
 @dataclass(frozen=True)
@@ -47,13 +59,17 @@ class NotAllowed:
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Whether a command may run: first who asks, then whether what they saw is still so."""
-    need = needs.get(command.verb.value, "admin")
+    need: Role = (
+        "admin" if command.verb is Verb.DEPLOY and facts.is_held_merge else needs.get(command.verb.value, "admin")
+    )
     if command.verb is Verb.HELP:
         return Allowed()
     if facts.elsewhere:
         return NotAllowed(
             f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
         )
+    if command.verb is Verb.DEPLOY and not facts.is_held_merge and not facts.deploys:
+        return NotAllowed(DEPLOY_OFF)
     if facts.role is None:
         return NotAllowed("Your permission could not be verified, so nothing was changed. Try again in a minute.")
     if ROLES.index(facts.role) < ROLES.index(need):
@@ -105,15 +121,23 @@ def _question(command: Command, facts: Facts) -> Allowed | NotAllowed:
         return NotAllowed("This pull request is closed.")
     if not facts.shown_plan or facts.is_held or facts.is_running:
         return NotAllowed("No plan stands yet. Wait for it, then ask again.")
-    if command.verb is Verb.DIFF and not facts.is_built:
-        return NotAllowed("No environment is built, so there are no rows to compare.")
+    if command.verb in (Verb.DIFF, Verb.RESTATE) and not facts.is_built:
+        return NotAllowed("No environment is built, so it has no rows.")
     return Allowed()
 
 
 def _deploy(command: Command, facts: Facts) -> Allowed | NotAllowed:
-    return NotAllowed(
-        "`/deploy` is off: prod follows what people merge. Merge this pull request, and its tables are promoted."
-    )
+    if facts.is_held_merge:
+        return Allowed()
+    if facts.promoted or not facts.is_open:
+        return NotAllowed("This pull request is not open: there is nothing to deploy.")
+    if (seen := _categorize(command, facts)) != Allowed():
+        return seen
+    if facts.is_running:
+        return NotAllowed("The plan is not finished. Wait for it, then say it again.")
+    if facts.not_ready:
+        return NotAllowed(f"It is not ready for prod: {facts.not_ready} Nothing was changed.")
+    return Allowed()
 
 
 def _approve_cost(command: Command, facts: Facts) -> Allowed | NotAllowed:
@@ -125,12 +149,17 @@ def _approve_cost(command: Command, facts: Facts) -> Allowed | NotAllowed:
 def _rollback(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.promoted:
         return NotAllowed("This pull request is not in prod, so there is nothing to roll back.")
+    if command.number:
+        if command.number < facts.promoted_revision:
+            return Allowed()
+        return NotAllowed(f"This pull request became revision {facts.promoted_revision}: name an earlier one.")
     if facts.promoted_revision < 2:
         return NotAllowed("Prod has no earlier revision to go back to.")
     if facts.prod_revision != facts.promoted_revision:
         return NotAllowed(
             f"Prod has gone on to revision {facts.prod_revision} since this pull request became revision "
-            f"{facts.promoted_revision}. Roll back what came later first."
+            f"{facts.promoted_revision}. Roll back what came later first, or name the revision: "
+            f"`/rollback {facts.promoted_revision - 1}` takes back all that came after it."
         )
     return Allowed()
 
@@ -152,7 +181,29 @@ def _ok_to_plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
     return Allowed()
 
 
+def _unlock(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    return Allowed() if facts.is_promoting else NotAllowed("No promotion of this pull request is running.")
+
+
+def _extend(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if not facts.has_environment:
+        return NotAllowed("There is no environment to keep.")
+    if command.number > DAYS_MOST:
+        return NotAllowed(f"An environment is kept for {DAYS_MOST} days at most.")
+    return Allowed()
+
+
+def _destroy(command: Command, facts: Facts) -> Allowed | NotAllowed:
+    if facts.is_promoting:
+        return NotAllowed("Its promotion is running. Wait for it, then say it again.")
+    return Allowed() if facts.has_environment else NotAllowed("There is no environment to drop.")
+
+
 RULES = {
+    Verb.RESTATE: _question,
+    Verb.UNLOCK: _unlock,
+    Verb.EXTEND: _extend,
+    Verb.DESTROY: _destroy,
     Verb.PLAN: _plan,
     Verb.STATUS: _status,
     Verb.DIFF: _question,

@@ -5,29 +5,43 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import structlog
 
+from bot.approvals import SHOWN_MOST, PlanShown
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.inbox import Inbox
 from bot.pages.links import page_of
-from bot.records import AFTER_MERGE, ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
+from bot.records import (
+    AFTER_MERGE,
+    APPROVAL,
+    ENVIRONMENT,
+    PLAN,
+    PROMOTION,
+    TESTS,
+    CheckRef,
+    DeploymentRef,
+    PullRecord,
+    PullState,
+)
 from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import PLAN_MARKER, Shown, plan_comment
+from bot.report.deployments import DeploymentView, deployments
 from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
-ORDER = (ENVIRONMENT, PROMOTION, PLAN, TESTS)  # what a reader waits for most
+ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS)  # what a reader waits for most
 
 
 @dataclass(frozen=True)
 class _Write:
-    """One thing that GitHub shows otherwise than it should: a check on a commit, or (None) the comment."""
+    """One thing that GitHub shows otherwise than it should: a check on a commit, a deployment, or else the comment."""
 
     sha: str = ""
     check: CheckView | None = None
+    deployment: DeploymentView | None = None
 
 
 def publish(
@@ -105,6 +119,8 @@ def _bring_in_line(
                 return newest
             if write.check:
                 _put_check(inbox, gateway, newest, write.sha, write.check)
+            elif write.deployment:
+                _put_deployment(inbox, gateway, newest, write.deployment)
             else:
                 _put_comment(inbox, gateway, newest)
 
@@ -117,14 +133,31 @@ def _due(inbox: Inbox, record: PullRecord) -> _Write | None:
     wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
     if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
         wanted.append((record.merge_sha, promotion_check(record)))
+    if record.group.head and record.group.head != record.merge_sha:
+        wanted += [
+            (record.group.head, view) for view in checks(Shown(record.of_group, inbox.prods.get(record.repository)))
+        ]
     for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
-        if not ref.done and ref.sha not in (record.head, record.merge_sha):
+        if not ref.done and ref.sha not in (record.head, record.merge_sha, record.group.head):
             wanted.append((ref.sha, superseded(ref.name, record.head)))
     for sha, view in wanted:
         known = record.check(view.name, sha)
         if not known or known.digest != view.digest:
             return _Write(sha, view)
-    return None
+    return next((_Write(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
+
+
+def _is_due(record: PullRecord, view: DeploymentView) -> bool:
+    known = record.deployment(view.environment)
+    return known is None or (known.sha, known.state) != (view.sha, view.state)
+
+
+def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, view: DeploymentView) -> None:
+    known = record.deployment(view.environment)
+    same = known.id if known and known.sha == view.sha else 0
+    ref = DeploymentRef(view.environment, view.sha, gateway.deployments.write(view, same), view.state)
+    kept = tuple(each for each in record.deployments if each.environment != view.environment)
+    inbox.pulls.change(record.repository, record.number, deployments=(*kept, ref))
 
 
 def _shown(inbox: Inbox, record: PullRecord) -> Shown:
@@ -157,7 +190,8 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
 
 def _comment_is_due(inbox: Inbox, record: PullRecord) -> bool:
     text = plan_comment(_shown(inbox, record))
-    return text is not None and (_digest(text) != record.comment_digest or _is_new(record))
+    unseen = _is_new(record) or (_shows(record) and bool(record.promises) and not _is_shown(record))
+    return text is not None and (_digest(text) != record.comment_digest or unseen)
 
 
 def _digest(text: str) -> str:
@@ -166,7 +200,11 @@ def _digest(text: str) -> str:
 
 def _shows(record: PullRecord) -> bool:
     """True when the comment shows a plan, or that a maintainer has to let it be made."""
-    is_plan = record.state is PullState.PLANNED or (record.state is PullState.PLANNING and record.fresh)
+    is_plan = (
+        record.state is PullState.PLANNED
+        or (record.state is PullState.MERGED and record.held)
+        or (record.state is PullState.PLANNING and record.fresh)
+    )
     return is_plan or record.state is PullState.HELD
 
 
@@ -175,13 +213,28 @@ def _is_new(record: PullRecord) -> bool:
     return _shows(record) and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
 
 
+def _is_shown(record: PullRecord) -> bool:
+    """True when the comment's last plan was this one, of this head."""
+    last = record.plans_shown[-1] if record.plans_shown else None
+    return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
+
+
+def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
+    """What was promised until now; one more when it is another plan, or another head."""
+    kept = record.plans_shown
+    if _is_shown(record):
+        last = kept[-1]
+        return (*kept[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
+    return (*kept, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else kept
+
+
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> None:
     text = plan_comment(_shown(inbox, record))
     assert text is not None
-    digest, is_new = _digest(text), _is_new(record)
+    digest, is_new, posted = _digest(text), _is_new(record), None
     changes: dict[str, object] = {"comment_digest": digest}
-    if digest != record.comment_digest:
-        posted = None
+    unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
+    if digest != record.comment_digest or unseen:
         if record.comment_id:
             try:
                 posted = gateway.edit_comment(record.number, record.comment_id, text)
@@ -194,6 +247,7 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
             changes["shown_since"] = posted.updated_at
     plan = record.outcome.plan if record.outcome else None
     if _shows(record):
+        changes["plans_shown"] = _plans_shown(record, posted.updated_at if posted else "")
         changes |= {
             "shown_head": record.head,
             "shown_revision": record.prod_revision,

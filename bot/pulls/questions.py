@@ -1,4 +1,4 @@
-"""Commands that only ask: the planner is asked, and its answer is the reply. Nothing of it changes anything."""
+"""Commands that the planner answers, and its answer is the reply: they change no plan, and may be given again."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from bot.commands import Command
 from bot.context import BotContext, PlannerCall
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
-from bot.pulls.arguments import diff_arguments
+from bot.pulls.arguments import cost_limits, diff_arguments
 from bot.records import Answer, CommandRow, PullRecord
-from bot.report.replies import found_rows, reached
-from bot.rules import DiffRules
+from bot.report.replies import found_rows, reached, restated
+from bot.rules import BotConfig
 from bot.verbs import Verb
 from planner.contract.result import ResultLine
 
 WAITS = "answer"  # of an Answer: the planner has to be asked
 
 
-def question(command: Command, record: PullRecord, rules: DiffRules) -> tuple[str, ...]:
+def question(command: Command, record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     """The planner's arguments that a command asks for."""
+    if command.verb is Verb.RESTATE:
+        named = zip(("--start", "--end"), command.days, strict=True)
+        days = (f"{option}={day}" for option, day in named if day)
+        restated = ("plan", record.environment, "--auto-apply", f"--restate-model={command.model}")
+        return (*restated, *days, *cost_limits(record, config))
     if command.verb is Verb.LINEAGE:
         return ("lineage", command.model, "--downstream")
     where = (f"--where={command.where}",) if command.where else ()
     models = (command.model,) if command.model else ()
+    rules = config.diff
     asked = rules if not rules.is_off else replace(rules, detail=(("*", "counts"),))
     return ("data_diff", *diff_arguments(asked), *where, record.environment, *models)
 
@@ -83,5 +89,7 @@ def answered(answer: Answer, finished: Finished) -> Answer:
         return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
     if answer.asked[0] == "data_diff":
         return replace(answer, sentence=found_rows(outcome), waits_for="")
+    if answer.asked[0] == "plan":
+        return replace(answer, sentence=restated(outcome), waits_for="")
     result = next((line for line in reversed(finished.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))
     return replace(answer, sentence=reached(result), waits_for="")

@@ -21,11 +21,29 @@ from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
 from bot.pulls.arguments import model_files, plan_arguments, words_now
-from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
+from bot.pulls.decide import (
+    CarryOver,
+    Destroy,
+    DropEnvironment,
+    DropGroup,
+    HandToProd,
+    Hold,
+    Keep,
+    Leave,
+    MakePlan,
+    PlanGroup,
+    Rest,
+    WaitForProd,
+    decide,
+    interrupts,
+)
+from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
+from bot.pulls.radar import look_around
+from bot.pulls.reviews import Reviewers, judge, rules_at
 from bot.pulls.talk import answer_all, carry_out, pick_up
-from bot.records import AFTER_MERGE, News, Prod, Pull, PullRecord, PullState
+from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
 from bot.rules import BotConfig
 from planner.contract.lines import BatchLine, PlanLine
@@ -77,15 +95,29 @@ class _Reconciliation:
         for _ in range(STEPS_MOST):
             carry_out(self.context, self.gateway, self.pull, self.config)
             record, prod = self._record(), self.inbox.prods.get(self.job.repository)
-            action = decide(self.pull, record, prod, self.config.prod_branch, self.job.repository)
+            action = decide(self.pull, record, prod, self.config.prod_branch, self.job.repository, time.time())
             self.log.info("decided", action=type(action).__name__, state=record.state.value)
             match action:
                 case Leave():
                     break
                 case Rest():
                     if record.head:
+                        self._judge()
+                        self._look_around()
                         publish(self.inbox, self.gateway, record)
                     break
+                case CarryOver():
+                    self._carry_over(record, prod)
+                case PlanGroup():
+                    publish(self.inbox, self.gateway, record)
+                    self._groups().plan()
+                case DropGroup():
+                    self._groups().drop()
+                case Keep():
+                    self._keep(record)
+                    break
+                case Destroy():
+                    self._destroy(record)
                 case Hold():
                     kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                     self._change(state=PullState.HELD, **kept, said="", reason="", allowed_head="")
@@ -116,6 +148,9 @@ class _Reconciliation:
         questions = Questions(self.context, self.job, self.checkout, self._overtaken)
         if reason := questions.answer_all(self._record()):
             raise Superseded(reason)
+
+    def _groups(self) -> GroupPlanner:
+        return GroupPlanner(self.context, self.job, self.gateway, self.checkout, self.config)
 
     def _overtaken(self) -> str:
         """Why a question has to wait: a newer head, or a close."""
@@ -197,9 +232,11 @@ class _Reconciliation:
         prod = self.inbox.prods.get(self.job.repository)
         base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
         merge = self.checkout.merge(base, self.pull.head)
-        record = self._change(
-            base_sha=base, tree=merge.tree, prod_revision=prod.revision, edits_rules=self._edits_rules(base, merge)
-        )
+        edits = self._edits_rules(base, merge)
+        before, after = (rules_at(self.context, self.checkout, each) for each in (base, merge.commit or base))
+        changes = edits and before != after
+        against = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
+        record = self._change(**against, edits_rules=edits, changes_rules=changes)
         return record, self._finished_early(record, base, merge) or self._run(record, merge.commit, shower)
 
     def _begin(self, reason: str) -> PullRecord:
@@ -215,6 +252,8 @@ class _Reconciliation:
             base_ref=self.pull.base_ref,
             forward_only=self.config.is_forward_only(self.pull.head_ref),
             environment=record.environment or self._environment,
+            author=self.pull.author,
+            shows_deployments=self.config.deployments,
             site=self.gateway.clone_url.removesuffix(".git"),
             folder=self.context.settings.project_path,
             run_id=new_run_id(),
@@ -308,6 +347,8 @@ class _Reconciliation:
             return "cancelled"
         if record.state in AFTER_MERGE:
             return "closed"
+        if record.destroy_by:
+            return "destroyed"
         return "categorized" if {(word.model, word.category) for word in words_now(record)} - set(self.given) else ""
 
     def _stopped(self, reason: str) -> None:
@@ -321,7 +362,7 @@ class _Reconciliation:
             raise Superseded(f"by {newer[:12]}")
         elif kind == "closed":
             self._refresh()
-        elif kind != "categorized":
+        elif kind not in ("categorized", "destroyed"):
             self._conclude(self._record(), failed(reason, "RequestError", hint="Type `/plan` to try again."))
 
     def _give_way(self, newer: str, reason: str) -> None:
@@ -357,10 +398,53 @@ class _Reconciliation:
             words=tuple(word for word in current.words if (word.model, word.category) not in self.given),
             attempts=0,
         )
+        self._judge()
+        self._look_around()
         publish(self.inbox, self.gateway, self._record())
         self.log.info("plan_made", ok=ok, plan=outcome.plan.id if outcome.plan else "")
 
+    def _carry_over(self, record: PullRecord, prod: ProdRecord) -> None:
+        """The plan stands, of the head merged into prod's commit as it is now; a conflict makes another plan."""
+        base = prod.promoted_commit or record.base_sha
+        merge = self.checkout.merge(base, record.head)
+        if not merge.commit:
+            self._change(again=True)
+            return
+        self.log.info("plan_carried_over", revision=prod.revision)
+        now = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
+        self._change(**now, shown_revision=prod.revision if record.shown_head == record.head else record.shown_revision)
+
+    # --- who decides ---
+
+    def _judge(self) -> None:
+        """By the rules that prod shows: what is merged and waits for an approval changes none."""
+        prod = self.inbox.prods.get(self.job.repository)
+        commit = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+        judge(Reviewers(self.context, self.gateway, self.checkout, commit), self.inbox, self._record())
+
+    def _look_around(self) -> None:
+        look_around(self.inbox, self._record())
+
     # --- leaving ---
+
+    def _keep(self, record: PullRecord) -> None:
+        """Closed, and its environment outlives it: all that runs ends, and nothing is dropped."""
+        if record.state not in AFTER_MERGE and record.state is not PullState.CLOSED:
+            over = {"progress": "", "fresh": False, "words": (), "again": False, "rollback_by": "", "reason": ""}
+            record = self._change(state=PullState.CLOSED, **over)
+        self._look_around()
+        if record.head:
+            publish(self.inbox, self.gateway, record)
+
+    def _destroy(self, record: PullRecord) -> None:
+        """Drops the environment; of an open pull request a plan is made when somebody asks for it."""
+        who = record.destroy_by
+        over = record.state in (*AFTER_MERGE, PullState.CLOSED)
+        self._drop_environment(record)
+        self._change(destroy_by="", environment_exists=False, attempts=0)
+        if not over:
+            reason = f"{who} dropped its environment; `/plan` builds it again."
+            self._change(state=PullState.CANCELLED, reason=reason, progress="", fresh=False, words=(), again=False)
 
     def _drop(self) -> None:
         """Drops the environment, once; a pull request that was promoted keeps its state."""
@@ -372,6 +456,11 @@ class _Reconciliation:
             elsewhere = f"It merges into `{self.pull.base_ref}` now, not into `{self.config.prod_branch}`."
             changes = {"reason": elsewhere if self.pull.is_open else "", "base_ref": self.pull.base_ref}
             record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
+        self._drop_environment(record)
+        state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
+        publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
+
+    def _drop_environment(self, record: PullRecord) -> None:
         if record.environment_exists:
             run_id = new_run_id()
             prod = self.inbox.prods.get(self.job.repository)
@@ -385,8 +474,6 @@ class _Reconciliation:
                 self._change(attempts=record.attempts + 1)
                 raise Later(5.0, "the environment could not be dropped")
             self.log.info("environment_dropped", environment=record.environment, ok=finished.outcome.ok)
-        state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
-        publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
 
 
 class _Progress:

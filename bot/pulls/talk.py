@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +13,16 @@ from bot.context import BotContext, moment
 from bot.github.gateway import GitHubFailed, RepositoryGateway, said
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
-from bot.records import AFTER_MERGE, SETTLED, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
-from bot.report.comment import Shown
+from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
+from bot.report.comment import Shown, blockers
+from bot.report.markdown import counted
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.results import cost_shown, direct
 from bot.rules import BotConfig
 from bot.verbs import ROLES, Role, Verb
 
 log = structlog.get_logger(__name__)
+KEPT_DAYS = 7  # by /extend alone
 ROOM = 1.1  # of an approved estimate
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
 UNPROVEN = (
@@ -85,7 +88,12 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
 def _waits(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for == "rollback":
         return bool(record.rollback_by)
-    running = record.state not in SETTLED or record.again or bool(record.words)
+    if answer.waits_for == "destroy":
+        return bool(record.destroy_by)
+    if answer.waits_for == "deploy":
+        over = record.state in AFTER_MERGE and record.state is not PullState.MERGED
+        return bool(record.deploy_by) and not over
+    running = not record.is_settled or record.again or bool(record.words)
     return answer.waits_for == WAITS or (answer.waits_for == "plan" and running)
 
 
@@ -107,6 +115,11 @@ def _ended(answer: Answer, record: PullRecord) -> Answer:
             return replace(answer, ok=ok, sentence=sentence)
         ok = record.state in (PullState.PLANNED, PullState.PROMOTED)
         return replace(answer, ok=ok, sentence="Planned." if ok else "The plan did not succeed.")
+    if answer.waits_for == "deploy":
+        ok = record.state is PullState.PROMOTED
+        return replace(
+            answer, ok=ok, sentence="It is in prod." if ok else record.deploy_result or "Prod was not changed."
+        )
     if answer.waits_for == "rollback":
         ok = record.state is PullState.ROLLED_BACK
         return replace(
@@ -160,6 +173,11 @@ def _facts(
         is_held=record.state is PullState.HELD,
         is_running=record.state in RUNNING,
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
+        is_held_merge=record.state is PullState.MERGED and record.held,
+        deploys=config.deploys,
+        not_ready=" ".join(each.message for each in blockers(record)),
+        is_promoting=record.state is PullState.MERGED and not record.held,
+        has_environment=record.environment_exists,
         is_built=record.environment_exists and bool(record.outcome and record.outcome.applied),
         promoted=record.state is PullState.PROMOTED and record.promoted_revision > 0,
         promoted_revision=record.promoted_revision,
@@ -189,11 +207,23 @@ def _start(
             inbox.pulls.change(*where, allowed_head=command.sha, **unseen)
             return Answer(command.text, True, accepted(command), waits_for="plan")
         case Verb.ROLLBACK:
-            inbox.pulls.change(*where, rollback_by=row.author)
+            inbox.pulls.change(*where, rollback_by=row.author, rollback_to=command.number)
             inbox.queue.wake(row.repository, 0)
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
+        case Verb.DEPLOY:
+            return _deploy(context, row, command, record)
         case Verb.CATEGORIZE:
             return _categorize(context, row, command, record)
+        case Verb.UNLOCK:
+            inbox.pulls.change(*where, unlock_by=row.author)
+            return Answer(command.text, True, accepted(command), "plan")
+        case Verb.EXTEND:
+            days = command.number or KEPT_DAYS
+            inbox.pulls.change(*where, keep_until=time.time() + days * 86_400)
+            return Answer(command.text, True, f"The environment is kept for {counted(days, 'day')}.")
+        case Verb.DESTROY:
+            inbox.pulls.change(*where, destroy_by=row.author, keep_until=0.0)
+            return Answer(command.text, True, accepted(command), "destroy")
         case Verb.APPROVE_COST:
             size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
             # A plan that is made again may lack a batch more, never twice as much.
@@ -207,9 +237,9 @@ def _start(
             if answer.ok:
                 inbox.pulls.change(*where, backfill="skip" if command.verb is Verb.SKIP_BACKFILL else "full")
             return answer
-        case Verb.DIFF | Verb.LINEAGE:
+        case Verb.DIFF | Verb.LINEAGE | Verb.RESTATE:
             rules = config.diff.without_samples() if pull.is_fork_of(row.repository) else config.diff
-            asked = question(command, record, rules)
+            asked = question(command, record, replace(config, diff=rules))
             return Answer(command.text, True, "The planner was asked.", WAITS, asked=asked)
         case _:  # the state stands at the end of every reply; /deploy never comes here
             return Answer(command.text, True, "This is how it stands.")
@@ -224,6 +254,14 @@ def _plan_again(context: BotContext, row: CommandRow, command: Command, record: 
     if record.state not in RUNNING and record.state is not PullState.MERGED:
         context.inbox.pulls.change(row.repository, row.number, again=True)
     return Answer(command.text, True, accepted(command), waits_for="plan")
+
+
+def _deploy(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
+    """Lets a held merge into prod, or promotes what is open and then merges it: prod's job does either."""
+    changes = {"deploy_by": row.author} | ({} if record.held else {"deploy_head": record.head})
+    context.inbox.pulls.change(row.repository, row.number, **changes)
+    context.inbox.queue.wake(row.repository, 0)
+    return Answer(command.text, True, "Prod's turn was asked for.", waits_for="deploy")
 
 
 def _categorize(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:

@@ -6,7 +6,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from bot.records import AFTER_MERGE, CHECKS, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, PullState
+from bot.approvals import Decision
+from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, PullState
+from bot.report.approval import approval_title, held_lines, missing_lines
 from bot.report.comment import Shown, blockers, plan_comment
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
 from bot.report.models import model_table
@@ -65,26 +67,28 @@ class CheckView:
 def checks(shown: Shown) -> tuple[CheckView, ...]:
     """The four checks as they should stand on the record's head now."""
     record = shown.record
+    names = record.every_check
     match record.state:
         case PullState.NEW | PullState.PLANNING:
             doing = record.progress or "The plan is being made."
-            return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in CHECKS)
+            return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in names)
         case PullState.WAITING:
             said = waiting_words(shown.prod)
-            return tuple(_running(name, "Waiting for prod's first build.", "queued", said) for name in CHECKS)
+            return tuple(_running(name, "Waiting for prod's first build.", "queued", said) for name in names)
         case PullState.HELD:
-            return tuple(_held(name, record) for name in CHECKS)
+            return tuple(_held(name, record) for name in names)
         case PullState.CLOSED if record.reason:
-            return tuple(CheckView(name, "Nothing to do", record.reason) for name in CHECKS)
+            return tuple(CheckView(name, "Nothing to do", record.reason) for name in names)
         case PullState.CANCELLED | PullState.CLOSED:
             why = (
                 "Closed: the environment was dropped."
                 if record.state is PullState.CLOSED
                 else record.reason or "Stopped."
             )
-            return tuple(CheckView(name, why, why, conclusion="cancelled") for name in CHECKS)
+            return tuple(CheckView(name, why, why, conclusion="cancelled") for name in names)
         case _:
-            return (_tests(record), _plan(shown), _environment(record), _promotion(record))
+            approval = (_approval(record),) if APPROVAL in names else ()
+            return (_tests(record), _plan(shown), _environment(record), *approval, _promotion(record))
 
 
 def superseded(name: str, newer: str) -> CheckView:
@@ -179,6 +183,22 @@ def _environment(record: PullRecord) -> CheckView:
     )
 
 
+def _approval(record: PullRecord) -> CheckView:
+    """Who must still agree; what is in prod is past that."""
+    decision, outcome = record.decision, record.outcome
+    if record.state in AFTER_MERGE and not record.held:
+        by = f"Approved by {', '.join(decision.approved_by)}." if decision.approved_by else "Nobody had to approve."
+        return CheckView(APPROVAL, by.rstrip(".") if decision.is_ok else "Merged", _fit(by))
+    if outcome is None or (outcome.ok and not touches(outcome.plan)):
+        return CheckView(APPROVAL, "Nothing to do", "No model changes.")
+    if outcome.plan is None:
+        return CheckView(APPROVAL, "No plan to approve", f"{failure_title(outcome)}.", conclusion="skipped")
+    title, lines = approval_title(decision)[:140], [f"- {each}" for each in missing_lines(decision)]
+    if not decision.is_ok:
+        return CheckView(APPROVAL, title, _fit("\n".join(lines)), conclusion="action_required")
+    return CheckView(APPROVAL, title, f"{title}.")
+
+
 def _promotion(record: PullRecord) -> CheckView:
     outcome, plan = record.outcome, record.outcome.plan if record.outcome else None
     if record.state in AFTER_MERGE:
@@ -195,6 +215,9 @@ def _promotion(record: PullRecord) -> CheckView:
 def promotion_check(record: PullRecord) -> CheckView:
     """What the promotion check says after the merge, on the head and on the merge commit."""
     match record.state:
+        case PullState.MERGED if record.held:
+            lines = "\n".join(f"- {each}" for each in held_lines(record))
+            return CheckView(PROMOTION, "Merged, and prod waits", _fit(lines), conclusion="action_required")
         case PullState.MERGED:
             return _running(PROMOTION, record.progress or "Promoting to prod.")
         case PullState.UNPROMOTED:
@@ -222,6 +245,18 @@ def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running
     ok = bool(outcome and outcome.ok)
     return CheckView(
         PROMOTION, title[:140], _fit(said), conclusion="success" if ok else "failure", annotations=remarks(problems)
+    )
+
+
+def held_check(decision: Decision) -> CheckView:
+    """The promotion check on a push that the rules do not let into prod."""
+    lines = [f"- {each}" for each in missing_lines(decision)]
+    out = (
+        "Nobody reviewed the plan of a push. Revert it, or merge a pull request whose plan holds it and is approved; "
+        "`/deploy` by somebody with `admin` on such a merge lets both in."
+    )
+    return CheckView(
+        PROMOTION, "Pushed, and prod waits", _fit("\n".join([*lines, "", out])), conclusion="action_required"
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from bot.commands import MARKER
 from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
+from bot.report.approval import approval_problems, held_lines
+from bot.report.inflight import inflight_block
 from bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
@@ -72,6 +74,7 @@ def plan_comment(shown: Shown) -> str | None:
         *_warning_blocks(record, outcome),
         refused_words(outcome.plan if outcome else None),
         *_change_blocks(record, outcome),
+        *(inflight_block(record) if record.state is PullState.PLANNED else []),
         *_cost_block(outcome),
         *_checks_block(outcome),
         *_notes(shown),
@@ -112,8 +115,12 @@ def headline(shown: Shown) -> str:
             return "### ⏳ Waiting for prod's first build"
         case PullState.NEW | PullState.PLANNING:
             return f"### ⏳ Planning `{record.head[:7]}`"
+        case PullState.CANCELLED if not record.environment_exists:
+            return "### 🧹 Its environment was dropped"
         case PullState.CANCELLED:
             return f"### ⏹️ The plan of `{record.head[:7]}` was stopped"
+        case PullState.MERGED if record.held:
+            return "### ✋ Merged, and prod waits"
         case PullState.MERGED:
             return "### 🚚 Merged: promoting to prod"
         case PullState.PROMOTED:
@@ -123,6 +130,8 @@ def headline(shown: Shown) -> str:
         case PullState.ROLLED_BACK:
             return "### ↩️ Rolled back: prod shows what it showed before this pull request"
         case PullState.CLOSED:
+            if record.environment_exists:
+                return "### 🗄️ Closed: its environment is kept"
             return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed: nothing of it is left"
         case PullState.FAILED:
             return f"### ❌ {failure_title(outcome)}"
@@ -132,7 +141,8 @@ def headline(shown: Shown) -> str:
             if outcome and outcome.is_too_costly:
                 return f"### 💰 {change_words(plan)} · waits for an approval of its cost"
             told = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
-            return f"### {'⛔' if plan.blockers else '✅'} {told}"
+            sign = "⛔" if plan.blockers else "✅" if record.decision.is_ok else "✋"
+            return f"### {sign} {told}"
 
 
 def facts_line(shown: Shown) -> str:
@@ -190,18 +200,28 @@ def status(shown: Shown) -> str:
             over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
             cheaper = f" {said}" if (said := cheaper_words(plan)) else ""
             return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
+        case PullState.PLANNED if plan and touches(plan) and not record.decision.is_ok:
+            then = promise_sentence(plan, outcome)
+            return f"> [!IMPORTANT]\n> **Built, and not let into prod yet**, see the end. {then}"
         case PullState.PLANNED if plan and touches(plan):
             return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
         case PullState.PLANNED:
             return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
         case PullState.CANCELLED:
-            return f"{inert(record.reason)} The environment keeps what was already computed."
+            kept = " The environment keeps what was already computed." if record.environment_exists else ""
+            return f"{inert(record.reason)}{kept}"
         case PullState.PROMOTED | PullState.ROLLED_BACK | PullState.UNPROMOTED:
             return promotion_status(record)
+        case PullState.MERGED if record.held:
+            lines = "\n".join(f"> - {each}" for each in held_lines(record))
+            why = "the rules keep it from prod, which shows what it showed"
+            return f"> [!IMPORTANT]\n> Merged as `{record.merge_sha[:7]}`; {why}.\n>\n{lines}"
         case PullState.MERGED:
             return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
         case PullState.CLOSED:
             why = inert(record.reason) or "Closed without merging."
+            if record.environment_exists:
+                return f"{why} Its environment is kept for some days, as somebody asked; prod is untouched."
             return f"{why} The environment and what only it used are dropped; prod is untouched."
         case PullState.FAILED:
             return "Prod is untouched. A push that mends it is planned by itself."
@@ -330,7 +350,9 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("The plan was stopped."),)
     if outcome and outcome.is_too_costly and record.state is PullState.PLANNED:
         return (Problem("Nobody has approved the cost of this plan."),)
-    return problems_of(outcome.plan.blockers) if outcome and outcome.plan and record.state is PullState.PLANNED else ()
+    if not (outcome and touches(outcome.plan) and record.state is PullState.PLANNED):
+        return ()
+    return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.decision))
 
 
 def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
@@ -350,6 +372,8 @@ def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
             return (("/cancel", "stops this plan"),)
         case PullState.HELD:
             return ((f"/ok-to-plan {record.head}", "lets this commit be planned"),)
+        case PullState.MERGED if record.held:
+            return (("/deploy", "promotes it against the rules; needs `admin`"),)
         case PullState.PROMOTED if record.promoted_revision > 1:
             return (("/rollback", "points prod back at the tables it had before"),)
         case PullState.UNPROMOTED | PullState.ROLLED_BACK:

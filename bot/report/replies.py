@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from bot.commands import MARKER, Command, Mistake
+from bot.commands import MARKER, RESET, Command, Mistake
 from bot.records import Answer, PullRecord, PullState
 from bot.report.comment import Shown, accepted_commands, blockers
 from bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
@@ -14,6 +15,7 @@ from bot.results import PlannerOutcome, touches
 from bot.verbs import FORMS, Role, Verb
 from planner.contract.result import ResultLine
 
+LINKS = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 REPLY_LIMIT = 60_000
 LINEAGE_MOST = 20_000  # characters
 
@@ -39,10 +41,9 @@ def help_text(needs: Mapping[str, Role]) -> str:
     """The commands that are enabled here: what each does, who may use it, an example."""
     lines = ["A command stands at the start of a line in a comment; several run in order.", ""]
     for verb, form in FORMS.items():
-        if verb is Verb.DEPLOY:
-            continue  # it is off
         who = "anybody" if verb is Verb.HELP else f"needs `{needs.get(verb.value, 'admin')}`"
-        lines.append(f"- `{form.usage}`: {form.does}. *{who[0].upper() + who[1:]}.* Example: `{form.example}`")
+        does = LINKS.sub(r"\1", form.does)  # they lead through the documentation
+        lines.append(f"- `{form.usage}`: {does}. *{who[0].upper() + who[1:]}.* Example: `{form.example}`")
     return "\n".join(lines)
 
 
@@ -52,6 +53,18 @@ def found_rows(outcome: PlannerOutcome) -> str:
     return (
         "\n\n".join([f"**{rows_title(outcome)}**", *blocks]) if blocks else "No model has another table than in prod."
     )
+
+
+def restated(outcome: PlannerOutcome) -> str:
+    """What a /restate computed again, and what it left as it is."""
+    plan = outcome.plan
+    models = [each for each in plan.models if each.change == "restated"] if plan else []
+    if plan is None or not models:
+        return "Nothing had to be computed again."
+    done = f"Computed again in {code(plan.environment)}: {_names([each.name for each in models])} ({work_words(plan)})."
+    left = plan.restatement.left_out if plan.restatement else ()
+    kept = [f"- {code(each.model)} stays as it is: {inert(each.reason)}" for each in left]
+    return "\n".join([done, *fitting(kept, LINEAGE_MOST)])
 
 
 def reached(result: ResultLine) -> str:
@@ -72,11 +85,18 @@ def accepted(command: Command, model: str = "") -> str:
     """The answer to a command that has begun to work, should its end never be known."""
     match command.verb:
         case Verb.CATEGORIZE:
-            return f"{'Every model' if command.every else code(model)} is taken as {NAMES[command.category]}."
+            subject = "Every model" if command.every else code(model)
+            if command.category == RESET:
+                return f"{subject} is categorized by its rule again."
+            return f"{subject} is taken as {NAMES[command.category]}."
         case Verb.APPROVE_COST:
             return "The estimated cost is approved for this head."
         case Verb.ALLOW_DESTRUCTIVE:
             return f"{code(model)} may lose columns in the plan of this head."
+        case Verb.UNLOCK:
+            return "The promotion was stopped."
+        case Verb.DESTROY:
+            return "The environment is dropped."
         case Verb.PLAN:
             return "A new plan was asked for."
         case Verb.CANCEL:
@@ -108,7 +128,7 @@ def state_sentence(shown: Shown) -> str:
         case PullState.ROLLED_BACK:
             return "prod shows what it showed before this pull request; the branch still holds the change."
         case PullState.CLOSED:
-            return "closed; its environment is dropped."
+            return f"closed; its environment is {'kept' if record.environment_exists else 'dropped'}."
         case PullState.MERGED:
             return "merged; the promotion is running."
         case PullState.UNPROMOTED:
@@ -125,6 +145,8 @@ def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, st
     change = next((each for each in plan.models if each.name == model), None) if plan else None
     if plan is None or change is None:
         return False, "The plan could not be made again, see the plan comment."
+    if category == RESET:
+        return True, f"{code(model)} is {NAMES.get(category_of(change), '')} again, by its rule: {inert(change.reason)}"
     if (stays := category_of(change)) != category:
         return (
             False,

@@ -48,6 +48,7 @@ class Need:
 READ = Need(("metadata",), "read", "read")
 READ_ROLES = Need(("metadata",), "read", "write")
 READ_CHECKS = Need(("checks",), "read", "read")
+READ_MEMBERS = Need(("members",), "read", "read")
 COMMENT = Need(("issues", "pull_requests"), "write", "read")
 LABEL = Need(("issues", "pull_requests"), "write", "triage")
 OPEN_PULL = Need(("pull_requests",), "write", "read")

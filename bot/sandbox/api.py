@@ -10,7 +10,7 @@ from bot.sandbox.limits import ApiError, not_found
 from bot.sandbox.webhooks import Site
 
 # The first parts of the paths that are the API's; all other paths are pages or git.
-ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql")
+ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql", "orgs")
 
 
 def build(site: Site) -> Gate:

@@ -5,7 +5,16 @@ from typing import Any
 from fastapi import APIRouter
 
 from bot.sandbox import manifests, shapes
-from bot.sandbox.access import READ, READ_ROLES, checked_installation, door, issue_token, narrowed
+from bot.sandbox.access import (
+    READ,
+    READ_MEMBERS,
+    READ_ROLES,
+    checked_installation,
+    door,
+    has_permission,
+    issue_token,
+    narrowed,
+)
 from bot.sandbox.calls import Call, Calling, route
 from bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError, not_found
 from bot.sandbox.state import Delivery, Installation, Json
@@ -135,6 +144,20 @@ def convert(call: Calling) -> Any:
     """The App that a manifest made, with its key and secrets: by the code alone, once, without a token."""
     with call.state.lock:
         return manifests.convert(call.state, call.request.path_params["code"])
+
+
+@route(router, "GET", "/orgs/{org}/teams/{team}/memberships/{login}")
+def membership(call: Call) -> Any:
+    """Whether a person is in a team; 404 for who is not."""
+    path = call.request.path_params
+    if call.caller.token is None or (
+        call.caller.kind != "user" and not has_permission(call.caller.token, READ_MEMBERS)
+    ):
+        raise ApiError(403, "Resource not accessible by integration")
+    if path["login"] not in call.state.teams.get(f"{path['org']}/{path['team']}", set()):
+        raise not_found()
+    url = f"{call.state.base_url}/orgs/{path['org']}/teams/{path['team']}/memberships/{path['login']}"
+    return {"url": url, "role": "member", "state": "active"}
 
 
 def _delivery(call: Call) -> Delivery:

@@ -8,6 +8,8 @@ from bot.sandbox.diffs import changed_files
 from bot.sandbox.repos import Commit, FileChange, Person
 from bot.sandbox.state import Json, PullRequest, Repository, Review, State
 
+PASSED = ("success", "neutral", "skipped")  # conclusions of a check that let a pull request be merged
+
 
 def _links(state: State, repo: Repository, item: PullRequest) -> dict[str, str]:
     repo_api = shapes.api_url(state, repo)
@@ -97,7 +99,7 @@ def _mergeable_state(repo: Repository, item: PullRequest) -> str:
 def missing_checks(repo: Repository, item: PullRequest) -> list[str]:
     """The checks that the base branch requires and that have not succeeded on the head."""
     runs = sorted((run for run in repo.checks.values() if run.head_sha == item.head_sha), key=lambda run: run.id)
-    passed = {run.name: run.conclusion in ("success", "neutral", "skipped") for run in runs}
+    passed = {run.name: run.conclusion in PASSED for run in runs}
     passed |= {status.context: status.state == "success" for status in repo.statuses if status.sha == item.head_sha}
     return [name for name in repo.required_checks.get(item.base_ref, []) if not passed.get(name)]
 

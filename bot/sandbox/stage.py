@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.sandbox import check_runs, pulls, pushes, repos, talk, webhooks
+from bot.sandbox import check_runs, pulls, pushes, queue, repos, talk, webhooks
 from bot.sandbox.access import (
     ACTIONS_LOGIN,
     COMMENT,
@@ -105,6 +105,11 @@ class Stage:
         with self.state.lock:
             self._user(login)
             self.state.repositories[repository].permissions[login] = role
+
+    def set_team(self, team: str, members: list[str]) -> None:
+        """Says who is in a team, `org/team`."""
+        with self.state.lock:
+            self.state.teams[team] = {self._user(login).login for login in members}
 
     def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
         """Protects a branch: a pull request into it merges only when these checks have succeeded on its head."""
@@ -288,6 +293,17 @@ class Stage:
         with self.state.lock:
             repo, pull = self._repo(repository, author, PUSH), self._pull(repository, number)
             return pulls.merge(self.site, repo, pull, author, {"merge_method": method})
+
+    def enqueue(self, repository: str, number: int, *, author: str) -> str:
+        """Puts a pull request into the merge queue and returns its group's head."""
+        with self.state.lock:
+            repo = self._repo(repository, author, PUSH)
+            return queue.enqueue(self.site, repo, self._pull(repository, number), author).head_sha
+
+    def advance_queue(self, repository: str, *, author: str) -> list[int]:
+        """Merges what the queue's checks let through, and returns the numbers; what failed leaves the queue."""
+        with self.state.lock:
+            return queue.advance(self.site, self._repo(repository, author, PUSH), author)
 
     def close(self, repository: str, number: int, *, author: str) -> None:
         """Closes a pull request or issue, one's own or anybody's with write permission."""

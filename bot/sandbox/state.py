@@ -21,6 +21,8 @@ APP_PERMISSIONS: dict[str, str] = {
     "contents": "write",
     "deployments": "write",
     "issues": "write",
+    "members": "read",
+    "merge_queues": "read",
     "metadata": "read",
     "pull_requests": "write",
     "statuses": "write",
@@ -29,6 +31,7 @@ APP_EVENTS = (
     "check_run",
     "check_suite",
     "issue_comment",
+    "merge_group",
     "pull_request",
     "pull_request_review",
     "push",
@@ -253,6 +256,17 @@ class Deployment:
     statuses: list[DeploymentStatus] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class MergeGroup:
+    """What the merge queue would make of a base branch: it and the pull requests up to `number`."""
+
+    number: int
+    head_ref: str
+    head_sha: str
+    base_ref: str
+    base_sha: str
+
+
 @dataclass
 class Repository:
     id: int
@@ -271,6 +285,7 @@ class Repository:
     checks: dict[int, CheckRun] = field(default_factory=dict)
     statuses: list[CommitStatus] = field(default_factory=list)
     deployments: dict[int, Deployment] = field(default_factory=dict)
+    queue: list[MergeGroup] = field(default_factory=list)  # oldest first
     required_checks: dict[str, list[str]] = field(default_factory=dict)  # base branch -> check names
 
     @property
@@ -324,6 +339,7 @@ class State:
     gone: set[str] = field(default_factory=set)  # accounts that were deleted: what they wrote stays, and is nobody's
     tokens: dict[str, Token] = field(default_factory=dict, repr=False)
     repositories: dict[str, Repository] = field(default_factory=dict)
+    teams: dict[str, set[str]] = field(default_factory=dict)  # org/team -> its members
     installations: dict[str, Installation] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)
     calls: list[ApiCall] = field(default_factory=list)

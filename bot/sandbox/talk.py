@@ -88,6 +88,7 @@ def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: J
     commit_id = body.get("commit_id") or pull.head_sha
     item = Review(site.state.next_id(), pull.number, author, state, body.get("body") or "", commit_id, now())
     pull.reviews.append(item)
+    pull.updated_at = now()
     webhooks.review(site, repo, pull, item, "submitted", author)
     return item
 
@@ -96,7 +97,7 @@ def dismiss(site: Site, repo: Repository, pull: PullRequest, review_id: int, sen
     """Takes a review's word away."""
     for index, item in enumerate(pull.reviews):
         if item.id == review_id:
-            pull.reviews[index] = replace(item, state="DISMISSED")
+            pull.reviews[index], pull.updated_at = replace(item, state="DISMISSED"), now()
             webhooks.review(site, repo, pull, pull.reviews[index], "dismissed", sender)
             return pull.reviews[index]
     raise ApiError(404, "Not Found")

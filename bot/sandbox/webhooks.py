@@ -14,6 +14,7 @@ from bot.sandbox.state import (
     Comment,
     Installation,
     Json,
+    MergeGroup,
     PullRequest,
     Repository,
     Review,
@@ -135,6 +136,23 @@ def pull_request(
     shape = shapes_pulls.full_pull(site.state, repo, pull)
     payload = {"action": action, "number": pull.number, "pull_request": shape} | (extra or {})
     announce(site, repo, "pull_request", sender, payload)
+
+
+def merge_group(site: Site, repo: Repository, group: MergeGroup, action: str, sender: str, reason: str = "") -> None:
+    """A group of the merge queue asks for its checks, or is no more."""
+    commit = repos.commit(site.state.git(repo.full_name), group.head_sha)
+    people = {"author": commit.author, "committer": commit.committer}
+    head = {
+        "id": commit.sha,
+        "tree_id": commit.tree,
+        "message": commit.message,
+        "timestamp": commit.committer_date.isoformat(),
+        **{role: {"name": person.name, "email": person.email} for role, person in people.items()},
+    }
+    shape = {"head_sha": group.head_sha, "head_ref": group.head_ref, "base_sha": group.base_sha}
+    shape |= {"base_ref": f"refs/heads/{group.base_ref}"}
+    payload: Json = {"action": action, "merge_group": {**shape, "head_commit": head}}
+    announce(site, repo, "merge_group", sender, payload | ({"reason": reason} if reason else {}))
 
 
 def review(site: Site, repo: Repository, pull: PullRequest, item: Review, action: str, sender: str) -> None:

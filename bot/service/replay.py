@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,21 @@ from bot.commands import Command, read_commands
 from bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
 from bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
 from bot.inbox.inbox import Inbox
-from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide
+from bot.pulls.decide import (
+    CarryOver,
+    Destroy,
+    DropEnvironment,
+    DropGroup,
+    HandToProd,
+    Hold,
+    Keep,
+    Leave,
+    MakePlan,
+    PlanGroup,
+    Rest,
+    WaitForProd,
+    decide,
+)
 from bot.settings import Settings
 from planner.errors import RequestError
 
@@ -143,7 +158,7 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     except (GitHubFailed, GitHubPaused) as error:
         return f"GitHub was asked what the pull request is now, and gave none: {error}"
     record, prod = inbox.pulls.get(event.repository, event.number), inbox.prods.get(event.repository)
-    match decide(pull, record, prod, branch, event.repository):
+    match decide(pull, record, prod, branch, event.repository, time.time()):
         case MakePlan(reason):
             return f"Then {pull.head[:12]} would be planned. {reason}".strip()
         case Rest():
@@ -158,3 +173,13 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
             return f"Then its environment {record.environment or ''} would be dropped."
         case HandToProd():
             return f"Then its merge {pull.merge_sha[:12]} would be promoted to prod."
+        case CarryOver():
+            return "Then its plan would stand as it is: prod has moved elsewhere."
+        case PlanGroup():
+            return "Then the merge queue's group would be planned."
+        case DropGroup():
+            return "Then the environment of the merge queue's group would be dropped."
+        case Keep():
+            return "Then its environment would be kept, as `/extend` asked."
+        case Destroy():
+            return "Then its environment would be dropped, as `/destroy` asked."

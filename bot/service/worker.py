@@ -310,8 +310,10 @@ class Worker:
         for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
             record = known.get(pull.number, PullRecord(name, pull.number))
             if (
-                self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head)
-            ) or is_behind(pull, record):
+                (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
+                or is_behind(pull, record)
+                or is_overdue(record, time.time())
+            ):
                 inbox.queue.wake(name, pull.number)
             self._looked[(name, pull.number)] = pull.updated_at
 
@@ -326,6 +328,12 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
         if error.status == 404:
             return True
         raise
+
+
+def is_overdue(record: PullRecord, now: float) -> bool:
+    """True when something of a record has come to its time: a freeze begins or ends, a kept environment goes."""
+    over = record.state in (PullState.CLOSED, PullState.PROMOTED) and record.environment_exists
+    return 0 < record.decision.changes_at <= now or (over and 0 < record.keep_until <= now)
 
 
 def is_behind(pull: Pull, record: PullRecord) -> bool:

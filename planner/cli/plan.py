@@ -61,7 +61,7 @@ class Handling:
     multiple=True,
     callback=lambda _context, _option, each: categories(each),
     metavar="MODEL=CATEGORY",
-    help="breaking, non-breaking or forward-only, for a changed model.",
+    help="breaking, non-breaking or forward-only for a changed model; reset takes it back.",
 )
 @click.option("--forward-only", is_flag=True, help="Keep the existing rows of all changed models.")
 @click.option("--effective-from", metavar="DATE", help="With --forward-only: recompute from this day on.")

@@ -111,6 +111,7 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         path=shown.model.path,
         line=shown.model.line,
         owner=shown.model.owner,
+        tags=tuple(dict.fromkeys(tag for each in (change.new, change.old) if each for tag in each.model.tags)),
         change=str(change.change),
         category=str(change.category) if change.category else None,
         rule=change.rule,

@@ -44,6 +44,7 @@ class ModelChange(Data):
     path: str = Field(default="", description="its file")
     line: int = Field(default=0, description="its line in that file")
     owner: str = Field(default="", description="who owns it, as its file says")
+    tags: Names = Field(default=(), description="its tags, those that the change takes away too")
     change: Change = Field(description="how it came into the plan; `due` for `run`, `restated` for `--restate-model`")
     category: Category | None = Field(
         default=None, description="what the change does to tables; null for `added`, `removed`, `due` and `restated`"

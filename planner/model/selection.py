@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Protocol
 
 from planner.errors import RequestError
 from planner.model.graph import Graph
-from planner.model.model import Model
 
 Changed = Callable[[str], frozenset[str]]  # a git ref -> the models whose files differ from it
 CATALOG = r"(?<![\w.-]){catalog}\.(?=[\w*?]+\.[\w*?])"
@@ -125,13 +125,25 @@ class _Selector:
         return RequestError(f"`{self.selector}` is not a valid selector: {why}.", hint=HINT)
 
 
-def fits(selector: str, model: Model) -> bool:
+class Tagged(Protocol):
+    """A name with tags: a model, or what a plan says of one."""
+
+    @property
+    def name(self) -> str:
+        """Its full name."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags."""
+
+
+def fits(selector: str, model: Tagged) -> bool:
     """True when a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
     return _matches(prefix, core, model) if not colon or prefix == "tag" else False
 
 
-def _matches(prefix: str, core: str, model: Model) -> bool:
+def _matches(prefix: str, core: str, model: Tagged) -> bool:
     if prefix == "tag":
         return any(fnmatchcase(tag.lower(), core) for tag in model.tags)
     return fnmatchcase(model.name, core)

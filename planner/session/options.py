@@ -12,7 +12,8 @@ from planner.plan.build import Category
 from planner.snapshot.environment import PROD
 
 DETAILS: tuple[Detail, ...] = get_args(Detail)
-GIVEN = "Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only."
+RESET = "reset"  # in place of a category: what a person chose is forgotten, and the rules decide
+GIVEN = "Write MODEL=breaking, MODEL=non-breaking, MODEL=forward-only, or MODEL=reset to take that back."
 CATEGORIES = {
     "breaking": Category.BREAKING,
     "non-breaking": Category.NON_BREAKING,
@@ -138,7 +139,12 @@ def categories(given: Iterable[str]) -> dict[str, str]:
     found = {}
     for text in given:
         model, equals, category = (part.strip().lower() for part in text.partition("="))
-        if not equals or category not in CATEGORIES:
+        if not equals or category not in (*CATEGORIES, RESET):
             raise RequestError(f"`{text}` gives no category.", hint=GIVEN)
-        found[model] = str(CATEGORIES[category])
+        found[model] = RESET if category == RESET else str(CATEGORIES[category])
     return found
+
+
+def taken_back(asked: PlanOptions) -> frozenset[str]:
+    """The models whose category a person no longer chooses."""
+    return frozenset(model for model, category in asked.categories.items() if category == RESET)

@@ -17,7 +17,7 @@ from planner.plan.build import Plan
 from planner.session.applying import Record, carried_out, estimates
 from planner.session.events import Revised, Tested, TestsStarted
 from planner.session.lint import check_rules
-from planner.session.options import PlanOptions
+from planner.session.options import PlanOptions, taken_back
 from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
 from planner.session.unopened import refusals
 from planner.session.workspace import Workspace
@@ -77,6 +77,8 @@ def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") 
     ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
     """
     check_catalogs(work, planned)
+    for model in taken_back(asked):
+        work.store.overrides.forget(planned.environment, model)
     for override in planned.overrides:
         work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:

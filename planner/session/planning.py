@@ -21,7 +21,7 @@ from planner.plan.selected_changes import chosen_models
 from planner.serial import from_json, to_json
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
-from planner.session.options import PlanOptions, categories
+from planner.session.options import RESET, PlanOptions, categories, taken_back
 from planner.session.unopened import with_held, with_unopened
 from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.content_hash import Contents
@@ -97,6 +97,7 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
     overrides = store.overrides.of(asked.environment)
     if asked.overrides_from:
         overrides = (*overrides, *store.overrides.of(asked.overrides_from))
+    overrides = tuple(each for each in overrides if each.model not in taken_back(asked))
     loaded = loaded_in(work)
     base = store.environments.get(PROD)
     target = base if asked.environment == PROD else store.environments.get(asked.environment)
@@ -141,7 +142,7 @@ def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -
     only = select(graph_of(models), asked.backfill, changed_since(work.project)) if asked.backfill else None
     return Request(
         _window(work, asked),
-        {name: Category(category) for name, category in asked.categories.items()},
+        {name: Category(category) for name, category in asked.categories.items() if category != RESET},
         asked.skip_backfill,
         asked.who,
         naming_of(work.project.config, work.project.catalogs.in_spark),

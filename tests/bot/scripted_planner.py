@@ -113,6 +113,7 @@ def change_of(
     override = override_of(said) if said and change == "direct" else None
     return {
         "name": name, "kind": "FULL", "path": "", "line": 1, "owner": "", "change": change, "category": category,
+        "tags": knobs().get("tags", {}).get(name, []),
         "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
         "recomputed": False, "skipped": False, "table": "", "shares": None, "intervals": [], "copies": [],
         "needed": [], "recorded": [],
@@ -140,6 +141,9 @@ def plan(name: str) -> None:
     for index, part in enumerate(sys.argv):
         if part == "--categorize":
             model, _, category = sys.argv[index + 1].partition("=")
+            if category == "reset":
+                overrides.pop(model, None)
+                continue
             overrides[model] = {
                 "model": model,
                 "category": category,
@@ -164,6 +168,9 @@ def plan(name: str) -> None:
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip
     say("plan", plan=shown)
+    if "--auto-apply" not in sys.argv:
+        say("result", ok=True, plan=shown, applied=False)
+        return
     wait(name)
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
@@ -216,6 +223,19 @@ def plan(name: str) -> None:
     )
 
 
+def restate(name: str) -> None:
+    """The models of the environment's own tables that were named, as if they had been computed again."""
+    model = next(part.partition("=")[2] for part in sys.argv if part.startswith("--restate-model="))
+    again = change_of(model, "restated", None, "It was asked for.") | {"intervals": [["2026-01-01", "2026-01-08"]]}
+    shown = {
+        "id": "again", "digest": "", "environment": name, "base": "prod", "virtual": False, "empty": False,
+        "models": [again], "views": {"added": [], "swapped": [], "dropped": []}, "comparisons": [], "warnings": [],
+        "blockers": [], "overrides": [], "unused_overrides": [], "refused": [], "left_out": [],
+        "restatement": {"left_out": [], "environments": []},
+    }  # fmt: skip
+    say("result", ok=True, plan=shown, applied=True)
+
+
 def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """As many rows of `amount` changed as the knobs say, in each table that is built anew."""
     changed, empty = knobs().get("rows_changed", 0), {"columns": list[str](), "rows": list[str]()}
@@ -263,7 +283,9 @@ def main() -> None:
     verb, state = sys.argv[1], load()
     if knobs().get("defect") == verb:
         raise SystemExit(3)
-    if verb == "plan":
+    if verb == "plan" and any(part.startswith("--restate-model=") for part in sys.argv):
+        restate(sys.argv[2])
+    elif verb == "plan":
         plan(sys.argv[2])
     elif verb == "data_diff":
         while knobs().get("dawdle"):

@@ -102,6 +102,15 @@ def test_a_category_is_written_in_several_ways() -> None:
         ("/categorize a b c", "It takes a category"),
         ("/categorize a;b breaking", "cannot be the name of a model"),
         ("/plan the work", "takes nothing after it"),
+        ("/deploy staging", "takes nothing after it"),
+        ("/rollback last", "one whole number, or nothing"),
+        ("/extend -1", "one whole number, or nothing"),
+        ("/restate", "It takes models, and days"),
+        ("/restate --start 2026-01-01", "It takes models, and days"),
+        ("/restate a.b --since 2026-01-01", "stand `--start` and `--end`"),
+        ("/restate a.b --start 2026-01-01 --start 2026-01-02", "each once"),
+        ("/restate a.b --end 2026-02-30", "`2026-02-30` is no day"),
+        ("/restate $(id)", "It takes models, and days"),
         ("/ok-to-plan", "needs the whole name"),
         ("/ok-to-plan 4f2a9c", "needs the whole name"),
     ],
@@ -136,6 +145,14 @@ def test_with_a_namespace_other_commands_are_other_bots() -> None:
 def test_a_condition_is_what_was_written(text: str, model: str, where: str) -> None:
     """Behaviour 7: as one argument, whatever it holds."""
     assert [(each.model, each.where) for each in read_commands(text) if isinstance(each, Command)] == [(model, where)]
+
+
+def test_models_are_restated_for_days_that_are_given_in_any_way() -> None:
+    """As one argument each, whatever stands between."""
+    text = "/restate Tag:pii+ --end=2026-01-07 --start 2026-01-01\n/restate shop.*\n/rollback 3"
+    found = [(each.model, each.days, each.number) for each in read_commands(text) if isinstance(each, Command)]
+
+    assert found == [("tag:pii+", ("2026-01-01", "2026-01-07"), 0), ("shop.*", ("", ""), 0), ("", ("", ""), 3)]
 
 
 def test_a_model_may_be_given_by_its_last_part() -> None:

@@ -36,14 +36,14 @@ def test_secrets_do_not_print() -> None:
 
 
 def test_the_projects_rules_are_read() -> None:
-    """The keys that mergeplan heeds; those of a /deploy command have no effect."""
+    """The keys that mergeplan heeds."""
     text = (
         "cicd_bot:\n  type: github\n  prod_branch_name: live\n  pr_environment_name: Review\n  merge_method: squash\n"
     )
     config = read_config(text, "config.yaml", "main")
 
     assert (config.prod_branch, config.environment(7)) == ("live", "review_7")
-    assert config.needs["rollback"] == "maintain"
+    assert (config.needs["rollback"], config.merge_method, config.deploys) == ("maintain", "squash", False)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,11 @@ def test_the_projects_rules_are_read() -> None:
         ("a: 1\ncicd_bot:\n  typo: 1\n", "`cicd_bot.typo` is not a key", 3),
         ("cicd_bot:\n  pr_environment_name: a b\n", "cannot name an environment", 2),
         ("cicd_bot:\n  permissions:\n    rollback: god\n", "`cicd_bot.permissions.rollback` is wrong", 2),
+        ("cicd_bot:\n  rules: [{approvers: [a b]}]\n", "a login, or a team", 2),
+        ("cicd_bot:\n  rules: [{block: [braking]}]\n", "it is one of added, removed, breaking", 2),
+        ("cicd_bot:\n  rules: [{freeze: [{cron: '0 16 * * 5'}]}]\n", "needs `hours`", 2),
+        ("cicd_bot:\n  rules: [{freeze: [{start: 2026-12-20, end: 2026-12-20}]}]\n", "`start` stands before", 2),
+        ("cicd_bot:\n  rules: [{freeze: [{start: 2026-12-20, end: 2027-01-01, zone: Mars}]}]\n", "no time zone", 2),
         ("cicd_bot: [\n", "not valid YAML", 2),
     ],
 )

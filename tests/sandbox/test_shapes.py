@@ -131,6 +131,14 @@ def test_every_answer_to_a_write_is_of_github_s_type(things: dict[str, Any], api
         validated(model, api.request(method, path.format(**things), json=filled), None)
 
 
+def test_a_team_s_membership_is_of_github_s_type(sandbox: Sandbox, api: httpx.Client) -> None:
+    sandbox.set_team("ann/data", ["rea"])
+    url, token = f"{sandbox.url}/orgs/ann/teams/data/memberships", sandbox.installation_token(SHOP)
+
+    validated(models.TeamMembership, httpx.get(f"{url}/rea", headers={"Authorization": f"Bearer {token}"}), None)
+    assert httpx.get(f"{url}/ann", headers={"Authorization": f"Bearer {token}"}).status_code == 404
+
+
 def test_the_app_s_own_answers_are_of_github_s_types(sandbox: Sandbox, app: GithubIntegration) -> None:
     sandbox.wait_idle()
     number = sandbox.deliveries[-1].id

@@ -53,6 +53,7 @@ def test_every_webhook_is_of_github_s_type(
         *(f"pull_request_review.{action}" for action in ("submitted", "dismissed")),
         *(f"check_run.{action}" for action in ("created", "completed", "rerequested", "requested_action")),
         "check_suite.rerequested",
+        *(f"merge_group.{action}" for action in ("checks_requested", "destroyed")),
     }
 
 
@@ -77,7 +78,8 @@ def everything_happens(sandbox: Sandbox, number: int, api: httpx.Client) -> None
     sandbox.rerequest_suite(SHOP, sha, author="wim")
     sandbox.close(SHOP, number, author="wim")
     sandbox.reopen(SHOP, number, author="wim")
-    sandbox.merge(SHOP, number, author="wim")
+    sandbox.enqueue(SHOP, number, author="wim")
+    assert sandbox.advance_queue(SHOP, author="wim") == [number]
     sandbox.delete_branch(SHOP, "more", author="wim")
 
 

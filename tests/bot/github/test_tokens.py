@@ -10,17 +10,25 @@ from tests.bot.conftest import COLUMN, SHOP, Bench
 
 
 def test_the_bots_token_may_do_what_its_table_says_and_gits_reads_one_repository(bench: Bench) -> None:
-    """The sandbox's App was granted more: deployments, statuses, writing contents."""
+    """The sandbox's App was granted more, such as to write statuses."""
     bench.open(COLUMN)
     bench.idle()
     given = [each for each in bench.github.state.tokens.values() if each.kind == "installation"]
     of_git = [each for each in given if each.repositories is not None]
+    (own,) = {each.permissions for each in given if each.repositories is None}
 
-    assert {each.permissions for each in given if each.repositories is None} == {
-        tuple(sorted(token_permissions().items()))
-    }
+    assert own == tuple(sorted(token_permissions(APP_PERMISSIONS).items()))
+    assert {"deployments", "members"} <= dict(own).keys()
+    assert "statuses" not in dict(own)
     assert {each.permissions for each in of_git} == {(("contents", "read"), ("metadata", "read"))}
     assert {each.repositories for each in of_git} == {frozenset({SHOP})}
+
+
+def test_what_is_optional_is_asked_for_where_it_was_granted() -> None:
+    needed = token_permissions()
+
+    assert token_permissions({"contents": "read", "members": "write"}) == {**needed, "members": "read"}
+    assert token_permissions({"contents": "write", "administration": "write"}) == {**needed, "contents": "write"}
 
 
 def test_an_app_that_was_granted_less_works_with_what_it_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
     """Behaviour 3: below it nothing is done, and the reply names needed and actual; unread, it is refused."""
     need = DEFAULT_NEEDS[verb.value]
     below = ROLES[ROLES.index(need) - 1]
-    verdicts = [decide(Command(verb, ""), replace(SEEN, role=role), DEFAULT_NEEDS) for role in (below, None)]
+    seen = replace(SEEN, deploys=True)
+    verdicts = [decide(Command(verb, ""), replace(seen, role=role), DEFAULT_NEEDS) for role in (below, None)]
 
     if verb is Verb.HELP:
         assert verdicts == [Allowed(), Allowed()]
@@ -70,6 +71,16 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
         (Command(Verb.ROLLBACK, "/r"), MERGED, ""),
         (Command(Verb.ROLLBACK, "/r"), replace(MERGED, prod_revision=4), "Prod has gone on"),
         (Command(Verb.ROLLBACK, "/r"), replace(MERGED, promoted_revision=1, prod_revision=1), "no earlier revision"),
+        (Command(Verb.ROLLBACK, "/r", number=1), replace(MERGED, prod_revision=4), ""),
+        (Command(Verb.ROLLBACK, "/r", number=3), MERGED, "name an earlier one"),
+        (Command(Verb.UNLOCK, "/u"), MERGED, "No promotion"),
+        (Command(Verb.EXTEND, "/e", number=91), replace(SEEN, has_environment=True), "90 days at most"),
+        (Command(Verb.DESTROY, "/d"), replace(SEEN, has_environment=True), ""),
+        (Command(Verb.DESTROY, "/d"), SEEN, "no environment"),
+        (Command(Verb.RESTATE, "/r"), SEEN, "No environment is built"),
+        (Command(Verb.DEPLOY, "/d"), replace(SEEN, deploys=True, role="maintain"), ""),
+        (Command(Verb.DEPLOY, "/d"), replace(SEEN, deploys=True, role="maintain", live_head=OLD), "the head is now"),
+        (Command(Verb.DEPLOY, "/d"), replace(MERGED, is_held_merge=True), "needs the `admin` permission"),
         (Command(Verb.ROLLBACK, "/r"), replace(MERGED, promoted=False), "is not in prod"),
     ],
 )

@@ -209,6 +209,74 @@ def test_rollback_needs_a_maintainer_and_points_prod_back(bench: Bench) -> None:
     assert bench.record(number).state is PullState.PROMOTED
 
 
+def test_a_rollback_to_a_revision_takes_back_what_came_after_it(bench: Bench) -> None:
+    """Behaviour 40: both pull requests say so, and what is open is planned against prod as it is now."""
+    numbers = []
+    for branch, files in (("one", COLUMN), ("two", {"models/more.sql": "SELECT 3 AS x\n"})):
+        numbers.append(bench.open(files, branch))
+        bench.idle()
+        bench.github.merge(SHOP, numbers[-1], author="ann")
+        bench.idle()
+    bench.say(numbers[0], "/rollback", author="ann")
+    assert "or name the revision: `/rollback 1` takes back all that came after it" in bench.replies(numbers[0])[0]
+    bench.say(numbers[0], "/rollback 1", author="ann")
+
+    assert [bench.record(each).state for each in numbers] == [PullState.ROLLED_BACK] * 2
+    assert bench.planner_state()["environments"]["prod"]["models"] == bench.planner_state()["history"]["prod"]["1"]
+
+
+def test_a_promotion_that_hangs_is_unlocked_by_a_maintainer(bench: Bench) -> None:
+    """Behaviour 40: its child is ended, prod shows what it showed, and /plan tries again."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(hang="prod")
+    bench.github.merge(SHOP, number, author="ann")
+    until(lambda: bench.record(number).state is PullState.MERGED, what="the promotion")
+    until(lambda: len(bench.calls("plan", "prod")) == 2, what="its run")
+    bench.github.comment(SHOP, number, "/unlock", author="ann")
+    until(lambda: bench.record(number).state is PullState.UNPROMOTED, what="its end")
+    bench.knobs()
+    bench.idle()
+
+    assert "ann stopped it." in bench.plan(number)
+    bench.say(number, "/plan")
+    assert bench.record(number).state is PullState.PROMOTED
+
+
+def test_an_environment_is_destroyed_built_again_and_kept_after_the_merge(bench: Bench) -> None:
+    """Behaviour 40: /destroy, /plan, /extend; and the timer drops it when its days are over."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/destroy")
+    assert "pr_1" not in bench.planner_state()["environments"]
+    assert bench.record(number).state is PullState.CANCELLED
+    bench.say(number, "/plan")
+    bench.say(number, "/extend 2")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    assert "pr_1" in bench.planner_state()["environments"]
+
+    bench.context.inbox.pulls.change(SHOP, number, keep_until=1.0)
+    bench.worker.sweep()
+    bench.idle()
+    assert list(bench.planner_state()["environments"]) == ["prod"]
+    assert bench.record(number).state is PullState.PROMOTED
+
+
+def test_rows_are_computed_again_in_the_environment_alone(bench: Bench) -> None:
+    """/restate reaches the planner as its own arguments, and /categorize reset takes a word back."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/categorize orders breaking")
+    bench.say(number, "/categorize orders reset")
+    bench.say(number, "/restate shop.orders --start 2026-01-01")
+
+    assert "--categorize shop.orders=reset" in " ".join(bench.calls("plan", "pr_1")[-2]["argv"])
+    assert "1 non-breaking" in bench.plan(number)
+    assert {"--restate-model=shop.orders", "--start=2026-01-01"} <= set(bench.calls("plan", "pr_1")[-1]["argv"])
+    assert "Computed again in `pr_1`: `shop.orders` (1 table" in bench.replies(number)[2]
+
+
 def test_help_lists_every_command_with_who_may_and_an_example(bench: Bench) -> None:
     """Behaviour 36."""
     number = bench.open(COLUMN)
@@ -309,11 +377,11 @@ def test_who_asks_is_told_and_nothing_moves(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     before = len(bench.calls("plan"))
-    bench.say(number, "/status\n/lineage shop.orders\n/deploy now")
+    bench.say(number, "/status\n/lineage shop.orders\n/deploy")
 
     (reply,) = bench.replies(number)
     assert "From `shop.orders` 1 model downstream is made:\n\n- `shop.totals`: `its rows`" in reply
-    assert "`/deploy` is off: prod follows what people merge." in reply
+    assert "`/deploy` is off here: prod follows what people merge." in reply
     assert reply.count("🚀") == 2
     assert len(bench.calls("plan")) == before
 

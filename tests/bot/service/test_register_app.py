@@ -16,7 +16,7 @@ import pytest
 from github import Auth, GithubIntegration
 
 from bot.github.manifest import Registered, conversion_address, form_address, manifest, web_address
-from bot.github.permissions import EVENTS, PERMISSIONS
+from bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS
 from bot.sandbox.server import Sandbox
 from bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS
 from bot.service.register_app import Registration, register
@@ -135,7 +135,7 @@ def test_a_code_is_good_once(sandbox: Sandbox) -> None:
 
 
 def test_the_sandboxs_app_has_every_permission_and_event_that_the_bot_asks_for() -> None:
-    assert {each.name for each in PERMISSIONS} <= APP_PERMISSIONS.keys()
+    assert {each.name for each in (*PERMISSIONS, *OPTIONAL)} <= APP_PERMISSIONS.keys()
     assert set(EVENTS) <= set(APP_EVENTS)
 
 

@@ -108,6 +108,19 @@ def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, eng
     assert rows(engine, "SELECT sum FROM shop__dev.reader") == [(3,)]
 
 
+def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_merge(shop: Shop) -> None:
+    mergeplan = shop(**SMALL, reader=READER)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    ruled = categories(mergeplan("plan", "dev", "-o", "json", "--no-prompts", *AT))
+    promoted(mergeplan, "dev", "--categorize", "shop.total=non-breaking")
+
+    back = promoted(mergeplan, "dev", "--categorize", "shop.total=reset")
+    merged = mergeplan("plan", "--overrides-from", "dev", "-o", "json", "--no-prompts", *AT)
+
+    assert categories(back) == categories(merged) == ruled != {"shop.total": "non_breaking"}
+
+
 def test_a_category_for_a_model_that_is_not_changed_names_those_that_are(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
     promoted(mergeplan)

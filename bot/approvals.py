@@ -1,0 +1,221 @@
+"""Who must agree to a plan, and who has: the project's rules and the reviews of a pull request -> a decision. Pure.
+
+A review is of the plan that was shown when it was written. It counts for every plan that promises the same, that is
+puts the same tables in place of the same tables, whatever head it is of; and for no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from bot.codeowners import Owned, owners_of
+from bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
+from planner.contract.plan import ModelChange, PlanView
+from planner.model.selection import fits
+
+DECISIVE = ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")  # a mere comment takes nothing back
+SHOWN_MOST = 50  # plans of one pull request that reviews are looked up in
+
+
+@dataclass(frozen=True)
+class ReviewRule:
+    """What a change of some models needs; a rule without approvals only blocks or freezes."""
+
+    models: tuple[str, ...] = ("*",)
+    categories: tuple[str, ...] = ()  # it is about changes of these only; () about all
+    approvals: int = 0
+    approvers: tuple[str, ...] = ()  # logins and org/team; () everybody who may write
+    code_owners: bool = False
+    blocks: tuple[str, ...] = ()  # categories that are not promoted
+    freezes: tuple[Freeze, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """True when somebody has to approve."""
+        return bool(self.approvals or self.code_owners)
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review as GitHub lists it."""
+
+    author: str
+    state: str
+    commit: str
+    at: str  # ISO 8601
+
+
+@dataclass(frozen=True)
+class PlanShown:
+    """What the comment promised for a head, since when; a plan has two digests once tables were compared."""
+
+    head: str
+    promises: tuple[str, ...]
+    since: str  # ISO 8601, GitHub's clock
+
+
+@dataclass(frozen=True)
+class Need:
+    """So many approvals by these people (or () by anybody who may write), for these models; `left` are to come."""
+
+    models: tuple[str, ...]
+    approvers: tuple[str, ...] = ()
+    left: int = 1
+    owners: bool = False  # they are the models' code owners
+
+
+@dataclass(frozen=True)
+class Block:
+    """A model whose category the rules do not let into prod."""
+
+    model: str
+    category: str
+
+
+@dataclass(frozen=True)
+class Voices:
+    """What the reviewers say of a plan: each by the last decisive review, the author left out."""
+
+    approved: tuple[str, ...] = ()
+    objecting: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()  # they approved another plan, or none
+
+
+@dataclass(frozen=True)
+class People:
+    """What is known of those who approved or object: who may write, and who is in which team."""
+
+    writers: frozenset[str] = frozenset()
+    members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()  # teams whose members could not be read
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether the rules let a plan into prod, and what is missing."""
+
+    ruled: bool = False  # there are rules: the check stands
+    approved_by: tuple[str, ...] = ()
+    missing: tuple[Need, ...] = ()
+    objecting: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+    blocked: tuple[Block, ...] = ()
+    unread: tuple[str, ...] = ()
+    frozen: str = ""  # a sentence
+    changes_at: float = 0.0  # seconds of the epoch: when a freeze begins or ends next
+
+    @property
+    def is_ok(self) -> bool:
+        return not (self.missing or self.objecting or self.blocked or self.frozen)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the rules ask of one plan."""
+
+    needs: tuple[Need, ...] = ()
+    blocked: tuple[Block, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each for need in self.needs for each in need.approvers if "/" in each))
+
+
+def affected(plan: PlanView) -> tuple[ModelChange, ...]:
+    """The models that people decide about: those that are edited, come or go, and those that are computed anew."""
+    return tuple(each for each in plan.models if each.recomputed or each.change in ("direct", "metadata", "removed"))
+
+
+def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
+    """What a plan promises; `text` is the tree where the rules themselves are edited: then every word counts."""
+    found = dict.fromkeys(each for each in (plan.planned_digest, plan.digest) if each) if plan else {}
+    return tuple(f"{each}{text}" for each in found)
+
+
+def asked_of(
+    rules: Sequence[ReviewRule], plan: PlanView, owned: Sequence[Owned], folder: str, *, edits_rules: bool = False
+) -> Asked:
+    """What the rules ask of a plan; who edits the rules needs what any of them asks for."""
+    asked = Asked()
+    for rule in rules:
+        models = [each for each in affected(plan) if _is_about(rule, each)]
+        if models or (edits_rules and rule.asks):
+            names = tuple(each.name for each in models)
+            needs = [Need(names, rule.approvers, rule.approvals)] if rule.approvals else []
+            needs += _owners(models, owned, folder) if rule.code_owners else ()
+            blocked = tuple(Block(m.name, word) for m in models for word in rule.blocks if word in _words(m))
+            freezes = rule.freezes if models else ()
+            asked = Asked((*asked.needs, *needs), asked.blocked + blocked, asked.freezes + freezes)
+    return replace(asked, needs=tuple(dict.fromkeys(asked.needs)), blocked=tuple(dict.fromkeys(asked.blocked)))
+
+
+def _is_about(rule: ReviewRule, model: ModelChange) -> bool:
+    named = any(fits(selector, model) for selector in rule.models)
+    return named and (not rule.categories or bool(_words(model) & set(rule.categories)))
+
+
+def _words(model: ModelChange) -> set[str]:
+    return {model.change, model.category or ""}
+
+
+def _owners(models: Sequence[ModelChange], owned: Sequence[Owned], folder: str) -> tuple[Need, ...]:
+    """One approval of an owner of each file; files of the same owners ask once."""
+    prefix = "" if folder in ("", ".") else f"{folder.strip('/')}/"
+    by_owners: dict[tuple[str, ...], list[str]] = {}
+    for model in models:
+        if owners := owners_of(f"{prefix}{model.path}", owned):
+            by_owners.setdefault(owners, []).append(model.name)
+    return tuple(Need(tuple(names), owners, 1, owners=True) for owners, names in by_owners.items())
+
+
+def voices(reviews: Sequence[Review], shown: Sequence[PlanShown], now: Sequence[str], author: str) -> Voices:
+    """What the reviews say of the plan that promises `now`."""
+    last: dict[str, Review] = {}
+    for review in sorted(reviews, key=lambda each: each.at):
+        if review.state in DECISIVE and review.author and review.author.lower() != author.lower():
+            last[review.author.lower()] = review
+    approving = [each for each in last.values() if each.state == "APPROVED"]
+    approved = [each for each in approving if set(_promised(each, shown)) & set(now)]
+    return Voices(
+        tuple(each.author.lower() for each in approved),
+        tuple(each.author.lower() for each in last.values() if each.state == "CHANGES_REQUESTED"),
+        tuple(each.author.lower() for each in approving if each not in approved),
+    )
+
+
+def _promised(review: Review, shown: Sequence[PlanShown]) -> tuple[str, ...]:
+    """What was promised for its commit when it was written."""
+    before = [each for each in shown if each.head == review.commit and each.since <= review.at]
+    return before[-1].promises if before else ()
+
+
+def decide_approval(asked: Asked, said: Voices, people: People, at: datetime) -> Decision:
+    """Whether a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
+    wanted = bool(asked.needs)
+    missing = tuple(left for need in asked.needs if (left := _left(need, said, people)).left > 0)
+    frozen = frozen_until(asked.freezes, at)
+    change = next_change(asked.freezes, at)
+    return Decision(
+        ruled=True,
+        approved_by=said.approved if wanted else (),
+        missing=missing,
+        objecting=tuple(each for each in said.objecting if each in people.writers) if wanted else (),
+        outdated=said.outdated if missing else (),
+        blocked=asked.blocked,
+        unread=tuple(sorted(people.unread)) if missing else (),
+        frozen=freeze_sentence(*frozen) if frozen else "",
+        changes_at=change.astimezone(UTC).timestamp() if change else 0.0,
+    )
+
+
+def _left(need: Need, said: Voices, people: People) -> Need:
+    """The need with how many approvals it still lacks."""
+    if need.approvers:
+        teams = (people.members.get(each, frozenset()) for each in need.approvers if "/" in each)
+        allowed = {each for each in need.approvers if "/" not in each}.union(*teams)
+    else:
+        allowed = set(people.writers)
+    return replace(need, left=need.left - len(allowed & set(said.approved)))

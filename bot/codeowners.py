@@ -1,0 +1,46 @@
+"""CODEOWNERS: the patterns of a file, and who owns a path by it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")  # GitHub takes the first that is there
+Owned = tuple[str, tuple[str, ...]]  # a pattern, and its owners without their @
+
+
+def read_owners(text: str) -> tuple[Owned, ...]:
+    r"""The patterns with their owners, in order; a pattern without owners says that nobody owns what it fits.
+
+    >>> read_owners("# all\n*  @ann\n/models/tax.sql @acme/finance  # theirs\n")
+    (('*', ('ann',)), ('/models/tax.sql', ('acme/finance',)))
+    """
+    found = []
+    for line in text.splitlines():
+        pattern, *owners = re.split(r"(?<!\\)\s+", re.sub(r"(?:^|\s)#.*$", "", line).strip())
+        if pattern:
+            found.append((pattern, tuple(each.removeprefix("@").lower() for each in owners)))
+    return tuple(found)
+
+
+def owners_of(path: str, owned: Sequence[Owned]) -> tuple[str, ...]:
+    """Who owns a path of the repository: the last pattern that fits counts.
+
+    >>> owners_of("models/tax.sql", (("*", ("ann",)), ("models/", ("acme/data",)), ("*.py", ("bob",))))
+    ('acme/data',)
+    """
+    return next((owners for pattern, owners in reversed(owned) if _pattern(pattern).match(path)), ())
+
+
+@lru_cache(maxsize=1_000)
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern of gitignore's kind, without `!` and `[...]`, which GitHub does not take in this file."""
+    text = text.replace("\\ ", " ")
+    rooted, folder = "/" in text.rstrip("/"), text.endswith("/")
+    parts = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", text.strip("/"))
+    made = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    body = "".join(made.get(part, re.escape(part)) for part in parts)
+    # `docs/*` owns what lies directly in docs, every other pattern also what lies below.
+    below = "/.*" if folder else "" if text.endswith("/*") else "(?:/.*)?"
+    return re.compile(f"{'' if rooted else '(?:.*/)?'}{body}{below}\\Z", re.DOTALL)

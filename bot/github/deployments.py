@@ -1,0 +1,63 @@
+"""The deployments that the bot writes on commits, where it may."""
+
+from __future__ import annotations
+
+import structlog
+from github.Deployment import Deployment
+
+from bot.github.calls import Calls
+from bot.github.patience import GitHubFailed
+from bot.report.deployments import DeploymentView
+
+log = structlog.get_logger(__name__)
+TASK = "mergeplan"  # tells ours from others'
+REFUSED = (403, 404, 409, 422)
+
+
+class Deployments:
+    """The deployments of one repository."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def write(self, view: DeploymentView, known: int = 0) -> int:
+        """Makes the deployment of a commit say this and returns its id; 0 where the App may not write any."""
+        try:
+            deployment_id = known or self._created(view).id
+            self._calls.write(lambda: self._report(deployment_id, view))
+        except GitHubFailed as error:
+            if error.status not in REFUSED:
+                raise
+            log.warning("deployment_not_written", repository=self._calls.name, why=str(error))
+            return 0
+        return deployment_id
+
+    def _created(self, view: DeploymentView) -> Deployment:
+        def look() -> Deployment | None:
+            found = self._calls.repo.get_deployments(sha=view.sha, environment=view.environment, task=TASK)
+            return next(iter(found), None)
+
+        def post() -> Deployment:
+            return self._calls.repo.create_deployment(
+                view.sha,
+                task=TASK,
+                auto_merge=False,
+                required_contexts=[],  # the checks are ours: they do not wait for themselves
+                environment=view.environment,
+                description=f"mergeplan: {view.environment}",
+                transient_environment=not view.is_prod,
+                production_environment=view.is_prod,
+            )
+
+        return self._calls.write_once(look, post, look_first=False)
+
+    def _report(self, deployment_id: int, view: DeploymentView) -> None:
+        """A status more; the last one counts, so that it may be repeated."""
+        deployment = self._calls.repo.get_deployment(deployment_id)
+        deployment.create_status(
+            view.state,
+            target_url=view.url,
+            description=view.description,
+            environment=view.environment,
+            environment_url=view.url,
+        )

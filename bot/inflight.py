@@ -1,0 +1,111 @@
+"""What else is in flight: open pull requests that meet, merges that one takes back, and whom a move of prod concerns.
+
+Pure: plans in, facts out. Two plans meet in a model that both change; they pass each other when no model of one is
+changed by the other, nor read by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from planner.contract.plan import ModelChange, PlanView
+
+EDITS = frozenset({"direct", "added", "removed"})
+MOVES_MOST = 50  # of prod, that plans are compared with
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Another open pull request, the models that both change, and the columns of an edited one that both touch."""
+
+    number: int
+    edited: tuple[str, ...] = ()  # both edit them
+    computed: tuple[str, ...] = ()  # both compute them, and at most one edits them
+    columns: tuple[str, ...] = ()  # `model.column`, where both say which they touch
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """A merge whose change of these models a plan takes back; `whole` when nothing of it is left."""
+
+    number: int
+    models: tuple[str, ...]
+    whole: bool
+
+
+@dataclass(frozen=True)
+class Move:
+    """What one revision of prod changed, and what that reads; EVERYTHING where that is not known."""
+
+    revision: int
+    models: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+
+
+def meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
+    """Where two plans meet; None when they change no model in common."""
+    theirs = {each.name: each for each in other.models if _counts(each)}
+    both = [(each, theirs[each.name]) for each in mine.models if _counts(each) and each.name in theirs]
+    if not both:
+        return None
+    edited = [(a, b) for a, b in both if a.change in EDITS and b.change in EDITS]
+    computed = tuple(a.name for a, b in both if (a, b) not in edited)
+    columns = tuple(f"{a.name}.{name}" for a, b in edited for name in sorted(_columns(a) & _columns(b)))
+    return Meeting(number, tuple(a.name for a, _ in edited), computed, columns)
+
+
+def _counts(model: ModelChange) -> bool:
+    return model.change in EDITS or model.recomputed
+
+
+def _columns(model: ModelChange) -> set[str]:
+    found = model.columns
+    return set() if found.every else {*found.added, *found.altered, *found.removed}
+
+
+def undoing(number: int, mine: PlanView, merged: PlanView) -> Undoing | None:
+    """What of a merge a plan takes back: the same lines the other way round, or a model that came and goes."""
+    theirs = {each.name: each for each in merged.models if each.change in EDITS}
+    back = tuple(each.name for each in mine.models if each.name in theirs and _takes_back(each, theirs[each.name]))
+    return Undoing(number, back, len(back) == len(theirs)) if back else None
+
+
+def _takes_back(mine: ModelChange, theirs: ModelChange) -> bool:
+    kinds = {mine.change, theirs.change}
+    if kinds == {"added", "removed"}:
+        return mine.change == "removed"
+    gone, come = _lines(mine.diff)
+    return mine.change == theirs.change == "direct" and bool(gone or come) and (come, gone) == _lines(theirs.diff)
+
+
+def _lines(diff: str) -> tuple[list[str], list[str]]:
+    """The lines that a unified diff takes away and brings."""
+    body = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
+    return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
+
+
+def move(revision: int, plan: PlanView | None) -> Move:
+    """What a promotion of that plan moved."""
+    if plan is None:
+        return Move(revision, (EVERYTHING,))
+    names = tuple(each.name for each in plan.models)
+    return Move(revision, names, tuple(dict.fromkeys(name for each in plan.models for name in each.parents)))
+
+
+def is_concerned(plan: PlanView, moves: Sequence[Move], since: int, until: int) -> bool:
+    """Whether prod's moves after a revision concern a plan: they changed what it changes or reads, or read what it
+    changes; or one of them is not known."""
+    known = {each.revision: each for each in moves}
+    between = [known.get(revision) for revision in range(since + 1, until + 1)]
+    if since > until or None in between:
+        return True
+    mine = {each.name for each in plan.models}
+    touched = mine | {name for each in plan.models for name in each.parents}
+    return any(_meets(each, mine, touched) for each in between if each)
+
+
+def _meets(moved: Move, mine: Iterable[str], touched: Iterable[str]) -> bool:
+    changed, read = set(moved.models), set(moved.reads)
+    return EVERYTHING in changed or bool(changed & set(touched)) or bool(read & set(mine))

@@ -1,0 +1,134 @@
+"""`/deploy`: prod is promoted to what a pull request would give, then it is merged with the head that was reviewed.
+
+Each step is written down before it is done. Where the merge fails, or gives another tree than the promoted one, prod
+goes back to the revision before; what was merged then reaches prod as any merge does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from bot.context import BotContext, Later
+from bot.git.checkout import Checkout
+from bot.github.gateway import GitHubFailed, RepositoryGateway
+from bot.github.patience import is_passing
+from bot.prod.decide import may_retry
+from bot.prod.gate import Gatekeeper
+from bot.prod.planner_calls import ProdPlanner, moved
+from bot.pulls.arguments import merge_arguments
+from bot.records import ProdRecord, Pull, PullRecord, PullState
+from bot.report.comment import blockers
+from bot.results import packed
+
+log = structlog.get_logger(__name__)
+CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_from": 0}
+
+
+@dataclass(frozen=True)
+class Deployer:
+    """Deploys of one repository, in prod's turn."""
+
+    context: BotContext
+    gateway: RepositoryGateway
+    checkout: Checkout
+    planner: ProdPlanner
+    gatekeeper: Gatekeeper
+    branch: str
+
+    def deploy(self, prod: ProdRecord, number: int) -> str:
+        """Goes on with a deploy from where it stands; the merge commit when prod and the branch show it, else ''."""
+        record, pull = self._record(number), self.gateway.pull(number)
+        if not record.deploy_stage:
+            why = self._refusal(prod, record, pull)
+            if why:
+                return self._refused(number, why)
+            record = self._change(number, deploy_stage="promoting", deploy_from=prod.revision)
+        if record.deploy_stage == "promoting" and (why := self._promote(prod, record)):
+            return self._refused(number, why)
+        return self._merge(number)
+
+    def refuse(self, number: int, why: str) -> None:
+        """A deploy that cannot be."""
+        self._refused(number, why)
+
+    def _refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:
+        """Why it may not be promoted now; everything is looked at anew."""
+        if not pull.is_open or pull.head != record.deploy_head or record.head != pull.head:
+            return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
+        if record.state is not PullState.PLANNED or record.prod_revision != prod.revision:
+            return "The plan that was shown is not the plan any more. Look at the new one, then say it again."
+        if self.gateway.branch_head(self.branch) != prod.promoted_commit:
+            return f"`{self.branch}` has moved on. Look at the new plan, then say it again."
+        decision = self.gatekeeper.decision_of(prod, record)
+        if decision != record.decision:
+            record = self._change(record.number, decision=decision)
+        return " ".join(each.message for each in blockers(record))
+
+    def _promote(self, prod: ProdRecord, record: PullRecord) -> str:
+        """Prod shows what the merge would give; else why not."""
+        commit = self.checkout.merge(prod.promoted_commit, record.deploy_head).commit
+        ended = self.planner.apply(commit, record.number, merge_arguments(record))
+        if not ended.outcome.ok:
+            attempts = prod.attempts + 1
+            retry = may_retry(ended.outcome, attempts)
+            self._prod(attempts=attempts if retry else 0)
+            if retry:
+                raise Later(min(60.0, 2.0 * attempts), f"the deploy of #{record.number} is tried again")
+            problems = ended.outcome.problems
+            return problems[0].message if problems else "The promotion failed."
+        revision = ended.row.revision if ended.row else prod.revision + 1
+        moves = moved(prod, revision, ended.outcome)
+        self._prod(revision=revision, plan_id=ended.row.plan_id if ended.row else "", attempts=0, moves=moves)
+        said = packed(ended.finished.lines, ended.finished.exit_code)
+        self._change(record.number, deploy_stage="promoted", promotion=said, promoted_revision=revision)
+        return ""
+
+    def _merge(self, number: int) -> str:
+        record = self._record(number)
+        try:
+            sha = self.gateway.merge(
+                number,
+                record.deploy_head,
+                self.gatekeeper.merge_method(self.context.inbox.prods.get(self.gateway.name)),
+            )
+        except GitHubFailed as error:
+            if is_passing(error.status):
+                raise
+            return self._back(record, f"GitHub did not merge it: {error}.")
+        self.checkout.fetch(self.branch, number)
+        if self.checkout.tree(sha) != record.tree:
+            return self._back(record, f"`{self.branch}` had moved before the merge, which is promoted in its turn.")
+        log.info("deployed", repository=self.gateway.name, pull_request=number, commit=sha)
+        return sha
+
+    def _back(self, record: PullRecord, why: str) -> str:
+        """Prod shows again what it showed before."""
+        prod = self.context.inbox.prods.get(self.gateway.name)
+        who, to = record.deploy_by, record.deploy_from
+        ended = self.planner.roll_back(prod.promoted_commit, to, who, record.number)
+        if not ended.outcome.ok:
+            raise Later(5.0, f"prod could not yet go back to revision {to}")
+        row = ended.row
+        self._prod(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
+        what = f"took prod back to revision {to}: {why}"
+        self.context.inbox.decisions.record(self.gateway.name, record.number, who, what)
+        return self._refused(record.number, f"{why} Prod is back at the tables of revision {to}.")
+
+    def _refused(self, number: int, why: str) -> str:
+        undone = {"promotion": "", "promoted_revision": 0, "deploy_result": why}
+        self._change(number, **CLEARED, **undone)
+        log.info("deploy_refused", repository=self.gateway.name, pull_request=number, why=why)
+        self.context.inbox.queue.wake(self.gateway.name, number)
+        return ""
+
+    def _record(self, number: int) -> PullRecord:
+        return self.context.inbox.pulls.get(self.gateway.name, number)
+
+    def _change(self, number: int, **changes: Any) -> PullRecord:
+        return self.context.inbox.pulls.change(self.gateway.name, number, **changes)
+
+    def _prod(self, **changes: Any) -> None:
+        self.context.inbox.prods.change(self.gateway.name, **changes)

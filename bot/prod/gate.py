@@ -1,0 +1,153 @@
+"""Whether the rules let what was merged or pushed into prod; what they do not let in waits, and nothing goes around it.
+
+The rules are those of the commit that prod shows: a merge does not change the rules that it is judged by. What is
+judged is the plan of the merged tree against prod as it is: where that is the plan that the pull request showed, no
+planner is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from bot.approvals import Decision
+from bot.context import BotContext
+from bot.git.checkout import Checkout, changes_no_model
+from bot.github.gateway import RepositoryGateway
+from bot.prod.decide import Gate, Step
+from bot.prod.planner_calls import ProdPlanner
+from bot.pulls.arguments import merge_arguments
+from bot.pulls.reviews import Reviewers, rules_at
+from bot.records import AFTER_MERGE, ProdRecord, PullRecord
+from bot.results import packed
+from bot.rules import MergeMethod
+
+log = structlog.get_logger(__name__)
+
+
+class Gatekeeper:
+    """One pass over one repository's prod."""
+
+    def __init__(
+        self, context: BotContext, gateway: RepositoryGateway, checkout: Checkout, planner: ProdPlanner
+    ) -> None:
+        self._context = context
+        self._gateway = gateway
+        self._checkout = checkout
+        self._planner = planner
+        self._reviewers: dict[str, Reviewers] = {}
+        self._decided: dict[tuple[Step, str, str], Decision] = {}
+        self._records: dict[Step, PullRecord] = {}  # as they were judged
+
+    def look(self, prod: ProdRecord, steps: Sequence[Step]) -> Gate:
+        """What the rules say of the first step, and whether a later one may be taken with all before it."""
+        if not steps or not self._rules(prod):
+            return Gate()
+        first, *later = steps
+        if self.is_open(prod, first):
+            return Gate()
+        for index, step in enumerate(later, start=1):
+            if self._changes_nothing(prod, step) or self._was_shown_and_approved(prod, step):
+                return Gate(is_open=False, through=index)
+        return Gate(is_open=False, noted=self._is_noted(prod, first))
+
+    def is_open(self, prod: ProdRecord, step: Step) -> bool:
+        """Whether a step may be promoted now: the rules say so, or an administrator did for that merge."""
+        return _is_overruled(self._record(step)) or not self._rules(prod) or self.decision(prod, step).is_ok
+
+    def decision(self, prod: ProdRecord, step: Step) -> Decision:
+        """What the rules say of a step; asked once a pass for the same plan, prod and override."""
+        key = (step, prod.promoted_commit, f"{prod.revision} {self._record(step).plans_shown[-1:]}")
+        if key not in self._decided:
+            self._decided[key] = self._decide(prod, step)
+        return self._decided[key]
+
+    def decision_of(self, prod: ProdRecord, record: PullRecord) -> Decision:
+        """What the rules say of the plan that a pull request shows."""
+        return self._reviewer(prod).decide(record)
+
+    def merge_method(self, prod: ProdRecord) -> MergeMethod:
+        """How the project merges."""
+        return self._reviewer(prod).config.merge_method
+
+    def judged(self, step: Step) -> PullRecord:
+        """The pull request of a step, with the plan that was judged."""
+        return self._records.get(step) or self._record(step)
+
+    def _rules(self, prod: ProdRecord) -> bool:
+        return bool(prod.promoted_commit and self._reviewer(prod).config.rules)
+
+    def _reviewer(self, prod: ProdRecord) -> Reviewers:
+        commit = prod.promoted_commit
+        if commit not in self._reviewers:
+            self._reviewers[commit] = Reviewers(self._context, self._gateway, self._checkout, commit)
+        return self._reviewers[commit]
+
+    def _record(self, step: Step) -> PullRecord:
+        repository = self._gateway.name
+        return self._context.inbox.pulls.get(repository, step.number) if step.number else PullRecord(repository, 0)
+
+    def _decide(self, prod: ProdRecord, step: Step) -> Decision:
+        record = self._as_merged(step)
+        if not self._is_the_plan_shown(prod, step, record):
+            planned = self._planned(prod, step, record)
+            if planned is None:
+                return Decision(ruled=True)  # it has no plan: its promotion fails, and says why
+            record = planned
+        self._records[step] = record
+        return self._reviewer(prod).decide(record)
+
+    def _as_merged(self, step: Step) -> PullRecord:
+        """The record with the head that was merged: nobody may have planned it, and reviews are of that head."""
+        record = self._record(step)
+        if not step.number:
+            return record
+        pull = self._gateway.pull(step.number)
+        site, folder = self._gateway.clone_url.removesuffix(".git"), self._context.settings.project_path
+        return replace(record, head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
+
+    def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
+        has_plan = bool(record.outcome and record.outcome.plan)
+        same = record.prod_revision == prod.revision and record.tree == self._checkout.tree(step.commit)
+        return bool(step.number) and has_plan and same
+
+    def _planned(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
+        """The record as if it had been planned at the merge; None where no plan can be made."""
+        ended = self._planner.preview(step.commit, merge_arguments(record, expect=False) if step.number else ())
+        if ended.outcome.plan is None:
+            return None
+        log.info("merge_planned", commit=step.commit, pull_request=step.number, plan=ended.outcome.plan.id)
+        rules = [rules_at(self._context, self._checkout, commit) for commit in (prod.promoted_commit, step.commit)]
+        return replace(
+            record,
+            said=packed(ended.finished.lines, ended.finished.exit_code),
+            tree=self._checkout.tree(step.commit),
+            base_sha=prod.promoted_commit,
+            prod_revision=prod.revision,
+            changes_rules=rules[0] != rules[1],
+        )
+
+    def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:
+        """It takes back what is held: prod needs nothing of it."""
+        paths = self._checkout.changed(prod.promoted_commit, step.commit)
+        return changes_no_model(paths, self._context.settings.project_path)
+
+    def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:
+        """Its own plan holds all that waits before it: that whole plan was shown, and may be promoted."""
+        overruled = _is_overruled(self._record(step))
+        shown = self._is_the_plan_shown(prod, step, self._record(step))
+        return overruled or (shown and self.decision(prod, step).is_ok)
+
+    def _is_noted(self, prod: ProdRecord, step: Step) -> bool:
+        decision = self.decision(prod, step)
+        if not step.number:
+            return (prod.held, prod.held_by) == (step.commit, decision)
+        record = self._record(step)
+        return record.held and record.decision == decision
+
+
+def _is_overruled(record: PullRecord) -> bool:
+    """True when an administrator let the merge in; a /deploy of an open pull request is of another sort."""
+    return bool(record.deploy_by) and not record.deploy_head and record.state in AFTER_MERGE

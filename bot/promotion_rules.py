@@ -1,0 +1,101 @@
+"""`cicd_bot.rules` as it is written: who must approve which changes, what is blocked, when prod is frozen."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from bot.approvals import ReviewRule
+from bot.freezes import Freeze
+from planner.intervals import cron_error, is_zone
+
+CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only", "metadata", "equivalent", "undecided")
+
+
+def _listed(value: object) -> object:
+    """One word where a list may stand."""
+    return [value] if isinstance(value, str) else value
+
+
+def _category(word: str) -> str:
+    if word.lower().replace("_", "-") not in CATEGORY_WORDS:
+        raise ValueError(f"it is one of {', '.join(CATEGORY_WORDS)}")
+    return word.lower().replace("-", "_")
+
+
+def _person(name: str) -> str:
+    if not re.fullmatch(r"@?[A-Za-z0-9][A-Za-z0-9-]*(\[bot\])?(/[A-Za-z0-9_.-]+)?", name):
+        raise ValueError("it is a login, or a team as org/team")
+    return name.removeprefix("@").lower()
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Categories = Annotated[
+    tuple[Annotated[str, AfterValidator(_category), WithJsonSchema({"enum": list(CATEGORY_WORDS)})], ...],
+    BeforeValidator(_listed),
+]
+Approvers = Annotated[tuple[Annotated[str, AfterValidator(_person)], ...], BeforeValidator(_listed)]
+
+
+class FreezeWindow(BaseModel):
+    """Time in which nothing that the rule is about is promoted: from `start` to `end`, or `hours` from each `cron`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    start: datetime | date | None = Field(default=None, description="When it begins, as the clocks of `zone` show it.")
+    end: datetime | date | None = Field(default=None, description="When it ends; a day ends it at its beginning.")
+    cron: str = Field(default="", description="When it begins, again and again.")
+    hours: float = Field(default=0.0, ge=0, le=24 * 366, description="How long it lasts from each tick of `cron`.")
+    zone: str = Field(default="UTC", description="The time zone, such as `Europe/Berlin`.")
+    reason: str = Field(default="", max_length=200, description="Why, for whoever waits.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not is_zone(self.zone):
+            raise ValueError(f"{self.zone!r} is no time zone")
+        if bool(self.cron) == bool(self.start or self.end):
+            raise ValueError("it has either `start` and `end`, or `cron` and `hours`")
+        if self.cron:
+            if not self.hours:
+                raise ValueError("a freeze by `cron` needs `hours`")
+            if wrong := cron_error(self.cron):
+                raise ValueError(f"{self.cron!r} is no cron expression: {wrong}")
+        elif self.start is None or self.end is None or _moment(self.start) >= _moment(self.end):
+            raise ValueError("`start` stands before `end`, and both are needed")
+        return self
+
+    def freeze(self) -> Freeze:
+        """The same as data."""
+        start, end = (_moment(each) if each else None for each in (self.start, self.end))
+        return Freeze(self.zone, start, end, self.cron, self.hours, self.reason)
+
+
+def _moment(value: datetime | date) -> datetime:
+    found = value if isinstance(value, datetime) else datetime.combine(value, time())
+    if found.tzinfo:
+        raise ValueError("a time is written without an offset: `zone` says whose it is")
+    return found
+
+
+class PromotionRule(BaseModel):
+    """What a change of some models needs before it reaches prod."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    models: Words = Field(default=("*",), description="Names, globs or `tag:x`; a change that touches one is ruled.")
+    categories: Categories = Field(default=(), description="Only changes of these categories; all otherwise.")
+    approvals: int | None = Field(default=None, ge=0, le=20, description="How many people must approve the plan.")
+    approvers: Approvers = Field(default=(), description="Who may approve: logins and teams as `org/team`.")
+    code_owners: bool = Field(default=False, description="Whether an owner of each affected file must approve.")
+    block: Categories = Field(default=(), description="Categories that are not promoted.")
+    freeze: tuple[FreezeWindow, ...] = Field(default=(), description="When nothing is promoted.")
+
+    def rule(self) -> ReviewRule:
+        """The same as data; whoever names approvers wants one of them."""
+        approvals = int(bool(self.approvers)) if self.approvals is None else self.approvals
+        frozen = tuple(each.freeze() for each in self.freeze)
+        people = (approvals, self.approvers, self.code_owners)
+        return ReviewRule(self.models, self.categories, *people, self.block, frozen)

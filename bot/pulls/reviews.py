@@ -1,0 +1,100 @@
+"""What the rules say of a pull request's plan now: the rules as prod has them, reviews, roles and teams as GitHub does.
+
+It is asked at each pass, before a merge and after it; nothing is concluded from what cannot be read.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.approvals import Asked, Decision, People, Voices, asked_of, decide_approval, promises, voices
+from bot.codeowners import PLACES, Owned, read_owners
+from bot.context import BotContext
+from bot.git.checkout import Checkout
+from bot.github.gateway import RepositoryGateway
+from bot.inbox.inbox import Inbox
+from bot.records import APPROVAL, PullRecord, PullState
+from bot.rules import BotConfig
+from bot.verbs import ROLES
+from planner.contract.plan import PlanView
+from planner.errors import ProjectError
+
+
+class Reviewers:
+    """Who decides in one repository, by the rules of one commit: that which prod shows."""
+
+    def __init__(self, context: BotContext, gateway: RepositoryGateway, checkout: Checkout, commit: str) -> None:
+        self._context = context
+        self._gateway = gateway
+        self._checkout = checkout
+        self._commit = commit
+        self._config: BotConfig | None = None
+        self._roles: dict[str, bool] = {}
+
+    @property
+    def config(self) -> BotConfig:
+        """The rules of that commit; none where they cannot be read, which no approved change brings about."""
+        if self._config is None:
+            self._config = rules_at(self._context, self._checkout, self._commit) or BotConfig()
+        return self._config
+
+    def decide(self, record: PullRecord, plan: PlanView | None = None) -> Decision:
+        """What the rules say of a plan: of the one that is shown unless another is given."""
+        shown = record.outcome.plan if record.outcome else None
+        plan = plan or shown
+        rules = self.config.rules
+        if not rules or plan is None:
+            return Decision(ruled=bool(rules or record.check(APPROVAL, record.head)))
+        asked = asked_of(rules, plan, self._owned(), self._folder, edits_rules=record.changes_rules)
+        reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
+        said = voices(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
+        return decide_approval(asked, said, self._people(asked, said), datetime.now(UTC))
+
+    @property
+    def _folder(self) -> str:
+        return self._context.settings.project_path
+
+    def _owned(self) -> tuple[Owned, ...]:
+        """CODEOWNERS as prod has it, where a rule asks for owners."""
+        if not any(rule.code_owners for rule in self.config.rules):
+            return ()
+        texts = (self._checkout.read(self._commit, path) for path in PLACES)
+        return read_owners(next((text for text in texts if text is not None), ""))
+
+    def _people(self, asked: Asked, said: Voices) -> People:
+        """Roles and teams of those who spoke, read now."""
+        who = (*said.approved, *said.objecting) if asked.needs else ()
+        writers = frozenset(each for each in who if self._writes(each))
+        members: dict[str, frozenset[str]] = {}
+        unread = set[str]()
+        for team in asked.teams if said.approved else ():
+            found = {each: self._gateway.is_member(team, each) for each in said.approved}
+            members[team] = frozenset(each for each, inside in found.items() if inside)
+            unread |= {team} if None in found.values() else set()
+        return People(writers, members, frozenset(unread))
+
+    def _writes(self, login: str) -> bool:
+        if login not in self._roles:
+            role = self._gateway.role(login)
+            self._roles[login] = role is not None and ROLES.index(role) >= ROLES.index("write")
+        return self._roles[login]
+
+
+def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
+    """Notes what the rules say of a plan now; prod's job looks again at a merge that waited for that."""
+    waits = record.state is PullState.MERGED and record.held
+    if not waits and record.state is not PullState.PLANNED:
+        return
+    decision = reviewers.decide(record)
+    if decision != record.decision:
+        inbox.pulls.change(record.repository, record.number, decision=decision)
+        if waits:
+            inbox.queue.wake(record.repository, 0)
+
+
+def rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig | None:
+    """The rules as a commit has them; None where they cannot be read, or there are none."""
+    try:
+        return context.config(checkout, commit, "")
+    except ProjectError:
+        return None

@@ -1,0 +1,87 @@
+"""Who must still agree to a plan, in words: for the approval check, the comment and replies. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.approvals import Block, Decision, Need
+from bot.records import PullRecord
+from bot.report.markdown import NAMES, code, counted
+from bot.results import Problem
+
+NAMES_MOST = 6
+
+
+def missing_lines(decision: Decision) -> tuple[str, ...]:
+    """What keeps the plan from prod by the rules, a sentence each; nothing when all agree."""
+    return (
+        *(_block_sentence(each) for each in decision.blocked),
+        *(f"{code(each)} asked for changes: it takes their approval, or a dismissal." for each in decision.objecting),
+        *(_need_sentence(each) for each in decision.missing),
+        *(_outdated(decision) if decision.outdated else ()),
+        *(_unread(each) for each in decision.unread),
+        *((decision.frozen,) if decision.frozen else ()),
+    )
+
+
+def held_lines(record: PullRecord) -> tuple[str, ...]:
+    """Why a merge is not in prod yet, and how it gets there."""
+    out = "`/deploy` by somebody with `admin` lets it in against the rules; a revert that is merged ends the wait."
+    return (*missing_lines(record.decision), out)
+
+
+def approval_problems(decision: Decision) -> tuple[Problem, ...]:
+    """The same as what blocks promotion."""
+    return tuple(Problem(each) for each in missing_lines(decision))
+
+
+def approval_title(decision: Decision) -> str:
+    """The check's title: who is missing, in a few words."""
+    if decision.blocked:
+        return f"Blocked: {_words(decision.blocked[0].category)} is not let into prod"
+    if decision.objecting:
+        return f"{decision.objecting[0]} asked for changes"
+    if decision.missing:
+        first, *more = decision.missing
+        rest = f", and {counted(len(more), 'other')}" if more else ""
+        return f"Waits for {_who(first, plain=True)}{rest}"
+    if decision.frozen:
+        return decision.frozen.rstrip(".")
+    return f"Approved by {_some(decision.approved_by)}" if decision.approved_by else "No approval is needed"
+
+
+def _need_sentence(need: Need) -> str:
+    number = f"{need.left} more approval{'' if need.left == 1 else 's'}" if need.left > 1 else "An approval"
+    owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
+    owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners
+    about = f" for {_some([code(each) for each in need.models])}" if need.models else " for the edit of the rules"
+    return f"{number} of {_who(need)}{owners} is missing{about}."
+
+
+def _who(need: Need, *, plain: bool = False) -> str:
+    names = [each if plain else code(each) for each in need.approvers]
+    return " or ".join(names) if names else "somebody who may write" if plain else "somebody with `write`"
+
+
+def _outdated(decision: Decision) -> tuple[str, ...]:
+    who = _some([code(each) for each in decision.outdated])
+    return (f"{who} approved before this plan was shown: an approval is of the plan that stands here at that time.",)
+
+
+def _unread(team: str) -> str:
+    return (
+        f"Who is in {code(team)} could not be read: the App needs the permission *Members: read* of the organization."
+    )
+
+
+def _block_sentence(block: Block) -> str:
+    return f"{code(block.model)} is {_words(block.category)}, which this project's rules keep out of prod."
+
+
+def _words(category: str) -> str:
+    return NAMES.get(category, category.replace("_", "-")).lower()
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_MOST} more" if len(names) > NAMES_MOST else ""
+    return ", ".join(names[:NAMES_MOST]) + more

@@ -1,0 +1,64 @@
+"""What GitHub's deployments say of a pull request: its environment, and prod once it is merged. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.records import PullRecord, PullState
+from bot.report.words import view_words, work_words
+from bot.results import touches
+from planner.snapshot.environment import PROD
+
+DESCRIPTION = 140  # characters, GitHub's limit
+
+
+@dataclass(frozen=True)
+class DeploymentView:
+    """What one deployment should say: of a commit, to an environment."""
+
+    environment: str
+    sha: str
+    state: str  # GitHub's word
+    description: str
+    url: str = ""
+
+    @property
+    def is_prod(self) -> bool:
+        return self.environment == PROD
+
+
+def deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
+    """The deployments as they should stand; an environment that was never built has none."""
+    if not record.shows_deployments:
+        return ()
+    views = (_environment(record), _prod(record))
+    return tuple(view for view in views if view is not None)
+
+
+def _environment(record: PullRecord) -> DeploymentView | None:
+    outcome, known = record.outcome, record.deployment(record.environment)
+    if not record.environment_exists:
+        return _at(record, record.environment, known.sha, "inactive", "It is dropped.") if known else None
+    if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not touches(outcome.plan):
+        return None
+    assert outcome.plan is not None
+    return _at(record, record.environment, record.head, "success", f"Built: {work_words(outcome.plan)}.")
+
+
+def _prod(record: PullRecord) -> DeploymentView | None:
+    done = record.promoted.promotion if record.promoted else None
+    match record.state:
+        case PullState.PROMOTED if done:
+            return _at(record, PROD, record.merge_sha, "success", view_words(done))
+        case PullState.UNPROMOTED:
+            return _at(record, PROD, record.merge_sha, "failure", "Prod was not changed.")
+        case PullState.ROLLED_BACK if record.deployment(PROD):
+            return _at(record, PROD, record.merge_sha, "inactive", record.reason)
+        case _:
+            return None
+
+
+def _at(record: PullRecord, environment: str, sha: str, state: str, text: str) -> DeploymentView:
+    comment = f"#issuecomment-{record.comment_id}" if record.comment_id else ""
+    url = f"{record.site}/pull/{record.number}{comment}" if record.site else ""
+    return DeploymentView(environment, sha, state, text.replace("`", "")[:DESCRIPTION], url)

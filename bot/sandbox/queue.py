@@ -1,0 +1,68 @@
+"""The merge queue: groups of a base branch and pull requests, merged in order once their checks have succeeded."""
+
+from bot.sandbox import pushes, repos, shapes_pulls, webhooks
+from bot.sandbox.limits import ApiError
+from bot.sandbox.state import MergeGroup, PullRequest, Repository, now
+from bot.sandbox.webhooks import Site
+
+
+def enqueue(site: Site, repo: Repository, pull: PullRequest, sender: str) -> MergeGroup:
+    """Puts a pull request at the end of the queue; its group holds all that wait before it."""
+    if pull.state != "open" or pull.draft or not pull.mergeable:
+        raise ApiError(405, "Pull Request is not mergeable")
+    folder = site.state.git(repo.full_name)
+    ahead = [group for group in repo.queue if group.base_ref == pull.base_ref]
+    base = ahead[-1].head_sha if ahead else repos.tip(folder, pull.base_ref)
+    tree = repos.merged_tree(folder, base, pull.head_sha) if base else None
+    if base is None or tree is None:
+        raise ApiError(405, "Pull Request is not mergeable")
+    text = f"Merge pull request #{pull.number} from {pull.head_ref}\n"
+    head = repos.commit_tree(folder, tree, (base, pull.head_sha), text, pushes.person(site.state, sender))
+    branch = f"gh-readonly-queue/{pull.base_ref}/pr-{pull.number}-{base}"
+    group = MergeGroup(pull.number, f"refs/heads/{branch}", head, pull.base_ref, base)
+    repos.set_ref(folder, group.head_ref, head)
+    repo.queue.append(group)
+    webhooks.push(site, repo, group.head_ref, repos.ZERO_SHA, head, sender)
+    webhooks.merge_group(site, repo, group, "checks_requested", sender)
+    return group
+
+
+def advance(site: Site, repo: Repository, sender: str) -> list[int]:
+    """Merges from the front what has succeeded; a group that has failed leaves, and those behind it are made anew."""
+    merged = []
+    while repo.queue:
+        group = repo.queue[0]
+        pull = next(each for each in repo.pulls if each.number == group.number)
+        runs = [run for run in repo.checks.values() if run.head_sha == group.head_sha]
+        required = repo.required_checks.get(group.base_ref, [])
+        done = {run.name: run.conclusion for run in sorted(runs, key=lambda run: run.id) if run.conclusion}
+        if any(done.get(name) not in (None, *shapes_pulls.PASSED) for name in required):
+            _leave(site, repo, group, sender)
+        elif all(name in done for name in required):
+            _merge(site, repo, pull, group, sender)
+            merged.append(group.number)
+        else:
+            break
+    return merged
+
+
+def _merge(site: Site, repo: Repository, pull: PullRequest, group: MergeGroup, sender: str) -> None:
+    folder = site.state.git(repo.full_name)
+    repo.queue.remove(group)
+    repos.set_ref(folder, f"refs/heads/{group.base_ref}", group.head_sha)
+    repos.set_ref(folder, group.head_ref, None)
+    pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), sender, group.head_sha
+    webhooks.merge_group(site, repo, group, "destroyed", sender, "merged")
+    pushes.close(site, repo, pull, sender)
+    pushes.moved(site, repo, group.base_ref, group.base_sha, group.head_sha, sender)
+
+
+def _leave(site: Site, repo: Repository, failed: MergeGroup, sender: str) -> None:
+    behind = [group for group in repo.queue if group is not failed]
+    for group in (failed, *behind):
+        repos.set_ref(site.state.git(repo.full_name), group.head_ref, None)
+        repo.queue.remove(group)
+        webhooks.merge_group(site, repo, group, "destroyed", sender, "dequeued" if group is failed else "invalidated")
+    for group in behind:
+        pull = next(each for each in repo.pulls if each.number == group.number)
+        enqueue(site, repo, pull, sender)

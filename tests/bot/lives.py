@@ -1,0 +1,220 @@
+"""Random lives of pull requests, several at a time: what people, GitHub and the machine may do to them.
+
+Each life is a branch that is edited, pushed, commented on, closed, reopened, reviewed, queued or merged, while webhooks
+are lost or doubled, calls fail, and the service is killed. What must hold afterwards is always the same.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from bot.inbox.inbox import Inbox
+from bot.records import AFTER_MERGE, PullRecord, PullState
+from bot.sandbox.limits import ApiError
+from bot.sandbox.pulls import MergeMethod
+from tests.bot.conftest import SHOP, until
+from tests.bot.test_crash import Scene
+
+Files = dict[str, str | None]
+Edit = Callable[[random.Random, int], Files]  # an edit that fits every other one, of the life with that number
+PATIENCE = 240.0
+COMMANDS = (
+    "/plan", "/status", "/help", "/cancel", "/categorize --all breaking", "/categorize --all reset", "/skip-backfill",
+    "/backfill", "/diff", "/extend 1", "/destroy", "/pln", "/restate shop.*", "Nice.",
+)  # fmt: skip
+METHODS: tuple[MergeMethod, ...] = ("merge", "squash")
+READS = (r"/pulls/\d+$", r"/comments$", r"/permission$", r"/reviews$", r"/ref/heads/")
+WRITES = (r"/check-runs$", r"/check-runs/\d+$", r"/comments$", r"/issues/comments/\d+$", r"/reactions$")
+
+
+@dataclass
+class Life:
+    """One pull request: its branch, and what a person knows of it."""
+
+    number: int
+    branch: str
+    steps: int  # that are still to come before its end
+    broken: bool = False
+    heads: list[str] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    """A sandbox with a service, and the lives in it."""
+
+    scene: Scene
+    chance: random.Random
+    edit: Edit
+    kills: float = 0.04  # how likely each step is a kill
+    born: int = 0
+    killed: int = 0
+    patience: float = PATIENCE  # for all that is left at the end
+    alive: list[Life] = field(default_factory=list)
+    over: list[Life] = field(default_factory=list)
+    commands: list[int] = field(default_factory=list)
+
+    def live(self, lives: int, together: int = 3) -> None:
+        """So many lives, some at the same time, and then what everybody waits for."""
+        while len(self.over) < lives:
+            if len(self.alive) < together and self.born < lives:
+                self._open()
+            self._act(self.chance.choice(self.alive))
+            time.sleep(self.chance.uniform(0, 0.4) ** 2)
+        self.settle()
+
+    # --- acts ---
+
+    def _open(self) -> None:
+        self.born += 1
+        branch = f"life-{self.born}"
+        self.scene.github.commit(SHOP, branch, self.edit(self.chance, self.born), "A change", author="wim")
+        number = self.scene.github.open_pull_request(SHOP, branch, "main", f"Life {self.born}", author="wim")
+        self.alive.append(Life(number, branch, self.chance.randint(0, 5), heads=[self._head(number)]))
+
+    def _act(self, life: Life) -> None:
+        if life.steps <= 0:
+            self._end(life)
+            return
+        life.steps -= 1
+        acts = [
+            self._push,
+            self._push,
+            self._comment,
+            self._comment,
+            self._label,
+            self._reopen,
+            self._review,
+            self._fault,
+        ]
+        self._kill() if self.chance.random() < self.kills else self.chance.choice(acts)(life)
+
+    def _push(self, life: Life) -> None:
+        kind = self.chance.random()
+        files: Files = {"README.md": f"# {self.chance.random()}\n"} if kind < 0.2 else self.edit(self.chance, self.born)
+        if kind > 0.9 and not life.broken:
+            files, life.broken = {"models/broken.sql": "BROKEN ((\n"}, True
+        elif life.broken:
+            files, life.broken = {**files, "models/broken.sql": None}, False
+        self.scene.github.commit(SHOP, life.branch, files, "More", author="wim")
+        life.heads.append(self._head(life.number))
+
+    def _comment(self, life: Life) -> None:
+        text = self.chance.choice(COMMANDS)
+        comment = self.scene.github.comment(SHOP, life.number, text, author=self.chance.choice(("wim", "ann")))
+        if text.startswith("/"):
+            self.commands.append(comment)
+
+    def _label(self, life: Life) -> None:
+        self.scene.github.label(SHOP, life.number, "urgent", author="wim")
+
+    def _review(self, life: Life) -> None:
+        state = self.chance.choice(("APPROVED", "CHANGES_REQUESTED", "COMMENTED"))
+        self.scene.github.review(SHOP, life.number, state, author="ann")  # type: ignore[arg-type]
+
+    def _reopen(self, life: Life) -> None:
+        self.scene.github.close(SHOP, life.number, author="wim")
+        time.sleep(self.chance.choice((0.0, 0.5)))
+        self.scene.github.reopen(SHOP, life.number, author="wim")
+
+    def _fault(self, life: Life) -> None:
+        faults = self.scene.github.faults
+        match self.chance.randrange(5):
+            case 0:
+                faults.drop(times=self.chance.randint(1, 3))
+            case 1:
+                faults.duplicate(times=2)
+            case 2:
+                faults.fail("GET", self.chance.choice(READS), status=502, times=1)
+            case 3:
+                faults.lose_answer("*", self.chance.choice(WRITES), times=1)
+            case _:
+                faults.rate_limit("*", self.chance.choice(WRITES), retry_after=1, times=1)
+
+    def _kill(self) -> None:
+        self.killed += 1
+        self.scene.kill()
+        self.scene.start()
+
+    def _end(self, life: Life) -> None:
+        """Merged by the button, the queue or /deploy, or closed; what cannot be merged is closed."""
+        github = self.scene.github
+        self.alive.remove(life)
+        self.over.append(life)
+        if life.broken or self.chance.random() < 0.2:
+            github.close(SHOP, life.number, author="wim")
+            return
+        try:
+            if self.chance.random() < 0.25:
+                github.enqueue(SHOP, life.number, author="wim")
+                github.advance_queue(SHOP, author="wim")
+            else:
+                github.merge(SHOP, life.number, author="ann", method=self.chance.choice(METHODS))
+        except ApiError:
+            if github.pull_request(SHOP, life.number).state == "open":
+                github.close(SHOP, life.number, author="wim")
+
+    # --- the end ---
+
+    def settle(self) -> None:
+        """Everybody who waited for a review gets it, until nothing is left to do."""
+        until(self._is_settled, self.patience, "all lives to end")
+        until(self._is_answered, self.patience, "all commands to be answered")
+        until(lambda: not self.unfinished_checks(), self.patience, "all checks to end")
+        until(lambda: self.prod_is_at_rest(), self.patience, "prod")
+
+    def _is_settled(self) -> bool:
+        for life in self.over:
+            record = self.record(life.number)
+            if record.held:
+                self._approve(life)
+            merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
+            ended = record.state in (AFTER_MERGE - {PullState.MERGED}) if merged else record.state is PullState.CLOSED
+            if not ended and (merged or record.head):
+                return False
+        return True
+
+    def _approve(self, life: Life) -> None:
+        pull = self.scene.github.pull_request(SHOP, life.number)
+        promised = self.record(life.number).plans_shown
+        last = pull.reviews[-1] if pull.reviews else None
+        if promised and (
+            last is None or last.state != "APPROVED" or last.submitted_at.isoformat() < promised[-1].since
+        ):
+            self.scene.github.review(SHOP, life.number, "APPROVED", author="ann")
+
+    def _is_answered(self) -> bool:
+        """A pull request that was over before anybody heard of it is nobody's: what was asked there is not answered."""
+        known = [life.number for life in self.over if self.record(life.number).head]
+        every = (each for number in known for each in self.scene.github.comments(SHOP, number))
+        asked = (each for each in every if each.id in self.commands)
+        return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
+
+    def unfinished_checks(self) -> list[str]:
+        """Checks that nobody will end: on a head of any life, or a merge."""
+        runs = self.scene.github.state.repositories[SHOP].checks.values()
+        return [f"{run.name} on {run.head_sha[:7]}" for run in list(runs) if run.status != "completed"]
+
+    def prod_is_at_rest(self) -> bool:
+        prod = self.scene.prod()
+        return prod.commit == prod.promoted_commit == self.scene.github.head(SHOP)
+
+    def record(self, number: int) -> PullRecord:
+        with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
+            return inbox.pulls.get(SHOP, number)
+
+    def comments_of_plans(self) -> Mapping[int, int]:
+        """How many plan comments each life has."""
+        bodies = {life.number: self.scene.github.comments(SHOP, life.number) for life in self.over}
+        return {number: sum("mergeplan:plan" in each.body for each in found) for number, found in bodies.items()}
+
+    def replies(self) -> list[str]:
+        """The hidden key of every reply: none may be there twice."""
+        found = (each.body for life in self.over for each in self.scene.github.comments(SHOP, life.number))
+        return [body.split("-->")[0] for body in found if "mergeplan:reply" in body]
+
+    def _head(self, number: int) -> str:
+        return self.scene.github.pull_request(SHOP, number).head_sha
