@@ -235,6 +235,21 @@ class PlanConfig(Section):
     always_recreate_environment: bool = Field(default=False, description="Accepted, no effect here.")
 
 
+class PromotionConfig(Section):
+    """How prod's views move to their new tables."""
+
+    atomic: bool = Field(
+        default=False, description="Whether prod's views move at one moment for readers, instead of one by one."
+    )
+    wait_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=300,
+        description="How long an atomic promotion waits, before the views move and after, for queries that were being "
+        "analysed.",
+    )
+
+
 Samples = Literal["full", "masked", "none"]
 
 
@@ -280,6 +295,9 @@ class Config(Section):
         default=None, description="The rules of the bot."
     )  # the bot reads and checks it
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
+    promotion: PromotionConfig = Field(
+        default=PromotionConfig(), description="How prod's views move to their new tables."
+    )
     openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
     format: FormatConfig = Field(
         default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`."
