@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -160,6 +161,45 @@ def test_environment_variables_fill_values_and_never_become_yaml(
 
     assert connection.master == "local[2]\nremote: elsewhere"
     assert (connection.remote, connection.concurrent_tasks) == (None, 7)
+
+
+DATABRICKS = """
+gateways:
+  lake:
+    connection:
+      type: databricks
+      server_hostname: acme.cloud.databricks.com
+      access_token: "{{ env_var('DATABRICKS_TOKEN') }}"
+      databricks_connect_cluster_id: 0123-456789-abcdefgh
+"""
+
+
+def test_a_cluster_of_databricks_is_a_spark_connect_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_TOKEN", "dapi;1=2")
+    project = load_project(project_of(tmp_path, {"config.yaml": DATABRICKS}), NOW)
+    connection = project.config.gateways["lake"].connection
+
+    assert connection.remote == (
+        "sc://acme.cloud.databricks.com:443/;use_ssl=true;token=dapi%3B1%3D2;x-databricks-cluster-id=0123-456789-abcdefgh"
+    )
+    assert connection.table_format == "delta"
+    assert "dapi" not in repr(connection)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("      server_hostname: acme.cloud.databricks.com\n", "", "`type: databricks` needs `server_hostname`."),
+        ("type: databricks\n", "type: databricks\n      remote: sc://x\n", "`remote` belongs to `type: spark`."),
+        ("type: databricks\n", "type: spark\n", "`server_hostname` belongs to `type: databricks`."),
+    ],
+)
+def test_a_connection_is_of_one_type(
+    old: str, new: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_TOKEN", "dapi")
+    with pytest.raises(ProjectError, match=re.escape(told)):
+        load_project(project_of(tmp_path, {"config.yaml": DATABRICKS.replace(old, new)}), NOW)
 
 
 def test_a_gateway_that_does_not_exist_is_told(tmp_path: Path) -> None:
