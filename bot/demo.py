@@ -123,10 +123,10 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
     folder.mkdir(parents=True)
     (folder / ".mergeplan-demo").touch()
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
     write_project(folder / "shop", Wishes(spark=spark))
     if spark:
         _try_spark(console, folder, spark)
+    signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
     with _running(console, folder, spark) as demo:
         _story(demo)
         console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
@@ -142,7 +142,7 @@ def _try_spark(console: Console, folder: Path, spark: str) -> None:
     with console.status("Spark starts, and fetches its jars if they are not there..."):
         done = _planned(folder, folder / "first-start", "fetchdf", "select 1 as one")
     if done.returncode:
-        raise RequestError(f"Spark does not start: {done.stderr.strip().removeprefix('Error: ')}")
+        raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
 
 
 def _story(demo: Demo) -> None:
