@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +15,7 @@ from planner.apply.events import silent
 from planner.apply.janitor import sweep
 from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import recover
-from planner.apply.view_switch import through_switch
+from planner.apply.view_switch import position, through_switch
 from planner.engine.protocol import Stands, ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.table import Table
@@ -167,6 +169,33 @@ def test_a_switch_that_nobody_needs_any_more_goes_like_a_table(
 
     assert gone == (f"mergeplan__s.{switch}",)
     assert switch not in engine.catalog.objects("mergeplan__s")
+
+
+def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engine: SparkEngine) -> None:
+    """Behaviour 50: Spark looks the switch up once for all views of a query, while it is changed without a pause."""
+    for name, sql in {"o": "SELECT 1 AS id", "n": "SELECT 2 AS id", "switch": position(promoted=False)}.items():
+        engine.catalog.swap_view(ViewText(f"p.{name}", sql, stands=Stands.NOTHING))
+    query = through_switch("p.switch", ("p.o", (ID,)), ("p.n", (ID,))) or ""
+    for number in range(8):
+        engine.catalog.swap_view(ViewText(f"s.v{number}", query, stands=Stands.NOTHING))
+    stop, changes = threading.Event(), list[bool]()
+
+    def change() -> None:
+        while not stop.is_set():
+            changes.append(len(changes) % 2 == 0)
+            engine.catalog.swap_view(ViewText("p.switch", position(promoted=changes[-1]), stands=Stands.ALL_BUT_QUERY))
+
+    with ThreadPoolExecutor(1) as pool:
+        changing = pool.submit(change)
+        joined = " UNION ALL ".join(f"SELECT id FROM s.v{number}" for number in range(8))
+        try:
+            seen = [set(engine.fetch(joined).rows) for _ in range(6)]
+        finally:
+            stop.set()
+        changing.result()
+
+    assert {len(each) for each in seen} == {1}
+    assert len(changes) > len(seen)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token
 from planner.errors import MergeplanError, ProjectError, RequestError
 from planner.model.kind import Kind
 from planner.model.model import Column
+from planner.parsing.files.environments import seconds_of_promotion
 from planner.project.loader import load_project, with_variables
 from planner.project.scaffold import write_example
 from planner.project.seeds import read_seed
@@ -161,6 +162,15 @@ def test_environment_variables_fill_values_and_never_become_yaml(
 
     assert connection.master == "local[2]\nremote: elsewhere"
     assert (connection.remote, connection.concurrent_tasks) == (None, 7)
+
+
+def test_promotions_of_prod_alone_are_atomic_where_that_is_asked_for(tmp_path: Path) -> None:
+    plain = load_project(project_of(tmp_path / "a", {}), NOW).config
+    asked = CONFIG + "promotion: {atomic: true, wait_seconds: 2.5}\n"
+    atomic = load_project(project_of(tmp_path / "b", {"config.yaml": asked}), NOW).config
+
+    found = [seconds_of_promotion(config, name) for config in (plain, atomic) for name in ("prod", "dev")]
+    assert found == [None, None, 2.5, None]
 
 
 DATABRICKS = """
