@@ -57,7 +57,9 @@ def shown(done: subprocess.CompletedProcess[str]) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_the_quickstart_runs_and_a_killed_promotion_is_finished(runtime: Runtime, tmp_path: Path) -> None:
+def test_the_quickstart_runs_and_a_killed_promotion_is_finished(
+    runtime: Runtime, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     shop = tmp_path / "shop"
     write_shop(shop, runtime)
 
@@ -65,7 +67,7 @@ def test_the_quickstart_runs_and_a_killed_promotion_is_finished(runtime: Runtime
     killed = step("kill", shop, runtime)
     after = shown(step("after", shop, runtime))
     one_by_one, atomic = shown(step("window", shop, runtime))
-    sys.stderr.write(f"\n{runtime.spark[:40]}: {one_by_one}, {atomic}\n")
+    sys.stderr.write(f"\n{request.node.name}: {one_by_one}, {atomic}\n")
 
     assert told == [
         ["built", 7, 3, ["prod"], {}],
