@@ -18,6 +18,7 @@ from bot.service.register_app import Registration, register
 from bot.service.replay import read_stored, rehearsed, sent
 from bot.service.serve import run_service
 from bot.settings import load_settings
+from planner.model.model import TABLE_FORMATS
 
 
 @click.command()
@@ -131,11 +132,13 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
 @click.command()
 @click.option("--keep", is_flag=True, help="Leave everything running at the end, to look and click around.")
 @click.option("--folder", type=click.Path(path_type=Path), default=Path(".demo"), show_default=True)
-def demo(keep: bool, folder: Path) -> int:
+@click.option("--format", "form", type=click.Choice(TABLE_FORMATS), help="The tables' format; parquet files otherwise.")
+def demo(keep: bool, folder: Path, form: str | None) -> int:
     """Start a GitHub and the bot on this machine and take two pull requests from plan to prod.
 
     \b
     mergeplan demo
     mergeplan demo --keep
+    mergeplan demo --format delta
     """
-    return run_demo(folder, keep=keep)
+    return run_demo(folder, keep=keep, spark=f"table_format: {form}" if form else "")

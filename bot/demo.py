@@ -24,7 +24,7 @@ from rich.panel import Panel
 from bot.sandbox.server import KEY_FILE, Sandbox
 from bot.sandbox.state import Comment
 from planner.errors import MergeplanError, RequestError
-from planner.project.scaffold import write_example
+from planner.project.scaffold import Wishes, write_project
 
 REPOSITORY = "acme/shop"
 ANN, BEN = "ann", "ben"
@@ -99,22 +99,22 @@ class Demo:
         return any(row["name"] == "prod" for row in result.get("environments", []))
 
     def _planner(self, *arguments: str) -> str:
-        command = [
-            sys.executable,
-            "-m",
-            "planner.cli.main",
-            arguments[0],
-            "--project",
-            str(self.folder / "shop"),
-            *arguments[1:],
-        ]
-        home = {**os.environ, "MERGEPLAN_HOME": str(self.folder / "home" / REPOSITORY), "MERGEPLAN_PROJECT": REPOSITORY}
-        done = subprocess.run(command, env=home, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = _planned(self.folder, self.folder / "home" / REPOSITORY, *arguments)
         return (done.stdout or done.stderr).rstrip()
 
 
-def run_demo(folder: Path, *, keep: bool) -> int:
-    """Run the whole story and return the exit code; everything lives in `folder`, which is made anew."""
+def _planned(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What a verb of the planner comes to in the demo's project."""
+    command = [sys.executable, "-m", "planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
+    environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": REPOSITORY}
+    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
+    """Run the whole story and return the exit code; everything lives in `folder`, which is made anew.
+
+    `spark` is a setting of the project's connection, such as `table_format: delta`.
+    """
     console = Console(highlight=False)
     folder = folder.resolve()
     if folder.exists() and not (folder / ".mergeplan-demo").exists() and any(folder.iterdir()):
@@ -123,14 +123,26 @@ def run_demo(folder: Path, *, keep: bool) -> int:
     folder.mkdir(parents=True)
     (folder / ".mergeplan-demo").touch()
     started = time.monotonic()
+    write_project(folder / "shop", Wishes(spark=spark))
+    if spark:
+        _try_spark(console, folder, spark)
     signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
-    with _running(console, folder) as demo:
+    with _running(console, folder, spark) as demo:
         _story(demo)
         console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
         _end(demo, keep)
     if not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _try_spark(console: Console, folder: Path, spark: str) -> None:
+    """Start Spark once, which fetches the jars that it lacks; RequestError with its reason when it does not start."""
+    console.print(f"Spark with `{spark}`")
+    with console.status("Spark starts, and fetches its jars if they are not there..."):
+        done = _planned(folder, folder / "first-start", "fetchdf", "select 1 as one")
+    if done.returncode:
+        raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
 
 
 def _story(demo: Demo) -> None:
@@ -191,7 +203,7 @@ def _pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: 
 
 
 @contextmanager
-def _running(console: Console, folder: Path) -> Iterator[Demo]:
+def _running(console: Console, folder: Path, spark: str) -> Iterator[Demo]:
     """The sandbox and the service, started and stopped together."""
     port = _free_port()
     github = Sandbox(folder / "github", webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET)
@@ -200,7 +212,6 @@ def _running(console: Console, folder: Path) -> Iterator[Demo]:
         key = folder / KEY_FILE
         key.touch(mode=0o600)
         key.write_text(github.app_private_key)
-        write_example(folder / "shop")
         console.print(f"A GitHub on this machine: [bold]{github.url}[/bold]")
         for login in (ANN, BEN):
             github.add_user(login)
@@ -210,7 +221,7 @@ def _running(console: Console, folder: Path) -> Iterator[Demo]:
         with (folder / "service.log").open("wb") as log:
             service = subprocess.Popen(
                 [sys.executable, "-m", "bot.main", "serve"],
-                env=_environment(github, folder, key, port),
+                env=_environment(github, folder, key, port, warm=not spark),
                 stdout=log,
                 stderr=log,
             )
@@ -227,8 +238,9 @@ def _running(console: Console, folder: Path) -> Iterator[Demo]:
                     service.kill()
 
 
-def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[str, str]:
+def _environment(github: Sandbox, folder: Path, key: Path, port: int, *, warm: bool) -> dict[str, str]:
     own = {
+        "MERGEPLAN_WARM": str(warm).lower(),  # a warm Spark starts before the project's settings are known
         "MERGEPLAN_GITHUB_API_URL": github.url,
         "MERGEPLAN_GITHUB_APP_ID": str(github.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(key),

@@ -49,7 +49,7 @@ PROMISES: Mapping[str, Mapping[int, str]] = {
         44: "one owner's trouble delays nobody else",
         45: "what may pass by itself is tried again; what stays is told, without a path of the server",
         46: "after a crash the comment says what the recovered promotion moved",
-        50: "for a reader who joins two models a promotion is one moment: not promised, views move one by one",
+        50: "with `promotion.atomic` a query sees all of prod before a promotion or after it, where columns stay",
     },
     "experience": {
         30: "a command gets eyes at once, and a rocket or a confused face at its end; talk and other bots' get nothing",

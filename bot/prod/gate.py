@@ -77,7 +77,9 @@ class Gatekeeper:
         return self._records.get(step) or self._record(step)
 
     def _rules(self, prod: ProdRecord) -> bool:
-        return bool(prod.promoted_commit and self._reviewer(prod).config.rules)
+        """True where rules hold, or nobody can read whether they do."""
+        reviewer = self._reviewer(prod) if prod.promoted_commit else None
+        return reviewer is not None and bool(reviewer.config.rules or reviewer.unread)
 
     def _reviewer(self, prod: ProdRecord) -> Reviewers:
         commit = prod.promoted_commit

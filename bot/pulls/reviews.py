@@ -19,6 +19,10 @@ from bot.verbs import ROLES
 from planner.contract.plan import PlanView
 from planner.errors import ProjectError
 
+UNREAD = (
+    "The configuration that prod shows cannot be read, and with it who must approve: {} Nothing is promoted by itself."
+)
+
 
 class Reviewers:
     """Who decides in one repository, by the rules of one commit: that which prod shows."""
@@ -29,20 +33,31 @@ class Reviewers:
         self._checkout = checkout
         self._commit = commit
         self._config: BotConfig | None = None
+        self._unread = ""
         self._roles: dict[str, bool] = {}
 
     @property
     def config(self) -> BotConfig:
-        """The rules of that commit; none where they cannot be read, which no approved change brings about."""
+        """The rules of that commit; `unread` says when they cannot be read."""
         if self._config is None:
-            self._config = rules_at(self._context, self._checkout, self._commit) or BotConfig()
+            try:
+                self._config = self._context.config(self._checkout, self._commit, "") or BotConfig()
+            except ProjectError as error:  # as after an upgrade to a version that refuses a key
+                self._config, self._unread = BotConfig(), UNREAD.format(error.message)
         return self._config
+
+    @property
+    def unread(self) -> str:
+        """Why nobody knows what prod's rules ask for; '' where they are read."""
+        return self._unread if self.config else ""
 
     def decide(self, record: PullRecord, plan: PlanView | None = None) -> Decision:
         """What the rules say of a plan: of the one that is shown unless another is given."""
         shown = record.outcome.plan if record.outcome else None
         plan = plan or shown
         rules = self.config.rules
+        if self.unread:
+            return Decision(ruled=True, frozen=self.unread)
         if not rules or plan is None:
             return Decision(ruled=bool(rules or record.check(APPROVAL, record.head)))
         asked = asked_of(rules, plan, self._owned(), self._folder, edits_rules=record.changes_rules)

@@ -31,6 +31,7 @@ from planner.checks.audits import AuditContext, AuditResult, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
+from planner.parsing.files.environments import seconds_of_promotion
 from planner.plan.build import Plan
 from planner.plan.change import Change
 from planner.plan.schedule import ONCE
@@ -266,7 +267,8 @@ def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, o
         context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return so_far
     before = context.engine.jobs()
-    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note)
+    wait_seconds = seconds_of_promotion(context.project.config, plan.environment)
+    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note, wait_seconds=wait_seconds)
     promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit)
     return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - before)
 

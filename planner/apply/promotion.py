@@ -1,4 +1,4 @@
-"""Promotion: an environment's new map in one transaction, then its views one by one, so that a crash loses neither."""
+"""Promotion: an environment's new map in one transaction, then its views, so that a crash loses neither."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an environment is to show in place of what it shows, and what its history says of that."""
+    """What an environment is to show in place of what it shows, and what its history says of that.
+
+    With `wait_seconds` the views move at one moment; without, one by one.
+    """
 
     old: Environment
     new: Environment
@@ -24,6 +27,7 @@ class Wanted:
     who: str = ""
     note: str = ""
     action: HistoryAction = HistoryAction.PROMOTED
+    wait_seconds: float | None = None
 
 
 def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, emit: Emit) -> Promoted:
@@ -37,17 +41,22 @@ def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, 
         wanted.old,
         wanted.new,
         Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action),
+        wait_seconds=wanted.wait_seconds,
     )
     return carry_out(store, engine, lease, promotion, emit)
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """To which revision an environment goes back (None: the last that was different), and who says so."""
+    """To which revision an environment goes back (None: the last that was different), and who says so.
+
+    `wait_seconds` is as in `Wanted`.
+    """
 
     to_revision: int | None = None
     who: str = ""
     note: str = ""
+    wait_seconds: float | None = None
 
 
 def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, emit: Emit) -> Promoted:
@@ -60,9 +69,8 @@ def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, e
     earlier = store.environments.at_revision(lease.name, target.revision)
     new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     note = to.note or f"back to revision {target.revision}"
-    return promote(
-        store, engine, lease, Wanted(old, new, target.plan_id, to.who, note, HistoryAction.ROLLED_BACK), emit=emit
-    )
+    wanted = Wanted(old, new, target.plan_id, to.who, note, HistoryAction.ROLLED_BACK, to.wait_seconds)
+    return promote(store, engine, lease, wanted, emit=emit)
 
 
 def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:

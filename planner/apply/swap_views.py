@@ -1,5 +1,8 @@
 """The views of a promotion on their way: swapped or dropped, recorded in groups, or all put back where they were.
 
+In an atomic promotion they first read through a switch (`view_switch`), which is thrown for all of them at once. It
+waits before that and after: a query that is being analysed may have found one view as it was, and another one not yet.
+
 The journal says only that a promotion is pending: of a group that is not recorded, any view may have been swapped.
 Whoever finds it pending asks the catalog about every view, and leaves those alone that show what they should.
 """
@@ -7,12 +10,13 @@ Whoever finds it pending asks the catalog about every view, and leaves those alo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from planner.apply.events import Emit, Promoted, PromotionUndone, Stage, StageStarted, ViewDropped, ViewSwapped
+from planner.apply.view_switch import COLUMNS, is_promoted, moved_views, position, switch_of, through_switch
 from planner.engine.protocol import Engine, Stands, ViewText
 from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
 from planner.model.model import Column
@@ -45,6 +49,7 @@ def carry_out(
     if not begun:
         swapping.before = views_of(promotion.old)
     try:
+        swapping.take_up(begun=begun)
         swapping.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
         raise  # another process is at it, or the journal cannot be written: the next one finishes it
@@ -91,19 +96,85 @@ class _Swapping:
         self._columns: Mapping[str, tuple[Column, ...]] = {
             name: table.columns for name, table in store.tables.all().items()
         }
+        self._moved, self._switch = moved_views(promotion), switch_of(promotion)
+        self._promoted = False  # whether the switch may say so
+        self._through = dict(self._queries_through()) if self._switch else {}
+        self._switch = self._switch if self._through else ""
+
+    def _queries_through(self) -> Iterator[tuple[str, str]]:
+        """The queries with which views read through the switch, of those whose columns allow it."""
+        old, columns = views_of(self.promotion.old), self._columns
+        for name, view in self._moved.items():
+            before, after = old[name].table, view.table
+            if before in columns and after in columns:
+                sql = through_switch(self._switch, (before, columns[before]), (after, columns[after]))
+                if sql is not None:
+                    yield name, sql
+
+    def take_up(self, *, begun: bool) -> None:
+        """Find out where the switch of a promotion stands that somebody else has begun."""
+        if begun and self._switch:
+            self._promoted = bool(is_promoted(self.engine, self._switch))
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
         """Swap, then drop; the first failure stops those that have not begun."""
         # One pool for all groups: a catalog connects anew for every thread that comes to it.
         with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
-            self._each(pool, self._swap, (*changes.added, *changes.swapped))
-            self._each(pool, self._drop, changes.dropped)
+            if self._switch:
+                self._show_at_once(pool, changes)
+            else:
+                self._each(pool, self._swap, (*changes.added, *changes.swapped))
+                self._each(pool, self._drop, changes.dropped)
         if new.name != PROD:
             kept = {name.rpartition(".")[0] for name in views_of(new)}
             for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
                 self.engine.catalog.drop_schema_if_empty(schema)
 
-    def _each(self, pool: Executor, step: Callable[[View], None], views: Sequence[View]) -> None:
+    def _show_at_once(self, pool: Executor, changes: ViewChanges) -> None:
+        """Drop; let the others read through the switch; throw it; and then let each read its table alone.
+
+        A view that comes is made after that moment, and one that goes is dropped before: a query that reads it finds
+        all as it is to be, all as it was, or fails. So is one swapped whose columns do not allow the switch.
+        """
+        views = (*changes.added, *changes.swapped)
+        self._each(pool, self._drop, changes.dropped)
+        if self.goes_back and not self._promoted:  # through the switch, too, they show what they did
+            self._each(pool, self._swap, views)
+            return
+        if self._promoted is self.goes_back:
+            self._turn(promoted=self._promoted)
+            self._each(pool, self._read_through, [self._moved[name] for name in sorted(self._through)], record=False)
+            self._wait()
+            self._turn(promoted=not self.goes_back)
+        self._each(pool, self._swap, [view for view in views if view.name not in self._through])
+        self._wait()
+        self._each(pool, self._swap, [view for view in views if view.name in self._through])
+
+    def _turn(self, *, promoted: bool) -> None:
+        """Put the switch into a position; the janitor drops it like a table that nobody needs any more."""
+        self.store.leases.check(self.lease)
+        self.store.tables.register(self._switch, COLUMNS)
+        self._promoted = self._promoted or promoted  # before it is so: when this fails, nobody knows
+        text = ViewText(self._switch, position(promoted=promoted))
+        self._attempt(View("", self._switch, ""), lambda: self.engine.catalog.swap_view(text), _never)
+        self._promoted = promoted
+
+    def _wait(self) -> None:
+        self._pause.wait(self.promotion.wait_seconds)
+
+    def _read_through(self, view: View) -> None:
+        self.store.leases.check(self.lease)
+        try:
+            self._attempt(view, lambda: self._show(view, self._through[view.name]), _never)
+        except QueryError:
+            # Without its old table it fails in any case until it is swapped, and on the way back nothing may stop us.
+            if not self.goes_back and not self._is_gone(views_of(self.promotion.old)[view.name].table):
+                raise
+            del self._through[view.name]
+
+    def _each(
+        self, pool: Executor, step: Callable[[View], None], views: Sequence[View], *, record: bool = True
+    ) -> None:
         for start in range(0, len(views), GROUP):
             group = views[start : start + GROUP]
             steps: list[Future[None]] = []
@@ -115,7 +186,8 @@ class _Swapping:
                 wait(begun)
             for done in begun:
                 done.result()
-            self.store.promotions.record_steps(self.lease, self.promotion, [view.name for view in group])
+            if record:
+                self.store.promotions.record_steps(self.lease, self.promotion, [view.name for view in group])
 
     def _swap(self, view: View) -> None:
         if view.table not in self._columns:

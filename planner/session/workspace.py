@@ -185,13 +185,14 @@ class Workspace:
             remote=given.remote,
             catalog=given.catalog,
             config_dir=given.config_dir,
-            formats=self._formats(self.project.models.values()),
+            # Databricks brings Delta with it, and does not say so in its settings.
+            formats=self._formats(self.project.models.values()) if given.type == "spark" else (),
             apart=self._formats_apart(),
             jars_dir=given.jars_dir,
             comments=given.register_comments,
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
-        if is_embedded(connection):
+        if is_embedded(connection) or given.type != "spark":
             return connection  # which remembers the formats of its tables itself
         # A table that is shown now may have a format that no file names any more, and Spark would misread it.
         shown = (each.model for one in self.store.environments.all() for each in one.snapshots.values())

@@ -34,7 +34,10 @@ class Status(StrEnum):
 @dataclass(frozen=True)
 class Promotion:
     """An environment on its way from one map to another; `done` are the views that are known to be swapped: others
-    may be too."""
+    may be too.
+
+    With `wait_seconds` it is atomic: its views move at one moment, and readers get so long to find their tables.
+    """
 
     id: str
     environment: str
@@ -42,6 +45,7 @@ class Promotion:
     old: Environment
     new: Environment
     done: frozenset[str] = frozenset()
+    wait_seconds: float | None = None
 
     @property
     def changes(self) -> ViewChanges:
@@ -56,7 +60,15 @@ class Promotions:
         self._database = database
         self._environments = environments
 
-    def begin(self, lease: Lease, old: Environment, new: Environment, cause: Cause | None = None) -> Promotion:
+    def begin(
+        self,
+        lease: Lease,
+        old: Environment,
+        new: Environment,
+        cause: Cause | None = None,
+        *,
+        wait_seconds: float | None = None,
+    ) -> Promotion:
         """Put the new map in force and open its journal entry, in one transaction.
 
         LeaseHeld when the lease was lost, PlanMoved when the environment is no longer `old`, Refused when a table that
@@ -72,9 +84,10 @@ class Promotions:
             revision = _add_revision(tx, new, cause, now)
             entry: dict[str, Any] = {"id": id, "environment": new.name, "status": Status.PENDING.value}
             entry |= {"old_revision": old.revision, "new_revision": revision, "token": lease.token, "began_at": now}
+            entry["wait_seconds"] = wait_seconds
             tx.insert(t.promotions, entry)
         new = replace(new, revision=revision, plan_id=cause.plan_id, promoted_at=now)
-        return Promotion(id, new.name, cause.action, old, new)
+        return Promotion(id, new.name, cause.action, old, new, wait_seconds=wait_seconds)
 
     def record_steps(self, lease: Lease, promotion: Promotion, views: Collection[str]) -> None:
         """Keep that these views are swapped, in one transaction; LeaseHeld when the lease was lost."""
@@ -113,7 +126,8 @@ class Promotions:
                 old = self._environments.read_at(tx, row.environment, row.old_revision)
                 new = self._environments.read_at(tx, row.environment, row.new_revision)
                 views = frozenset(step.view for step in done)
-                found.append(Promotion(row.id, row.environment, _action(tx, new), old, new, views))
+                action = _action(tx, new)
+                found.append(Promotion(row.id, row.environment, action, old, new, views, row.wait_seconds))
         return tuple(found)
 
 

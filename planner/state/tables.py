@@ -155,6 +155,7 @@ promotions = sa.Table(
     sa.Column("token", sa.Integer, nullable=False),  # of the lease under which it began
     sa.Column("began_at", Utc, nullable=False),
     sa.Column("ended_at", Utc),
+    sa.Column("wait_seconds", sa.Float),  # null: its views move one by one
     sa.Index("ix_promotions_status", "project", "status"),
 )
 

@@ -1,7 +1,8 @@
 """Kills at random moments: whatever is cut off, the next verb finishes it, and a reader never notices.
 
 Verbs on prod are killed with their whole process group, at a random time or at a random step, over SQLite and over
-PostgreSQL, while a reader joins two views that always change together. MERGEPLAN_KILLS says how many kills there are
+PostgreSQL, while a reader joins two views that always change together; where promotions are atomic (over PostgreSQL) he
+never sees the one changed and the other not. MERGEPLAN_KILLS says how many kills there are
 to be (`make prove`: 220), MERGEPLAN_SEED where the random choices begin.
 """
 
@@ -50,6 +51,7 @@ MODELS = {
     "z": "MODEL (name {schema}.z, kind VIEW);\nSELECT {v} AS v",
 }
 DAILY = ("daily", "keyed", "log")
+ATOMIC = "post"  # the shop whose promotions move all views at one moment
 CONFIG = "gateways:\n  local:\n    connection: {type: spark, concurrent_tasks: 2}\ndefault_gateway: local\n"
 CONFIG += f"model_defaults: {{dialect: spark, start: 2026-01-01{f', table_format: {FORMAT}' if FORMAT else ''}}}\n"
 PROMOTING = [
@@ -60,7 +62,7 @@ PROMOTING = [
     ("Plans.close", 1),
 ]
 WRITING = [("PhysicalTables.register", 3), ("KnownContents.forget", 4), ("Intervals.record", 4), ("Costs.record", 4)]
-SWAPPING = [("SparkCatalog.swap_view", 4)]
+SWAPPING = [("SparkCatalog.swap_view", 9)]
 COMPUTING = [(f"SparkTables.{verb}", 2) for verb in ("replace", "replace_interval", "merge", "replace_partitions")]
 STEPS = {  # what a verb does: the steps of the state and of Spark at which it is killed, and how often each comes
     "promote": (PROMOTING + WRITING[:1] + [("Plans.save", 1)], SWAPPING + COMPUTING[:1]),
@@ -97,7 +99,8 @@ class Shop:
 
     def write(self) -> None:
         (self.folder / "models").mkdir(parents=True, exist_ok=True)
-        (self.folder / "config.yaml").write_text(CONFIG)
+        atomic = "promotion: {atomic: true, wait_seconds: 1}\n" if self.schema == ATOMIC else ""
+        (self.folder / "config.yaml").write_text(CONFIG + atomic)
         for name, text in MODELS.items():
             filled = text.format(schema=self.schema, v=self.v, daily=self.daily)
             (self.folder / f"models/{name}.sql").write_text(filled)
@@ -171,6 +174,7 @@ def test_whatever_is_killed_the_next_verb_recovers_and_no_reader_notices(scene: 
 
     sys.stderr.write(f"\n{scene.tally}; {len(scene.reader.reads)} reads, {len(scene.reader.failed)} failed\n")
     assert scene.reader.failed == []
+    assert [each for each in scene.reader.reads if each[0] == ATOMIC and each[1] != each[2]] == []
     assert scene.tally.twice == []
 
 

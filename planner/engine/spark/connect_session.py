@@ -21,6 +21,11 @@ from planner.semantics.spark_defaults import DEFAULTS
 from planner.semantics.spark_settings import shaping
 
 
+def without_token(remote: str) -> str:
+    """A Spark Connect address as it may be shown: its parameters may hold a token."""
+    return remote.partition(";")[0].rstrip("/")
+
+
 class ConnectSession:
     """A session on a Spark Connect server; `owner` is the warm Spark that it is, if it is one."""
 
@@ -34,7 +39,7 @@ class ConnectSession:
         self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
-        where = "the warm Spark" if owner else remote.split("/;")[0]
+        where = "the warm Spark" if owner else without_token(remote)
         spark: Any = None
         try:
             spark = Connected.builder.remote(remote).create()

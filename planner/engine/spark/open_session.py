@@ -7,7 +7,7 @@ from pathlib import Path
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.connect_session import ConnectSession
+from planner.engine.spark.connect_session import ConnectSession, without_token
 from planner.engine.spark.format_settings import SIGNS, check_formats
 from planner.engine.spark.java import Profile
 from planner.engine.spark.session import USER, EngineSession, silence
@@ -48,7 +48,7 @@ def _connected(connection: Connection, remote: str, owner: Owner | None = None) 
     """A session on a Spark that runs already; RequestError when it lacks a format that the tables need."""
     session = ConnectSession(remote, session_conf(connection), None if owner else connection.catalog, owner)
     if connection.formats:
-        where = "the warm Spark" if owner else connection.remote or ""
+        where = "the warm Spark" if owner else without_token(remote)
         try:
             check_formats(connection.formats, session.started_with(SIGNS), where, warm=owner is not None)
         except RequestError:

@@ -41,6 +41,11 @@ def environment_ttl(config: Config, environment: str) -> timedelta | None:
     return ttl(config.environment_ttl)
 
 
+def seconds_of_promotion(config: Config, environment: str) -> float | None:
+    """How long an atomic promotion of the environment waits for its readers; None: its views move one by one."""
+    return config.promotion.wait_seconds if config.promotion.atomic and environment == PROD else None
+
+
 def naming_of(config: Config, default: str = SESSION_CATALOG) -> Naming:
     """The names of tables and views with this default catalog; the configuration has been checked."""
     return Naming(
@@ -67,6 +72,22 @@ def check_environments(config: Config, document: Document) -> None:
         raise document.error(("virtual_environment_mode",), message, "Use `full`: every environment consists of views.")
     _check_patterns(document, "physical_schema_mapping", config.physical_schema_mapping)
     _check_patterns(document, "environment_catalog_mapping", config.environment_catalog_mapping)
+    if config.promotion.atomic:
+        _check_atomic(config, document)
+
+
+def _check_atomic(config: Config, document: Document) -> None:
+    """ProjectError where prod's views are not in Spark's session catalog: how another one finds a view, it decides."""
+    mapped = (name.lower() for pattern, name in config.environment_catalog_mapping.items() if re.match(pattern, PROD))
+    catalogs = {next(mapped, SESSION_CATALOG)}
+    for gateway in config.gateways.values():
+        given = gateway.connection
+        usual = SESSION_CATALOG if given.type == "spark" else "Unity Catalog"
+        catalogs.add(given.catalog or str(given.config.get("spark.sql.defaultCatalog", usual)))
+    if other := sorted(catalogs - {SESSION_CATALOG}):
+        hint = f"Remove it: in `{other[0]}` views move one by one."
+        message = f"`atomic: true` needs prod's views in the catalog `{SESSION_CATALOG}`, not in `{other[0]}`."
+        raise document.error(("promotion", "atomic"), message, hint)
 
 
 def _check_patterns(document: Document, key: str, mapping: Mapping[str, str]) -> None:

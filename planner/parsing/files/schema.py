@@ -17,6 +17,7 @@ Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignorin
 import re
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
@@ -29,10 +30,23 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
 
-class ConnectionConfig(Section):
-    """How to reach Spark: a classic session (`master`) or Spark Connect (`remote`)."""
+DATABRICKS = ("server_hostname", "access_token", "databricks_connect_cluster_id")
 
-    type: Literal["spark"] = Field(description="The engine; mergeplan runs on Spark.")
+
+class ConnectionConfig(Section):
+    """How to reach Spark: a classic session (`master`), Spark Connect (`remote`), or a cluster of Databricks."""
+
+    type: Literal["spark", "databricks"] = Field(description="The engine: a Spark, or that of a Databricks workspace.")
+    server_hostname: str | None = Field(default=None, description="Databricks: the host of the workspace.")
+    access_token: str | None = Field(
+        default=None,
+        repr=False,
+        description="Databricks: a personal access token; take it from the environment: `{{ env_var('NAME') }}`.",
+    )
+    databricks_connect_cluster_id: str | None = Field(
+        default=None, description="Databricks: the cluster that runs the models."
+    )
+    http_path: str | None = Field(default=None, description="Accepted, no effect here.")
     config_dir: str | None = Field(default=None, description="A folder with `spark-defaults.conf` and `hive-site.xml`.")
     catalog: str | None = Field(default=None, description="The default catalog: of names of two parts.")
     default_catalog: str | None = Field(
@@ -51,7 +65,7 @@ class ConnectionConfig(Section):
     master: str | None = Field(
         default=None, description="The Spark master of a classic session: `spark://host:7077`, `yarn`, `local[4]`."
     )
-    remote: str | None = Field(default=None, description="A Spark Connect server: `sc://host:15002`.")
+    remote: str | None = Field(default=None, repr=False, description="A Spark Connect server: `sc://host:15002`.")
     concurrent_tasks: int = Field(default=4, ge=1, description="How many models are computed at the same time.")
     shared_catalog: str | None = Field(
         default=None, description="A name that gateways share which see the same tables."
@@ -59,6 +73,24 @@ class ConnectionConfig(Section):
     register_comments: bool = Field(default=True, description="Whether tables, views and columns get comments.")
     pre_ping: bool = Field(default=False, description="Accepted, no effect here.")
     pretty_sql: bool = Field(default=False, description="Accepted, no effect here.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_databricks(cls, given: Any) -> Any:
+        """A cluster of Databricks is a Spark Connect server with an address of its own, and its tables are Delta's."""
+        if not isinstance(given, dict):
+            return given
+        if given.get("type") != "databricks":
+            if key := next((key for key in DATABRICKS if given.get(key) is not None), None):
+                raise ValueError(f"`{key}` belongs to `type: databricks`")
+            return given
+        if key := next((key for key in DATABRICKS if not given.get(key)), None):
+            raise ValueError(f"`type: databricks` needs `{key}`")
+        if key := next((key for key in ("remote", "master", "config_dir") if given.get(key)), None):
+            raise ValueError(f"`{key}` belongs to `type: spark`")
+        host, token, cluster = (quote(str(given[key]).strip(), safe="") for key in DATABRICKS)
+        remote = f"sc://{host}:443/;use_ssl=true;token={token};x-databricks-cluster-id={cluster}"
+        return {"table_format": "delta", **given, "remote": remote}
 
 
 class StateConfig(Section):
@@ -241,6 +273,21 @@ class PlanConfig(Section):
     always_recreate_environment: bool = Field(default=False, description="Accepted, no effect here.")
 
 
+class PromotionConfig(Section):
+    """How prod's views move to their new tables."""
+
+    atomic: bool = Field(
+        default=False, description="Whether prod's views move at one moment for readers, instead of one by one."
+    )
+    wait_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=300,
+        description="How long an atomic promotion waits, before the views move and after, for queries that were being "
+        "analysed.",
+    )
+
+
 Samples = Literal["full", "masked", "none"]
 
 
@@ -286,6 +333,9 @@ class Config(Section):
         default=None, description="The rules of the bot."
     )  # the bot reads and checks it
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
+    promotion: PromotionConfig = Field(
+        default=PromotionConfig(), description="How prod's views move to their new tables."
+    )
     openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
     format: FormatConfig = Field(
         default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`."

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from bot.records import PullState
+from planner.errors import ProjectError
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
 Make = Callable[..., Bench]
@@ -249,3 +250,21 @@ def test_the_bots_own_required_checks_do_not_keep_it_from_its_work(make_bench: M
     bench.idle()
 
     assert bench.record(number).state is PullState.PROMOTED
+
+
+def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
+    make_bench: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an upgrade to a version that refuses a key of them."""
+    bench = ruled(make_bench, {"approvals": 1})
+    number = opened(bench)
+
+    def refused(*_: object) -> None:
+        raise ProjectError("`cicd_bot.rules` has an unknown key.")
+
+    monkeypatch.setattr("bot.context.read_config", refused)
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    assert (bench.record(number).state, bench.record(number).held) == (PullState.MERGED, True)
+    assert "with it who must approve: `cicd_bot.rules` has an unknown key." in bench.plan(number)

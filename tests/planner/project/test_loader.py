@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sqlglot.tokenizer_core import Token
 from planner.errors import MergeplanError, ProjectError, RequestError
 from planner.model.kind import Kind
 from planner.model.model import Column
+from planner.parsing.files.environments import seconds_of_promotion
 from planner.project.loader import load_project, with_variables
 from planner.project.scaffold import write_example
 from planner.project.seeds import read_seed
@@ -160,6 +162,54 @@ def test_environment_variables_fill_values_and_never_become_yaml(
 
     assert connection.master == "local[2]\nremote: elsewhere"
     assert (connection.remote, connection.concurrent_tasks) == (None, 7)
+
+
+def test_promotions_of_prod_alone_are_atomic_where_that_is_asked_for(tmp_path: Path) -> None:
+    plain = load_project(project_of(tmp_path / "a", {}), NOW).config
+    asked = CONFIG + "promotion: {atomic: true, wait_seconds: 2.5}\n"
+    atomic = load_project(project_of(tmp_path / "b", {"config.yaml": asked}), NOW).config
+
+    found = [seconds_of_promotion(config, name) for config in (plain, atomic) for name in ("prod", "dev")]
+    assert found == [None, None, 2.5, None]
+
+
+DATABRICKS = """
+gateways:
+  lake:
+    connection:
+      type: databricks
+      server_hostname: acme.cloud.databricks.com
+      access_token: "{{ env_var('DATABRICKS_TOKEN') }}"
+      databricks_connect_cluster_id: 0123-456789-abcdefgh
+"""
+
+
+def test_a_cluster_of_databricks_is_a_spark_connect_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_TOKEN", "dapi;1=2")
+    project = load_project(project_of(tmp_path, {"config.yaml": DATABRICKS}), NOW)
+    connection = project.config.gateways["lake"].connection
+
+    assert connection.remote == (
+        "sc://acme.cloud.databricks.com:443/;use_ssl=true;token=dapi%3B1%3D2;x-databricks-cluster-id=0123-456789-abcdefgh"
+    )
+    assert connection.table_format == "delta"
+    assert "dapi" not in repr(connection)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("      server_hostname: acme.cloud.databricks.com\n", "", "`type: databricks` needs `server_hostname`."),
+        ("type: databricks\n", "type: databricks\n      remote: sc://x\n", "`remote` belongs to `type: spark`."),
+        ("type: databricks\n", "type: spark\n", "`server_hostname` belongs to `type: databricks`."),
+    ],
+)
+def test_a_connection_is_of_one_type(
+    old: str, new: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_TOKEN", "dapi")
+    with pytest.raises(ProjectError, match=re.escape(told)):
+        load_project(project_of(tmp_path, {"config.yaml": DATABRICKS.replace(old, new)}), NOW)
 
 
 def test_a_gateway_that_does_not_exist_is_told(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
+from planner.engine.spark.connect_session import without_token
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.java import Profile
 from planner.engine.spark.open_session import is_running, open_session
@@ -200,3 +201,11 @@ def test_a_server_and_a_warm_spark_run_already_and_any_other_is_started(home: Pa
 
         assert is_running(Connection(), home)
         lock.release()
+
+
+def test_an_address_is_shown_without_its_token() -> None:
+    ends = ("", "/", "/;use_ssl=true;token=hidden", ";token=hidden")
+
+    shown = [without_token(f"sc://spark.internal:443{end}") for end in ends]
+
+    assert set(shown) == {"sc://spark.internal:443"}

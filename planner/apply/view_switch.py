@@ -1,0 +1,81 @@
+"""The switch of an atomic promotion: a view of one row, which says whether the environment is promoted.
+
+While the promotion lasts, each view that moves reads its old table or its new one, as the switch says. Spark looks a
+view up once for all places in which a query reads it, directly or through others: no query sees the switch in two
+positions. Its row is a constant, so that the optimizer leaves only the table that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from planner.engine.protocol import Engine
+from planner.errors import QueryError
+from planner.model.model import Column
+from planner.naming import parts_of
+from planner.snapshot.environment import View, views_of
+from planner.state.promotions import Promotion
+
+COLUMNS = (Column("promoted", "boolean"),)
+NOT_THERE = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+def switch_of(promotion: Promotion) -> str:
+    """The name of a promotion's switch, beside the first table that it shows; '' when it has none.
+
+    It has none where its views move one by one, and where a single view moves.
+    """
+    moved = moved_views(promotion)
+    if promotion.wait_seconds is None or not moved or len(promotion.changes.names) == 1:
+        return ""
+    schema = moved[min(moved)].table.rpartition(".")[0]
+    return f"{schema}.promotion_{promotion.id}"
+
+
+def moved_views(promotion: Promotion) -> Mapping[str, View]:
+    """The views of Spark's session catalog, as they will be, that show another table before the promotion.
+
+    How another catalog finds a view, it decides.
+    """
+    old, new = views_of(promotion.old), views_of(promotion.new)
+    ours = (view for view in new.values() if not parts_of(view.name)[0] and not parts_of(view.table)[0])
+    return {view.name: view for view in ours if view.name in old and old[view.name].table != view.table}
+
+
+def position(*, promoted: bool) -> str:
+    """The query of the switch."""
+    return f"SELECT {str(promoted).lower()} AS promoted"
+
+
+def is_promoted(engine: Engine, switch: str) -> bool | None:
+    """What the switch says; None when there is none."""
+    try:
+        return bool(engine.fetch(f"SELECT promoted FROM {quoted(switch)}").rows[0][0])
+    except QueryError as error:
+        if (error.condition or "").split(".")[0] != NOT_THERE:
+            raise
+        return None
+
+
+def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[str, Sequence[Column]]) -> str | None:
+    """The query of a view that reads one of two tables, as the switch says; None where their columns do not allow it.
+
+    They do when the new table has the columns of the old one, of the same types and in the same order: those that come
+    are NULL until the promotion. The new table stands first, since a union has the comments of its first columns.
+    """
+    had = [(column.name, column.type) for column in old[1]]
+    has = [(column.name, column.type) for column in new[1]]
+    if [each for each in has if each in had] != had:
+        return None
+    listed = [f"`{name}`" for name, _ in has]
+    before = [name if each in had else f"NULL AS {name}" for name, each in zip(listed, has, strict=True)]
+    promoted = f"(SELECT promoted FROM {quoted(switch)})"
+    return (
+        f"SELECT {', '.join(listed)} FROM {quoted(new[0])} WHERE {promoted}\nUNION ALL\n"
+        f"SELECT {', '.join(before)} FROM {quoted(old[0])} WHERE NOT {promoted}"
+    )
+
+
+def quoted(name: str) -> str:
+    """A name, each of its parts in backquotes."""
+    return ".".join(f"`{part}`" for part in name.split("."))
