@@ -46,9 +46,9 @@ def adopt(root: Path, gateway: str | None, output: str, **given: Any) -> int:
     table of yours is written or dropped. Without --table and --file the project is looked over.
 
     \b
-    mergeplan adopt                                   what opens, and which tables fit
+    mergeplan adopt                             what opens, and which tables fit
     mergeplan adopt --look-in legacy --write adopt.yaml
-    mergeplan adopt --file adopt.yaml --dry-run       check columns, layout and rows
+    mergeplan adopt --file adopt.yaml --dry-run  check columns and rows
     mergeplan adopt --table shop.orders=legacy.orders --end 2026-01-31
     """
     out = output_of(output)

@@ -333,9 +333,7 @@ class Config(Section):
         default=None, description="The rules of the bot."
     )  # the bot reads and checks it
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
-    promotion: PromotionConfig = Field(
-        default=PromotionConfig(), description="How prod's views move to their new tables."
-    )
+    promotion: PromotionConfig = Field(default=PromotionConfig(), description="Settings of promotions to prod.")
     openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
     format: FormatConfig = Field(
         default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`."

@@ -104,7 +104,7 @@ def test_prod_is_prod_in_capitals_too(offline: CommandLine) -> None:
         ("plan --start 2026-01-05 --end 2026-01-01", "The end `2026-01-01` does not come after the start"),
         (
             "plan --categorize shop.a",
-            "`shop.a` gives no category. Write MODEL=breaking, MODEL=non-breaking or MODEL=forward-only.",
+            "`shop.a` gives no category. Write MODEL=breaking, MODEL=non-breaking, MODEL=forward-only, or MODEL=reset",
         ),
         ("plan --categorize shop.a=harmless", "`shop.a=harmless` gives no category."),
         ("plan --categorize shop.a=breaking", "`shop.a` is not directly changed here."),
