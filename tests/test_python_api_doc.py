@@ -47,6 +47,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.prove
 def test_the_example_plans_and_applies_without_the_command_line(said: list[str]) -> None:
     assert json.loads(said[-1]) == {"loaded": [], "virtual": True, "spark": True}
     assert said[-2] == "['dev', 'prod']"

@@ -26,6 +26,7 @@ def second(tmp_path: Path, engine: SparkEngine, store: StateStore) -> Plan:
     return planned(changed, store, "dev", Window(NOW, FIRST + 2 * DAY, FIRST + 5 * DAY))
 
 
+@pytest.mark.prove
 def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateStore) -> None:
     change = next(change for change in second.changes if change.name == "shop.daily")
     assert change.old

@@ -145,6 +145,7 @@ def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngin
     assert outcome.promoted is None
 
 
+@pytest.mark.prove
 def test_rows_that_another_process_left_in_a_new_table_are_replaced(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
@@ -375,7 +376,7 @@ def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: Spar
     assert not outcome.failures
 
 
-@pytest.mark.parametrize("how", ["an event", "a look"])
+@pytest.mark.parametrize("how", [pytest.param("an event", marks=pytest.mark.prove), "a look"])
 def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
     root: Path, engine: SparkEngine, store: StateStore, how: str
 ) -> None:

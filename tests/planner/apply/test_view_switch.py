@@ -114,6 +114,7 @@ def test_views_of_other_catalogs_move_by_themselves() -> None:
     assert switch_of(promotion).count(".") == 1
 
 
+@pytest.mark.prove
 def test_readers_see_an_atomic_promotion_at_one_moment(
     store: StateStore, engine: SparkEngine, prod: dict[int, Environment]
 ) -> None:
@@ -157,6 +158,7 @@ def test_an_atomic_promotion_that_is_cut_off_is_finished_at_one_moment(
     assert shown(engine) == [((2,),), ((2, 7),), *[((2,),)] * 3]
 
 
+@pytest.mark.prove
 def test_an_atomic_promotion_that_fails_goes_back_at_one_moment(
     store: StateStore, engine: SparkEngine, prod: dict[int, Environment]
 ) -> None:
@@ -182,6 +184,7 @@ def test_a_switch_that_nobody_needs_any_more_goes_like_a_table(
     assert switch not in engine.catalog.objects("mergeplan__s")
 
 
+@pytest.mark.prove
 def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engine: SparkEngine) -> None:
     """Behaviour 50: Spark looks the switch up once for all views of a query, while it is changed without a pause."""
     for name, sql in {"o": "SELECT 1 AS id", "n": "SELECT 2 AS id", "switch": position(promoted=False)}.items():

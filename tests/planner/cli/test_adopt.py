@@ -68,6 +68,7 @@ def test_after_an_adoption_the_first_plan_and_run_have_nothing_to_do(legacy: Com
     assert rows(engine, "SELECT total FROM shop.shown") == [(1500,)]
 
 
+@pytest.mark.prove
 def test_what_costs_nothing_comes_into_prod_with_the_tables(legacy: CommandLine, engine: SparkEngine) -> None:
     legacy.write("seeds/names.csv", "id,name\n1,tea\n2\n")
     legacy.write("models/names.sql", "MODEL (name shop.names, kind SEED (path '../seeds/names.csv'))")
@@ -97,6 +98,7 @@ def test_an_edit_computes_only_what_it_must_and_a_rollback_shows_the_adopted_row
     assert rows(engine, "SELECT total FROM shop.total") == [(1500,)]
 
 
+@pytest.mark.prove
 def test_neither_a_rebuilt_model_nor_the_janitor_touches_a_table_of_others(
     legacy: CommandLine, engine: SparkEngine
 ) -> None:
@@ -176,6 +178,7 @@ def test_a_table_that_is_not_the_models_is_refused_with_a_sentence(
     assert sentence in refused.result["adoption"]["tables"][0]["problems"][0]
 
 
+@pytest.mark.prove
 def test_rows_that_lie_otherwise_are_copied_when_somebody_says_so(legacy: CommandLine, engine: SparkEngine) -> None:
     run(engine, "CREATE TABLE legacy.flat USING orc AS SELECT * FROM legacy.daily WHERE id <> 3")
     tables = ("--table", "shop.daily=legacy.flat", "--table", "shop.total=legacy.total")
@@ -198,6 +201,7 @@ def test_a_project_is_looked_over_and_the_tables_that_fit_are_written(legacy: Co
     )
 
 
+@pytest.mark.prove
 def test_a_merged_table_is_adopted_up_to_the_day_that_is_declared(legacy: CommandLine, engine: SparkEngine) -> None:
     legacy.write(
         "models/last.sql",

@@ -120,6 +120,7 @@ def test_without_cut_off_nothing_waits(edited: CommandLine) -> None:
     assert sum(line["event"] == "batch" for line in ran.lines) == 4
 
 
+@pytest.mark.prove
 def test_days_that_are_copied_are_told_apart_from_those_that_are_computed(shop: Callable[..., CommandLine]) -> None:
     daily = DAILY_FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
     later = daily.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")

@@ -75,6 +75,7 @@ def test_the_terminal_shows_what_is_restated_and_who_else_feels_it(mergeplan: Co
     assert "Nothing to create" in ran.out
 
 
+@pytest.mark.prove
 def test_what_dev_made_of_restated_rows_is_computed_again_before_prod_shows_it(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_tag_taken_away_shows_no_more_than_before(shop: Callable[..., Session]
     assert (found.rows.changed, found.samples.changed.rows) == (1, ())
 
 
+@pytest.mark.prove
 def test_only_days_that_both_hold_are_compared(shop: Callable[..., Session], tmp_path: Path) -> None:
     session = shop(shown="", apart="", total="", daily=DAILY.format("* 1"), sum=SUM)
     session.plan().apply()

@@ -72,6 +72,7 @@ Spark has ended.
 """
 
 
+@pytest.mark.prove
 def test_nothing_but_our_own_words_is_printed_in_any_time_zone_and_without_a_java(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
