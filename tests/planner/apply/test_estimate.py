@@ -39,6 +39,7 @@ def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateS
     assert (found["shop.daily"].rows, found["shop.daily"].bytes) == (2, None)
 
 
+@pytest.mark.prove
 def test_bytes_are_told_where_what_is_read_stands(second: Plan, engine: SparkEngine, store: StateStore) -> None:
     before = engine.jobs()
 

@@ -74,6 +74,7 @@ def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_chi
     assert [name for name in filled if name in line] == line[:3]
 
 
+@pytest.mark.prove
 def test_what_prod_shows_already_is_not_done_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
     project = written(root)
     first = planned(project, store)
@@ -133,6 +134,7 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
         outcome.raise_failure()
 
 
+@pytest.mark.prove
 def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
     project = written(root, **DAILY, daily=BAD)
     applied(project, engine, store)
@@ -190,6 +192,7 @@ def test_rows_that_were_not_recorded_are_not_doubled(
     assert rows(engine, f"SELECT count(*) FROM shop.{model}") == [(3 if model == "items" else 1,)]
 
 
+@pytest.mark.prove
 def test_a_warning_forbids_nothing(root: Path, engine: SparkEngine, store: StateStore) -> None:
     outcome = applied(written(root, **DAILY, daily=BAD.replace("not_null", "not_null_non_blocking")), engine, store)
 
@@ -289,6 +292,7 @@ def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngin
     assert rows(engine, "SELECT * FROM shop.daily") == []
 
 
+@pytest.mark.prove
 def test_days_that_an_earlier_run_recorded_are_not_computed_again(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
@@ -322,6 +326,7 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     assert store.intervals.loaded([table])[table] == (days(1, 5),)
 
 
+@pytest.mark.prove
 def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEngine, store: StateStore) -> None:
     project = written(root)
     plans = [planned(project, store, name) for name in ("one", "two")]

@@ -138,6 +138,7 @@ def test_days_that_are_copied_are_told_apart_from_those_that_are_computed(shop: 
     assert told["intervals"] == [["2026-01-01", "2026-01-06"]]
 
 
+@pytest.mark.prove
 def test_who_says_breaking_is_not_contradicted_by_a_comparison(edited: CommandLine) -> None:
     ran = edited("plan", "dev", "--auto-apply", "--categorize", "shop.total=breaking", "-o", "json", *AT)
 

@@ -72,6 +72,7 @@ def timeless(text: str) -> str:
     return re.sub(r" +TIME", " TIME", re.sub(r"in \d+\.\d seconds", "in TIME", text))
 
 
+@pytest.mark.prove
 def test_every_command_succeeds_and_says_on_standard_error_only_what_takes_time(seen: dict[str, Ran]) -> None:
     told = {name: (ran.code, ran.err) for name, ran in seen.items()}
 

@@ -95,6 +95,7 @@ def test_what_dev_made_of_restated_rows_is_computed_again_before_prod_shows_it(
     assert rows(engine, "SELECT n FROM shop.total") == [(7,)]
 
 
+@pytest.mark.prove
 def test_in_another_environment_prods_tables_are_left_out_and_its_own_restated(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:

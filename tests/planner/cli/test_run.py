@@ -57,6 +57,7 @@ def test_a_unit_that_is_not_over_is_computed_at_each_run_and_its_readers_wait(
     assert batches(upstream) == []
 
 
+@pytest.mark.prove
 def test_a_run_leaves_what_signals_hold_back_for_a_later_one_and_says_so(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:

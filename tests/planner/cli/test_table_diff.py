@@ -14,6 +14,7 @@ TOTAL = "MODEL (name shop.total, kind FULL{});\nSELECT a AS id, b AS name FROM V
 GRAIN = ", grain id"
 
 
+@pytest.mark.prove
 def test_what_differs_between_environments_is_shown(shop: Callable[..., CommandLine]) -> None:
     mergeplan = shop(**ALONE | {"total": TOTAL.format(GRAIN, "(1, 'x'), (2, 'y'), (3, 'z')")})
     assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
