@@ -75,8 +75,8 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Voices:
-    """What the reviewers say of a plan: each by the last decisive review, the author left out."""
+class ReviewSummary:
+    """What the reviews of a plan come to: the last decisive one of each reviewer, the author left out."""
 
     approved: tuple[str, ...] = ()
     objecting: tuple[str, ...] = ()
@@ -171,7 +171,9 @@ def _owners(models: Sequence[ModelChange], owned: Sequence[Owned], folder: str) 
     return tuple(Need(tuple(names), owners, 1, owners=True) for owners, names in by_owners.items())
 
 
-def voices(reviews: Sequence[Review], shown: Sequence[PlanShown], now: Sequence[str], author: str) -> Voices:
+def summarize_reviews(
+    reviews: Sequence[Review], shown: Sequence[PlanShown], now: Sequence[str], author: str
+) -> ReviewSummary:
     """What the reviews say of the plan that promises `now`."""
     last: dict[str, Review] = {}
     for review in sorted(reviews, key=lambda each: each.at):
@@ -179,7 +181,7 @@ def voices(reviews: Sequence[Review], shown: Sequence[PlanShown], now: Sequence[
             last[review.author.lower()] = review
     approving = [each for each in last.values() if each.state == "APPROVED"]
     approved = [each for each in approving if set(_promised(each, shown)) & set(now)]
-    return Voices(
+    return ReviewSummary(
         tuple(each.author.lower() for each in approved),
         tuple(each.author.lower() for each in last.values() if each.state == "CHANGES_REQUESTED"),
         tuple(each.author.lower() for each in approving if each not in approved),
@@ -192,18 +194,18 @@ def _promised(review: Review, shown: Sequence[PlanShown]) -> tuple[str, ...]:
     return before[-1].promises if before else ()
 
 
-def decide_approval(asked: Asked, said: Voices, people: People, at: datetime) -> Decision:
+def decide_approval(asked: Asked, reviewed: ReviewSummary, people: People, at: datetime) -> Decision:
     """Whether a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
     wanted = bool(asked.needs)
-    missing = tuple(left for need in asked.needs if (left := _left(need, said, people)).left > 0)
+    missing = tuple(left for need in asked.needs if (left := _left(need, reviewed, people)).left > 0)
     frozen = frozen_until(asked.freezes, at)
     change = next_change(asked.freezes, at)
     return Decision(
         ruled=True,
-        approved_by=said.approved if wanted else (),
+        approved_by=reviewed.approved if wanted else (),
         missing=missing,
-        objecting=tuple(each for each in said.objecting if each in people.writers) if wanted else (),
-        outdated=said.outdated if missing else (),
+        objecting=tuple(each for each in reviewed.objecting if each in people.writers) if wanted else (),
+        outdated=reviewed.outdated if missing else (),
         blocked=asked.blocked,
         unread=tuple(sorted(people.unread)) if missing else (),
         frozen=freeze_sentence(*frozen) if frozen else "",
@@ -211,11 +213,11 @@ def decide_approval(asked: Asked, said: Voices, people: People, at: datetime) ->
     )
 
 
-def _left(need: Need, said: Voices, people: People) -> Need:
+def _left(need: Need, reviewed: ReviewSummary, people: People) -> Need:
     """The need with how many approvals it still lacks."""
     if need.approvers:
         teams = (people.members.get(each, frozenset()) for each in need.approvers if "/" in each)
         allowed = {each for each in need.approvers if "/" not in each}.union(*teams)
     else:
         allowed = set(people.writers)
-    return replace(need, left=need.left - len(allowed & set(said.approved)))
+    return replace(need, left=need.left - len(allowed & set(reviewed.approved)))

@@ -169,11 +169,11 @@ class BotContext:
         standby = self.standby if arguments[0] in WAITED_FOR else None
         with (
             self.tracing.span(f"planner {arguments[0]}", run=child_run, purpose=purpose) as trace,
-            self._recorded(call, on_event) as hear,
+            self._recorded(call, on_event) as on_line,
         ):
             task = replace(task, trace=trace)
             finished = run_planner(
-                self.settings, task, on_start=started, on_event=hear, should_stop=stop, standby=standby
+                self.settings, task, on_start=started, on_event=on_line, should_stop=stop, standby=standby
             )
             self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
         if self.standby and not self.closing.is_set():
@@ -205,13 +205,13 @@ class BotContext:
         begun = RunProgress(call.run_id, subject=_note(call.arguments))
         recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
 
-        def hear(line: Line) -> None:
-            recorder.hear(line)
-            steps.hear(line)
+        def on_line(line: Line) -> None:
+            recorder.on_line(line)
+            steps.on_line(line)
             on_event(line)
 
         try:
-            yield hear
+            yield on_line
         finally:
             recorder.end()
 

@@ -69,8 +69,8 @@ class RunProgress:
         return sum(each.done for each in self.models), sum(max(1, each.of) for each in self.models if _counts(each))
 
 
-def heard(progress: RunProgress, line: Line) -> RunProgress:
-    """The progress after one more line of the run; the same object where the line tells nothing of it."""
+def with_line(progress: RunProgress, line: Line) -> RunProgress:
+    """The progress after one more line of the run; the same object where the line is not about it."""
     match line:
         case PlanLine():
             models = tuple(ModelProgress(each.name) for each in line.plan.models if _is_computed(each))

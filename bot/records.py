@@ -131,7 +131,7 @@ class MergeGroup:
 
     head: str = ""  # '' when there is none
     state: str = ""  # "", "planning", "planned", "failed"
-    said: str = ""  # the plan's lines, as `packed` packs them
+    run_lines: str = ""  # the plan's lines, as `packed` packs them
     tree: str = ""
     base_sha: str = ""
 
@@ -166,8 +166,8 @@ class PullRecord:
     run_id: str = ""
     reason: str = ""  # why it was planned again, or why it stands still
     progress: str = ""
-    said: str = ""  # the last run's lines, as `packed` packs them
-    fresh: bool = False  # while planning: `said` already holds the new plan, whose tables are being built
+    run_lines: str = ""  # the last run's lines, as `packed` packs them
+    fresh: bool = False  # while planning: `run_lines` already holds the new plan, whose tables are being built
     promotion: str = ""  # the promotion's lines, packed too
     planned_at: str = ""  # ISO 8601
     prod_revision: int = 0  # the revision of prod that the plan was made against
@@ -216,12 +216,12 @@ class PullRecord:
 
     @property
     def outcome(self) -> PlannerOutcome | None:
-        return unpacked(self.said)
+        return unpacked(self.run_lines)
 
     @property
     def is_unreadable(self) -> bool:
         """True when another version kept the last run: nothing may be concluded from what cannot be read."""
-        return bool(self.said) and self.outcome is None
+        return bool(self.run_lines) and self.outcome is None
 
     @property
     def promoted(self) -> PlannerOutcome | None:
@@ -266,7 +266,7 @@ class PullRecord:
         """The record as if it were of the merge queue's group: its checks are made of this."""
         group = self.group
         state = PullState(group.state) if group.state else PullState.PLANNING
-        plan = replace(self, head=group.head, said=group.said, tree=group.tree, base_sha=group.base_sha)
+        plan = replace(self, head=group.head, run_lines=group.run_lines, tree=group.tree, base_sha=group.base_sha)
         return replace(plan, state=state, fresh=False, progress="", held=False)
 
     @property
@@ -295,7 +295,7 @@ class ProdRecord:
     promoted_commit: str = ""  # the last one that prod shows
     revision: int = 0
     plan_id: str = ""
-    said: str = ""
+    run_lines: str = ""  # of the first build, when it failed
     attempts: int = 0
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
@@ -314,12 +314,12 @@ class ProdRecord:
     @property
     def outcome(self) -> PlannerOutcome | None:
         """How the first build failed."""
-        return unpacked(self.said)
+        return unpacked(self.run_lines)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one command; `waits_for` says which run still has to end before it is told."""
+    """What became of one command; `waits_for` says which run still has to end before it is answered."""
 
     text: str
     ok: bool

@@ -151,7 +151,7 @@ class CicdBot(BaseModel):
     )
     data_diff: Annotated[Detail | dict[str, Detail], BeforeValidator(_worded)] = Field(
         default="counts",
-        description="What is told of changed rows: `off`, `counts` or `sample`; or by name, glob or `tag:x`, the last "
+        description="What is shown of changed rows: `off`, `counts` or `sample`; or by name, glob or `tag:x`, the last "
         "that fits a model counts.",
     )
     data_diff_unmasked: tuple[str, ...] = Field(

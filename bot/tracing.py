@@ -103,7 +103,7 @@ class RunTrace:
         self._tracing = tracing
         self._stage, self._since = "", 0.0
 
-    def hear(self, line: Line) -> None:
+    def on_line(self, line: Line) -> None:
         """One more line of the run."""
         if isinstance(line, StageLine | ResultLine):
             if self._stage:

@@ -31,8 +31,8 @@ REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
 
 
 @dataclass(frozen=True)
-class Said:
-    """A new comment, as its webhook tells it."""
+class WrittenComment:
+    """A new comment, as its webhook carries it."""
 
     comment_id: int
     author: str
@@ -50,7 +50,7 @@ class Event:
     number: int = 0
     branch: str = ""
     head: str = ""
-    said: Said | None = None
+    comment: WrittenComment | None = None
     again: bool = False  # somebody pressed Re-run
     owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
     repositories: tuple[str, ...] = ()
@@ -213,9 +213,9 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     datetime.fromisoformat(at.replace("Z", "+00:00"))
     if comment.get("updated_at", at) != at:
         return Ignored(guid, "it was edited before it was delivered")
-    said = Said(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
+    written = WrittenComment(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
     number = _whole(issue["number"], MOST_NUMBER)
-    return Event(guid, "issue_comment.created", _repository(payload), number, said=said)
+    return Event(guid, "issue_comment.created", _repository(payload), number, comment=written)
 
 
 def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:

@@ -19,7 +19,7 @@ from bot.approvals import Review
 from bot.github.calls import Calls
 from bot.github.check_runs import CheckRuns
 from bot.github.deployments import Deployments
-from bot.github.events import Said
+from bot.github.events import WrittenComment
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
@@ -313,9 +313,9 @@ def _posted(comment: IssueComment) -> Posted:
     )
 
 
-def said(posted: Posted) -> Said:
+def written_comment(posted: Posted) -> WrittenComment:
     """A comment as its webhook would have brought it."""
-    return Said(posted.id, posted.author, posted.body, posted.at)
+    return WrittenComment(posted.id, posted.author, posted.body, posted.at)
 
 
 __all__ = [
@@ -324,5 +324,5 @@ __all__ = [
     "GitHubPaused",
     "OwnerUnavailable",
     "RepositoryGateway",
-    "said",
+    "written_comment",
 ]

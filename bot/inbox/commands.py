@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from bot.commands import read_commands
-from bot.github.events import Said
+from bot.github.events import WrittenComment
 from bot.inbox.database import InboxDatabase
 from bot.inbox.prods import read_prod
 from bot.inbox.tables import COMMANDS
@@ -25,13 +25,13 @@ class Commands:
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
-    def take(self, repository: str, number: int, said: Said, *, proven: bool = True) -> bool:
+    def take(self, repository: str, number: int, written: WrittenComment, *, proven: bool = True) -> bool:
         """Takes in a comment that no webhook brought; False when it is known or holds no command.
 
         `proven` is False when nobody can tell whether it was edited.
         """
         with self._database.writing() as connection:
-            return take_command(connection, repository, number, said, proven)
+            return take_command(connection, repository, number, written, proven)
 
     def knows(self, repository: str, comment_id: int) -> bool:
         """True when that comment was taken in before."""
@@ -68,12 +68,17 @@ class Commands:
             _put(connection, change(_COMMAND.validate_json(found.data)))
 
 
-def take_command(connection: sa.Connection, repository: str, number: int, said: Said, proven: bool = True) -> bool:
+def take_command(
+    connection: sa.Connection, repository: str, number: int, written: WrittenComment, proven: bool = True
+) -> bool:
     """Takes in a comment, in the caller's transaction; False when it is known or holds no command."""
     namespace = read_prod(connection, repository).namespace
-    if not read_commands(said.body, namespace) or _is_known(connection, repository, said.comment_id):
+    if not read_commands(written.body, namespace) or _is_known(connection, repository, written.comment_id):
         return False
-    _put(connection, CommandRow(said.comment_id, repository, number, said.author, said.body, said.at, proven=proven))
+    _put(
+        connection,
+        CommandRow(written.comment_id, repository, number, written.author, written.body, written.at, proven=proven),
+    )
     return True
 
 

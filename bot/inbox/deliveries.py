@@ -143,8 +143,8 @@ class Deliveries:
                 _ask_again(connection, event.repository, number[0])
             if event.kind.startswith("merge_group."):
                 _note_group(connection, event)
-            if event.said:
-                take_command(connection, event.repository, event.number, event.said)
+            if event.comment:
+                take_command(connection, event.repository, event.number, event.comment)
 
     def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
         """What an installation brings, or brings back, is looked at: its prods, and pull requests that are not over."""

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.inbox.database import InboxDatabase, now
 from bot.inbox.tables import PROGRESS
-from bot.progress import RunProgress, heard
+from bot.progress import RunProgress, with_line
 from planner.contract.wire import Line
 from planner.errors import RequestError
 from planner.state.database import put
@@ -57,9 +57,9 @@ class Recorder:
         self._noted = 0.0
         self.note()
 
-    def hear(self, line: Line) -> None:
+    def on_line(self, line: Line) -> None:
         """One more line of the run."""
-        before, self._progress = self._progress, heard(self._progress, line)
+        before, self._progress = self._progress, with_line(self._progress, line)
         is_new_stage = (before.stage, before.ended) != (self._progress.stage, self._progress.ended)
         if self._progress is not before and (is_new_stage or time.monotonic() - self._noted > self._seconds):
             self.note()

@@ -124,7 +124,7 @@ class Gatekeeper:
         rules = [rules_at(self._context, self._checkout, commit) for commit in (prod.promoted_commit, step.commit)]
         return replace(
             record,
-            said=packed(ended.finished.lines, ended.finished.exit_code),
+            run_lines=packed(ended.finished.lines, ended.finished.exit_code),
             tree=self._checkout.tree(step.commit),
             base_sha=prod.promoted_commit,
             prod_revision=prod.revision,

@@ -17,7 +17,7 @@ from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
 from planner.snapshot.environment import PROD
 
-Hear = Callable[[Line], None]
+OnLine = Callable[[Line], None]
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class ProdPlanner:
         whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
         return next((each for each in whole if each.name == PROD and each.revision > 0), None)
 
-    def apply(self, commit: str, number: int, more: tuple[str, ...] = (), hear: Hear = lambda line: None) -> Ended:
+    def apply(self, commit: str, number: int, more: tuple[str, ...] = (), on_line: OnLine = lambda line: None) -> Ended:
         """Plans and applies a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
-        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), hear, number=number)
+        return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), on_line, number=number)
 
     def _unlocked(self, number: int) -> str:
         record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
@@ -74,7 +74,7 @@ class ProdPlanner:
         self,
         commit: str,
         arguments: tuple[str, ...],
-        hear: Hear = lambda line: None,
+        on_line: OnLine = lambda line: None,
         *,
         look: bool = True,
         number: int = 0,
@@ -86,7 +86,7 @@ class ProdPlanner:
         run_id = new_run_id()
         with self.context.project(self.checkout, commit) as folder:
             call = PlannerCall(self.job, folder, arguments, run_id)
-            finished = self.context.plan(call, on_event=hear, should_stop=lambda: self._unlocked(number))
+            finished = self.context.plan(call, on_event=on_line, should_stop=lambda: self._unlocked(number))
             if finished.stopped:
                 finished = failed(finished.stopped, "RequestError", hint="Type `/plan` to try again.")
             row = _made(finished.outcome)

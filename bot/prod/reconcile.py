@@ -18,6 +18,7 @@ from bot.context import BotContext, Later
 from bot.git.checkout import Checkout, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
+from bot.prod.branch import prod_branch, wake_pulls
 from bot.prod.decide import (
     DEFECT_TRIES,
     Action,
@@ -50,7 +51,7 @@ from bot.prod.decide import (
 )
 from bot.prod.deploy import CLEARED, Deployer
 from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import Ended, Hear, ProdPlanner, first_problem, moved, promoted_words, reasons
+from bot.prod.planner_calls import Ended, OnLine, ProdPlanner, first_problem, moved, promoted_words, reasons
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
 from bot.records import Prod, ProdRecord, PullRecord, PullState
@@ -61,11 +62,10 @@ from bot.results import packed
 from planner.contract.lines import BatchLine
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
-from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
-PLANNED_AS = ("said", "tree", "base_sha", "prod_revision", "changes_rules")
+PLANNED_AS = ("run_lines", "tree", "base_sha", "prod_revision", "changes_rules")
 JUDGED = (*PLANNED_AS, "head", "author", "base_ref", "site", "folder")  # of a merge that is held: what reviews are of
 ACTIONS_MOST = 500
 
@@ -74,7 +74,7 @@ def reconcile_prod(context: BotContext, job: Job) -> None:
     """Brings prod to where its branch is; raises Later or ShuttingDown when it must come back."""
     try:
         gateway = context.github.repository(job.repository)
-        branch = _prod_branch(context, gateway)
+        branch = prod_branch(context, gateway)
     except GitHubFailed as error:
         if error.status in (404, 409, 410):
             log.info("job_left", key=job.key, why="no such repository or branch, or the App is not installed")
@@ -82,39 +82,6 @@ def reconcile_prod(context: BotContext, job: Job) -> None:
         raise
     if branch is not None:
         _ProdReconciliation(context, job, gateway, branch).run()
-
-
-def _prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
-    """The prod branch, fetched, named by the default branch's rules; None when there is no project to build prod of."""
-    checkout, default = context.checkout(gateway), gateway.default_branch_now()
-    checkout.fetch(default)
-    try:
-        config = context.config(checkout, checkout.head(default), default)
-    except ProjectError:
-        return _fetched(checkout, context.inbox.prods.get(gateway.name).branch or default, default)
-    prod = context.inbox.prods.get(gateway.name)
-    if config is None and prod.state is Prod.READY:
-        # The project is gone: what is merged now is refused, with a comment.
-        return _fetched(checkout, prod.branch or default, default)
-    if config is None:
-        if prod.state is Prod.UNKNOWN:
-            context.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
-            _wake_pulls(context, gateway.name)
-        return None
-    return _fetched(checkout, config.prod_branch, default)
-
-
-def _fetched(checkout: Checkout, branch: str, default: str) -> str:
-    if branch != default:
-        checkout.fetch(branch)
-    return branch
-
-
-def _wake_pulls(context: BotContext, repository: str) -> None:
-    """Every pull request that is not over looks at prod anew."""
-    for record in context.inbox.pulls.all(repository):
-        if record.state is not PullState.CLOSED:
-            context.inbox.queue.wake(repository, record.number)
 
 
 class _ProdReconciliation:
@@ -158,7 +125,7 @@ class _ProdReconciliation:
         match action:
             case FollowBranch():
                 self._change(branch=self.branch)
-                _wake_pulls(self.context, self.job.repository)
+                wake_pulls(self.context, self.job.repository)
             case LookForProd():
                 self.pass_ = replace(self.pass_, looked=True, found=self.planner.look(self.pass_.head))
             case AdoptProd(row):
@@ -255,7 +222,7 @@ class _ProdReconciliation:
     def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
         """Prod shows a commit, and nothing of it waits."""
         at = {"commit": commit, "promoted_commit": commit, "revision": revision, "plan_id": plan_id}
-        return self._change(state=Prod.READY, branch=self.branch, **at, attempts=0, again_at=0.0, said="")
+        return self._change(state=Prod.READY, branch=self.branch, **at, attempts=0, again_at=0.0, run_lines="")
 
     def _promoted(self, commit: str, ended: Ended) -> ProdRecord:
         revision = ended.row.revision if ended.row else self._prod().revision + 1
@@ -268,7 +235,7 @@ class _ProdReconciliation:
     def _adopt(self, found: EnvironmentRow) -> None:
         self._is_at(self.pass_.head, found.revision, found.plan_id)
         self.log.info("prod_adopted", revision=found.revision)
-        _wake_pulls(self.context, self.job.repository)
+        wake_pulls(self.context, self.job.repository)
 
     def _build(self, head: str) -> None:
         self._change(state=Prod.BUILDING, branch=self.branch)
@@ -282,19 +249,21 @@ class _ProdReconciliation:
             self._check(head, prod_check("Prod was built for the first time", summary, ended.outcome, False))
         else:
             self._not_built(ended, head)
-        _wake_pulls(self.context, self.job.repository)
+        wake_pulls(self.context, self.job.repository)
 
     def _not_built(self, ended: Ended, head: str) -> None:
         """Notes why; Later while trying again at once may help, and what may pass later is tried again after that."""
         outcome, attempts = ended.outcome, self._prod().attempts + 1
         wait = build_wait(outcome, attempts)
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
-        said = packed(ended.finished.lines, ended.finished.exit_code)
+        lines = packed(ended.finished.lines, ended.finished.exit_code)
         if wait and attempts < DEFECT_TRIES:
-            self._change(attempts=attempts, said=said)
+            self._change(attempts=attempts, run_lines=lines)
             raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
         again_at = time.time() + wait if wait else 0.0
-        self._change(state=Prod.FAILED, commit=head, said=said, attempts=attempts if wait else 0, again_at=again_at)
+        self._change(
+            state=Prod.FAILED, commit=head, run_lines=lines, attempts=attempts if wait else 0, again_at=again_at
+        )
         then = "It is tried again by itself." if wait else "It is tried again with the next commit, or by Re-run."
         self._notify(f"Prod could not be built from {head[:7]}: {first_problem(outcome)} {then}")
         summary = f"Prod could not be built from this commit. {then}"
@@ -324,21 +293,21 @@ class _ProdReconciliation:
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
-        said = packed(ended.finished.lines, ended.finished.exit_code)
+        lines = packed(ended.finished.lines, ended.finished.exit_code)
         if ended.outcome.ok:
             prod = self._promoted(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
-            done = {"state": PullState.PROMOTED, "promotion": said, "promoted_revision": revision, "attempts": 0}
+            done = {"state": PullState.PROMOTED, "promotion": lines, "promoted_revision": revision, "attempts": 0}
             record = self._pull(number, **done, **CLEARED, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
             self._notify(f"#{number} is in prod. {promoted_words(ended.outcome)}")
         else:
-            record = self._pull(number, state=PullState.UNPROMOTED, promotion=said, progress="", reason="", **CLEARED)
+            record = self._pull(number, state=PullState.UNPROMOTED, promotion=lines, progress="", reason="", **CLEARED)
             self._notify(f"#{number} is merged and not in prod: {first_problem(ended.outcome)}")
         self._show(record)
-        _wake_pulls(self.context, self.job.repository)
+        wake_pulls(self.context, self.job.repository)
 
     def _deploy(self, number: int) -> None:
         """Promotes and merges; when both are done prod and its branch show the same."""
@@ -351,7 +320,7 @@ class _ProdReconciliation:
             self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
             self._notify(f"{record.deploy_by} deployed #{number}. It is merged and in prod.")
             self.pass_ = replace(self.pass_, head=commit)
-        _wake_pulls(self.context, self.job.repository)
+        wake_pulls(self.context, self.job.repository)
 
     def _hold(self, step: Step) -> None:
         """The rules do not let it in: shown once, with who is missing or until when; all later steps wait too."""
@@ -399,7 +368,7 @@ class _ProdReconciliation:
             self._change(commit=commit)
             self._notify(f"{commit[:7]} was pushed and is not in prod: {first_problem(ended.outcome)}")
             self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
-        _wake_pulls(self.context, self.job.repository)
+        wake_pulls(self.context, self.job.repository)
 
     def _settle(self, number: int) -> None:
         """A merge that prod already shows, by a later push: shown so, and done."""
@@ -437,7 +406,7 @@ class _ProdReconciliation:
             self.inbox.decisions.record(self.job.repository, number, who, what)
         else:
             self._pull(number, rollback_by="", rollback_to=0, reason=first_problem(ended.outcome))
-        _wake_pulls(self.context, self.job.repository)
+        wake_pulls(self.context, self.job.repository)
 
     def _notify(self, sentence: str) -> None:
         self.context.notifications.send(f"{self.job.repository}: {sentence}".strip())
@@ -466,11 +435,11 @@ class _ProdReconciliation:
             if record.state is PullState.MERGED and record.progress != text:
                 self._show(self._pull(number, progress=text))
 
-    def _progress(self, number: int, shower: Shower) -> Hear:
+    def _progress(self, number: int, shower: Shower) -> OnLine:
         """Shows on the pull request, now and then, which batch is computed."""
         shown_at = time.monotonic()
 
-        def hear(line: Line) -> None:
+        def on_line(line: Line) -> None:
             nonlocal shown_at
             if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.context.settings.progress_seconds:
                 shown_at = time.monotonic()
@@ -478,7 +447,7 @@ class _ProdReconciliation:
                 self._pull(number, progress=text)
                 shower.wake()
 
-        return hear
+        return on_line
 
     def _show(self, record: PullRecord) -> PullRecord:
         try:

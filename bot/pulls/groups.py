@@ -49,8 +49,8 @@ class GroupPlanner:
             raise Later(3.0, "the merge queue's group is planned again")
         ok = outcome is None or outcome.ok
         if self._record().group.head == group.head:
-            said = packed(finished.lines, finished.exit_code) if finished else ""
-            self._change_group(state="planned" if ok else "failed", said=said)
+            run_lines = packed(finished.lines, finished.exit_code) if finished else ""
+            self._change_group(state="planned" if ok else "failed", run_lines=run_lines)
             self._change(attempts=0)
         log.info("group_planned", repository=self.job.repository, pull_request=self.job.number, ok=ok)
 

@@ -37,6 +37,7 @@ from bot.pulls.decide import (
     decide,
     interrupts,
 )
+from bot.pulls.events import PlanEvents
 from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
@@ -46,8 +47,6 @@ from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
 from bot.rules import BotConfig
-from planner.contract.lines import BatchLine, PlanLine
-from planner.contract.wire import Line
 from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
@@ -120,7 +119,7 @@ class _Reconciliation:
                     self._destroy(record)
                 case Hold():
                     kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
-                    self._change(state=PullState.HELD, **kept, said="", reason="", allowed_head="")
+                    self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
                 case WaitForProd():
                     self._change(
                         state=PullState.WAITING,
@@ -306,7 +305,10 @@ class _Reconciliation:
             edited = model_files(changed, self.context.settings.project_path)
             arguments = plan_arguments(record, replace(self.config, diff=rows), edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
-            return self.context.plan(call, on_event=_Progress(self, shower).hear, should_stop=self._should_stop)
+            given = self._record()
+            self.given = tuple((word.model, word.category) for word in words_now(given))
+            events = PlanEvents(self._change, shower, self.context.settings.progress_seconds)
+            return self.context.plan(call, on_event=events.on_line, should_stop=self._should_stop)
 
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
@@ -318,7 +320,7 @@ class _Reconciliation:
             self.seen = news[-1].id
         if not reason and time.monotonic() - self.looked_at > self.context.settings.sweep_seconds:
             reason = self._look_again()
-        return reason or self._said_to_stop()
+        return reason or self._asked_to_stop()
 
     def _listen(self, news: tuple[News, ...]) -> None:
         """Commands that come during a run are judged at once, by the head as it is at that moment."""
@@ -341,7 +343,7 @@ class _Reconciliation:
             return "closed"
         return f"superseded:{self.pull.head}" if self.pull.head != before else ""
 
-    def _said_to_stop(self) -> str:
+    def _asked_to_stop(self) -> str:
         record = self._record()
         if record.state is PullState.CANCELLED:
             return "cancelled"
@@ -389,7 +391,7 @@ class _Reconciliation:
         blocked = outcome.is_blocked or outcome.is_too_costly
         self._change(
             state=PullState.PLANNED if ok or blocked else PullState.FAILED,
-            said="" if nothing else packed(finished.lines, finished.exit_code),
+            run_lines="" if nothing else packed(finished.lines, finished.exit_code),
             planned_at=now_text(),
             progress="",
             fresh=False,
@@ -474,27 +476,3 @@ class _Reconciliation:
                 self._change(attempts=record.attempts + 1)
                 raise Later(5.0, "the environment could not be dropped")
             self.log.info("environment_dropped", environment=record.environment, ok=finished.outcome.ok)
-
-
-class _Progress:
-    """Reads a run's events: shows the plan as soon as it stands, then progress now and then."""
-
-    def __init__(self, run: _Reconciliation, shower: Shower) -> None:
-        self.run = run
-        self.shower = shower
-        record = run._record()
-        run.given = tuple((word.model, word.category) for word in words_now(record))
-        self.told_at = time.monotonic()
-
-    def hear(self, line: Line) -> None:
-        seconds = self.run.context.settings.progress_seconds
-        if isinstance(line, PlanLine):
-            self.run.log.info("plan_heard")
-            self._tell(said=packed([line], 0), fresh=True, planned_at=now_text())
-        elif isinstance(line, BatchLine) and time.monotonic() - self.told_at > seconds:
-            self._tell(progress=f"`{line.model}`: batch {line.index} of {line.of}.")
-
-    def _tell(self, **changes: Any) -> None:
-        self.told_at = time.monotonic()
-        self.run._change(**changes)
-        self.shower.wake()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.approvals import Asked, Decision, People, Voices, asked_of, decide_approval, promises, voices
+from bot.approvals import Asked, Decision, People, ReviewSummary, asked_of, decide_approval, promises, summarize_reviews
 from bot.codeowners import PLACES, Owned, read_owners
 from bot.context import BotContext
 from bot.git.checkout import Checkout
@@ -20,7 +20,8 @@ from planner.contract.plan import PlanView
 from planner.errors import ProjectError
 
 UNREAD = (
-    "The configuration that prod shows cannot be read, and with it who must approve: {} Nothing is promoted by itself."
+    "The configuration that prod shows cannot be read, and with it who must approve: {} "
+    "Nothing is promoted by itself until that is repaired."
 )
 
 
@@ -62,8 +63,8 @@ class Reviewers:
             return Decision(ruled=bool(rules or record.check(APPROVAL, record.head)))
         asked = asked_of(rules, plan, self._owned(), self._folder, edits_rules=record.changes_rules)
         reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
-        said = voices(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
-        return decide_approval(asked, said, self._people(asked, said), datetime.now(UTC))
+        reviewed = summarize_reviews(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
+        return decide_approval(asked, reviewed, self._people(asked, reviewed), datetime.now(UTC))
 
     @property
     def _folder(self) -> str:
@@ -76,14 +77,14 @@ class Reviewers:
         texts = (self._checkout.read(self._commit, path) for path in PLACES)
         return read_owners(next((text for text in texts if text is not None), ""))
 
-    def _people(self, asked: Asked, said: Voices) -> People:
-        """Roles and teams of those who spoke, read now."""
-        who = (*said.approved, *said.objecting) if asked.needs else ()
+    def _people(self, asked: Asked, reviewed: ReviewSummary) -> People:
+        """Roles and teams of those who reviewed, read now."""
+        who = (*reviewed.approved, *reviewed.objecting) if asked.needs else ()
         writers = frozenset(each for each in who if self._writes(each))
         members: dict[str, frozenset[str]] = {}
         unread = set[str]()
-        for team in asked.teams if said.approved else ():
-            found = {each: self._gateway.is_member(team, each) for each in said.approved}
+        for team in asked.teams if reviewed.approved else ():
+            found = {each: self._gateway.is_member(team, each) for each in reviewed.approved}
             members[team] = frozenset(each for each, inside in found.items() if inside)
             unread |= {team} if None in found.values() else set()
         return People(writers, members, frozenset(unread))

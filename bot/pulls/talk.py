@@ -10,7 +10,7 @@ import structlog
 
 from bot.commands import Command, Mistake, chosen_model, read_commands
 from bot.context import BotContext, moment
-from bot.github.gateway import GitHubFailed, RepositoryGateway, said
+from bot.github.gateway import GitHubFailed, RepositoryGateway, written_comment
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
@@ -46,7 +46,7 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
         if written.edited:
             log.info("edited_comment_left_alone", repository=gateway.name, comment=each.id, editor=written.by)
             continue
-        context.inbox.commands.take(gateway.name, number, said(each), proven=written.known)
+        context.inbox.commands.take(gateway.name, number, written_comment(each), proven=written.known)
 
 
 def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:

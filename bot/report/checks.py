@@ -1,4 +1,4 @@
-"""The four checks of a pull request: what each says in each state, with annotations at file and line. Pure."""
+"""The four checks of a pull request: what each shows in each state, with annotations at file and line. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CheckAnnotation:
 
 @dataclass(frozen=True)
 class CheckView:
-    """What one check says; `conclusion` is '' until it is completed."""
+    """What one check shows; `conclusion` is '' until it is completed."""
 
     name: str
     title: str
@@ -73,8 +73,8 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             doing = record.progress or "The plan is being made."
             return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in names)
         case PullState.WAITING:
-            said = waiting_words(shown.prod)
-            return tuple(_running(name, "Waiting for prod's first build.", "queued", said) for name in names)
+            text = waiting_words(shown.prod)
+            return tuple(_running(name, "Waiting for prod's first build.", "queued", text) for name in names)
         case PullState.HELD:
             return tuple(_held(name, record) for name in names)
         case PullState.CLOSED if record.reason:
@@ -146,7 +146,7 @@ def _plan(shown: Shown) -> CheckView:
             annotations=remarks(outcome.problems) + remarks(outcome.warnings, "warning"),
         )
     plan, warned = outcome.plan, remarks(outcome.warnings, "warning")
-    cut = "".join(f"\n\n{said}" for said in (skipped_words(plan), open_words(plan), refused_words(plan)) if said)
+    cut = "".join(f"\n\n{words}" for words in (skipped_words(plan), open_words(plan), refused_words(plan)) if words)
     rows = model_table(plan.models, CHECK_LIMIT - 9_000)
     text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:
@@ -213,7 +213,7 @@ def _promotion(record: PullRecord) -> CheckView:
 
 
 def promotion_check(record: PullRecord) -> CheckView:
-    """What the promotion check says after the merge, on the head and on the merge commit."""
+    """What the promotion check shows after the merge, on the head and on the merge commit."""
     match record.state:
         case PullState.MERGED if record.held:
             lines = "\n".join(f"- {each}" for each in held_lines(record))
@@ -221,8 +221,8 @@ def promotion_check(record: PullRecord) -> CheckView:
         case PullState.MERGED:
             return _running(PROMOTION, record.progress or "Promoting to prod.")
         case PullState.UNPROMOTED:
-            told = record.promoted
-            problems = told.problems if told else ()
+            ended = record.promoted
+            problems = ended.problems if ended else ()
             lines = "\n".join(problem_line(each) for each in problems) or "mergeplan ended with a defect of its own."
             return CheckView(
                 PROMOTION, "Prod was not changed", _fit(lines), conclusion="failure", annotations=remarks(problems)
@@ -241,10 +241,10 @@ def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running
     if running:
         return _running(PROMOTION, title)
     problems = outcome.problems if outcome else ()
-    said = "\n".join([summary, *(problem_line(each) for each in problems)])
+    text = "\n".join([summary, *(problem_line(each) for each in problems)])
     ok = bool(outcome and outcome.ok)
     return CheckView(
-        PROMOTION, title[:140], _fit(said), conclusion="success" if ok else "failure", annotations=remarks(problems)
+        PROMOTION, title[:140], _fit(text), conclusion="success" if ok else "failure", annotations=remarks(problems)
     )
 
 

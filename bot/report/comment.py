@@ -88,7 +88,7 @@ def plan_comment(shown: Shown) -> str | None:
 
 
 def needs_no_comment(record: PullRecord) -> bool:
-    """True while there is nothing to tell, and for a pull request that touches no models."""
+    """True while there is nothing to show, and for a pull request that touches no models."""
     if record.comment_id:
         return False
     outcome = record.outcome
@@ -140,9 +140,9 @@ def headline(shown: Shown) -> str:
                 return "### ✅ No models change"
             if outcome and outcome.is_too_costly:
                 return f"### 💰 {change_words(plan)} · waits for an approval of its cost"
-            told = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
+            summary = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
             sign = "⛔" if plan.blockers else "✅" if record.decision.is_ok else "✋"
-            return f"### {sign} {told}"
+            return f"### {sign} {summary}"
 
 
 def facts_line(shown: Shown) -> str:
@@ -165,12 +165,12 @@ def _counts(outcome: PlannerOutcome | None) -> list[str]:
         return []
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
-    said = [
+    facts = [
         f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
         f"{counted(shared, 'table')} shared" if shared else "",
         cost,
     ]
-    return ["", " · ".join(filter(None, said))]
+    return ["", " · ".join(filter(None, facts))]
 
 
 def status(shown: Shown) -> str:
@@ -198,7 +198,7 @@ def status(shown: Shown) -> str:
             return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
         case PullState.PLANNED if plan and outcome and outcome.is_too_costly:
             over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
-            cheaper = f" {said}" if (said := cheaper_words(plan)) else ""
+            cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
             return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
         case PullState.PLANNED if plan and touches(plan) and not record.decision.is_ok:
             then = promise_sentence(plan, outcome)
@@ -237,29 +237,29 @@ def _promoted_title(record: PullRecord) -> str:
 
 
 def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    told = record.promoted if record.state is PullState.UNPROMOTED else outcome
-    if told is None or record.state not in (PullState.FAILED, PullState.UNPROMOTED, PullState.PLANNED):
+    ended = record.promoted if record.state is PullState.UNPROMOTED else outcome
+    if ended is None or record.state not in (PullState.FAILED, PullState.UNPROMOTED, PullState.PLANNED):
         return []
-    if record.state is PullState.PLANNED and told.plan and told.plan.blockers:
+    if record.state is PullState.PLANNED and ended.plan and ended.plan.blockers:
         return []  # they stand at the end
-    if told.is_too_costly:
+    if ended.is_too_costly:
         return []  # the status says it
-    if told.is_defect:
+    if ended.is_defect:
         return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
     failed = [
         problem_line(Problem(test.message or "failed", test.path, test.line), test.name)
-        for test in told.tests
+        for test in ended.tests
         if not test.ok
     ]
-    lines = [problem_line(each) for each in told.problems] + failed
-    told_already = {(each.model, each.audit) for each in told.problems if each.audit}
-    lines += [audit_line(each) for each in told.audits if not each.ok and (each.model, each.name) not in told_already]
-    details = [audit_details(each) for each in told.audits if not each.ok and each.query][:AUDITS_MOST]
+    lines = [problem_line(each) for each in ended.problems] + failed
+    already = {(each.model, each.audit) for each in ended.problems if each.audit}
+    lines += [audit_line(each) for each in ended.audits if not each.ok and (each.model, each.name) not in already]
+    details = [audit_details(each) for each in ended.audits if not each.ok and each.query][:AUDITS_MOST]
     return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
 
 
 def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    """What the linter only tells, while there is still something to do about it."""
+    """What the linter only warns of, while there is still something to do about it."""
     if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
     lines = fitting([problem_line(each) for each in outcome.warnings], PROBLEMS_MOST)
@@ -275,7 +275,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     shown = [model for model in plan.models if model.change != "unchanged"]
     many, site = len(shown) > OPEN, Site(record.site, record.head, record.folder)
     table, *each = models_blocks(shown, site)
-    told = [f"✂️ {said}" for said in (skipped_words(plan), open_words(plan)) if said]
+    notes = [f"✂️ {words}" for words in (skipped_words(plan), open_words(plan)) if words]
     rows = []
     if record.state in ROWS_SHOWN:
         rows = [
@@ -286,8 +286,8 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     drawn = graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
     if many:
         drawn = folded(f"Graph of {len(shown)} models", drawn) if drawn else ""
-        return [*told, table, *rows, *each, drawn, *diffs_blocks(shown, site)]
-    return [*told, *rows, drawn, table, *each, *diffs_blocks(shown, site)]
+        return [*notes, table, *rows, *each, drawn, *diffs_blocks(shown, site)]
+    return [*notes, *rows, drawn, table, *each, *diffs_blocks(shown, site)]
 
 
 def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
@@ -301,9 +301,9 @@ def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
     if outcome is None or not (outcome.passed or outcome.audits):
         return []
     passed = sum(audit.ok for audit in outcome.audits)
-    said = [f"{counted(outcome.passed, 'unit test')} passed"] if outcome.passed else []
-    said += [f"{counted(passed, 'audit')} passed"] if passed else []
-    return [" · ".join(said)] if said else []
+    parts = [f"{counted(outcome.passed, 'unit test')} passed"] if outcome.passed else []
+    parts += [f"{counted(passed, 'audit')} passed"] if passed else []
+    return [" · ".join(parts)] if parts else []
 
 
 def _notes(shown: Shown) -> list[str]:

@@ -67,7 +67,7 @@ def code(text: str) -> str:
 
 
 def fence(text: str, language: str = "", limit: int = 20_000) -> str:
-    """A fenced block that holds any text; cut at a line's end, with the number of lines left out told after it."""
+    """A fenced block that holds any text; cut at a line's end, followed by the number of lines left out."""
     lines = printable(text).rstrip("\n").split("\n")
     kept: list[str] = []
     room = limit
@@ -123,7 +123,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
-    """The blocks that fit, in order, each whole; the first and the last always stay, and what is left out is told."""
+    """The blocks that fit, in order and whole, always with the first and the last; `left_out` stands for the rest."""
     first, *middle, last = blocks if len(blocks) > 1 else (*blocks, "")
     room = limit - len(first) - len(last) - len(left_out) - 8
     kept, dropped = [first], False
@@ -137,7 +137,7 @@ def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
 
 
 def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
-    """The first lines that fit; `rest` tells how many do not.
+    """The first lines that fit; `rest` is given how many do not.
 
     >>> fitting(["- one", "- two", "- three"], 12)
     ['- one', '- two', '- and 1 more']
@@ -163,7 +163,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def days(intervals: Sequence[Span]) -> str:
-    """Half-open intervals as a person says them.
+    """Half-open intervals as a person writes them.
 
     >>> days([("2026-01-01", "2026-01-08")])
     '7 days, 2026-01-01 to 2026-01-07'

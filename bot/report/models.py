@@ -103,8 +103,8 @@ def _group_work(members: Sequence[ModelChange]) -> str:
     if not todo:
         return "nothing"
     total, cost = sum(map(day_count, todo)), cost_of(todo)
-    said = [counted(len(todo), "table"), counted(total, "day") if total else "", cost]
-    return ", ".join(filter(None, said))
+    parts = [counted(len(todo), "table"), counted(total, "day") if total else "", cost]
+    return ", ".join(filter(None, parts))
 
 
 def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
@@ -143,19 +143,19 @@ PREVIEW = " (preview: made of some days only, and never promoted)"
 
 def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:
     """A line for each model, as many as fit."""
-    told = (model_row(model, site) for model in models)
-    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), told).split("\n")
+    cells = (model_row(model, site) for model in models)
+    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), cells).split("\n")
     return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | | | |")])
 
 
 def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str, str, str]:
     """One model's line: what it is, why, what is computed of it, and whose table it has."""
     category, link = category_of(model), site.link(model)
-    said = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
+    set_by = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
     rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
     return (
         f"[{code(model.name)}]({link})" if link else code(model.name),
-        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{said}",
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{set_by}",
         f"{inert(model.reason)}{_column_words(model)}{rule}",
         computed_words(model),
         table_words(model),
@@ -195,5 +195,5 @@ def _column_words(model: ModelChange) -> str:
         return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
     if model.rule in COLUMNS_TOLD:
         return ""
-    said = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
-    return f" ({'; '.join(said)})" if said else ""
+    parts = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
+    return f" ({'; '.join(parts)})" if parts else ""

@@ -87,8 +87,8 @@ def _row(diff: DataDifference) -> tuple[str, ...]:
     rows = diff.rows
     assert rows is not None
     columns = sorted((each for each in diff.columns if each.changed), key=lambda each: -each.changed)
-    said = [f"{code(each.name)} {share(each.changed, rows.common)}" for each in columns]
-    more = f" and {len(said) - COLUMNS_MOST} more" if len(said) > COLUMNS_MOST else ""
+    parts = [f"{code(each.name)} {share(each.changed, rows.common)}" for each in columns]
+    more = f" and {len(parts) - COLUMNS_MOST} more" if len(parts) > COLUMNS_MOST else ""
     counts = (
         f"**{rows.changed:,}** changed ({share(rows.changed, rows.common)})" if rows.changed else "",
         f"{rows.only_first:,} gone" if rows.only_first else "",
@@ -98,7 +98,7 @@ def _row(diff: DataDifference) -> tuple[str, ...]:
         code(diff.model),
         f"{diff.before:,} → {diff.after:,}" if diff.before != diff.after else f"{diff.after:,}",
         ", ".join(filter(None, counts)),
-        ", ".join(said[:COLUMNS_MOST]) + more,
+        ", ".join(parts[:COLUMNS_MOST]) + more,
     )
 
 

@@ -54,8 +54,8 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
 def change_words(plan: PlanView) -> str:
     """`1 non-breaking, 2 indirect non-breaking · 7 days to compute`."""
     counts = Counter(category_of(model) for model in plan.models)
-    said = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
-    return ", ".join(said) or "Only views change"
+    parts = [f"{counts[key]:,} {NAMES[key].lower()}" for key in SIGNS if counts[key]]
+    return ", ".join(parts) or "Only views change"
 
 
 def work_words(plan: PlanView) -> str:
@@ -89,7 +89,7 @@ def skipped_words(plan: PlanView) -> str:
 
 
 def open_words(plan: PlanView) -> str:
-    """What may still be skipped, told by the table that decides it; '' when nothing is open.
+    """What may still be skipped, by the table that decides it; '' when nothing is open.
 
     What reads a model that may be skipped is not named: it is skipped with it.
     """
@@ -98,12 +98,12 @@ def open_words(plan: PlanView) -> str:
     for each in plan.comparisons:
         if each.model not in waiting:
             readers.setdefault((each.model, each.columns), []).append(code(each.reader))
-    said = []
+    parts = []
     for (model, columns), names in readers.items():
         where = f" in {_some([code(each) for each in columns], COLUMNS_MOST)}" if columns else ""
-        said.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
-    more = f"; and {len(said) - WHY_MOST} more like that" if len(said) > WHY_MOST else ""
-    return f"**May still be skipped**, with what reads it: {'; '.join(said[:WHY_MOST])}{more}." if said else ""
+        parts.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
+    more = f"; and {len(parts) - WHY_MOST} more like that" if len(parts) > WHY_MOST else ""
+    return f"**May still be skipped**, with what reads it: {'; '.join(parts[:WHY_MOST])}{more}." if parts else ""
 
 
 def refused_words(plan: PlanView | None) -> str:
@@ -138,16 +138,16 @@ def cost_of(models: Sequence[ModelChange]) -> str:
 def estimate_words(models: Sequence[ModelChange]) -> str:
     """What computing would cost and how that is known; what is not known makes it `at least`."""
     todo = [model for model in models if model.intervals and not model.skipped]
-    said = []
+    parts = []
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
         least = "at least " if len(sized) < len(todo) else ""
         size = size_words(sum(model.estimate.bytes for model in sized))
-        said.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {counted(len(todo), 'table')})")
+        parts.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {counted(len(todo), 'table')})")
     if timed := [model for model in todo if "batches" in model.estimate.basis]:
         least = "at least " if len(timed) < len(todo) else "about "
         took = duration_words(max(1, sum(model.estimate.seconds for model in timed)))
-        said.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {counted(len(todo), 'table')})")
-    return ", ".join(said)
+        parts.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {counted(len(todo), 'table')})")
+    return ", ".join(parts)
 
 
 def actual_words(outcome: PlannerOutcome) -> str:
@@ -244,8 +244,8 @@ def view_words(done: PromotionRow) -> str:
     if not counts:
         return "No view had to change."
     first, *rest = counts
-    said = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
-    return f"{said}."
+    parts = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
+    return f"{parts}."
 
 
 def cost_words(done: PromotionRow) -> str:

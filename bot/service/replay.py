@@ -136,14 +136,14 @@ def _subject(event: Event) -> str:
 
 def _commands(event: Event, namespace: str) -> list[str]:
     """What stands in the comment that commands, or nearly does."""
-    if not event.said:
+    if not event.comment:
         return []
-    who = f"by {event.said.author}, whose permission would be read then"
+    who = f"by {event.comment.author}, whose permission would be read then"
     return [
         f"It holds the command `{each.text}` {who}."
         if isinstance(each, Command)
         else f"It would answer `{each.text}`: {each.cause}"
-        for each in read_commands(event.said.body, namespace)
+        for each in read_commands(event.comment.body, namespace)
     ]
 
 

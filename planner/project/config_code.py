@@ -1,4 +1,4 @@
-"""A project whose configuration is Python: what its author is told to write in its place.
+"""A project whose configuration is Python: what its author writes in its place.
 
 It is read and never run. What rules a plan (where it computes, with which settings, who may command) must be the same
 for whoever reads it, and a pull request may bring code.

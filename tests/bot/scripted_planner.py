@@ -132,11 +132,8 @@ def override_of(said: dict[str, Any]) -> dict[str, Any]:
     return {"model": said["model"], "category": said["category"], "who": said["who"], "at": None}
 
 
-def plan(name: str) -> None:
-    say("stage", name="create", total=1)
-    while knobs().get("ponder") == name.split("_")[0]:
-        time.sleep(0.05)
-    state, now, turn = load(), models(), knobs()
+def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[str, Any]:
+    """The categories that people gave, stored; those of a text that has changed are gone."""
     overrides = {**state["overrides"].get(option("--overrides-from"), {}), **state["overrides"].get(name, {})}
     for index, part in enumerate(sys.argv):
         if part == "--categorize":
@@ -144,34 +141,31 @@ def plan(name: str) -> None:
             if category == "reset":
                 overrides.pop(model, None)
                 continue
-            overrides[model] = {
-                "model": model,
-                "category": category,
-                "who": option("--who"),
-                "text": digest(now.get(model)),
-            }
+            text = digest(now.get(model))
+            overrides[model] = {"model": model, "category": category, "who": option("--who"), "text": text}
     overrides = {model: each for model, each in overrides.items() if each["text"] == digest(now.get(model))}
     state["overrides"][name] = overrides
     save(state)
-    found = changes(state, name, now, overrides)
-    tables_digest = digest("digest", [(each["name"], each["category"], each["table"]) for each in found])
-    built = {table for each in state["environments"].values() for table in each.get("tables", [])}
-    if name == "prod":
-        for each in found:
-            each["intervals"] = [] if each["table"] in built else each["intervals"]
-    shown = {
-        "id": digest(name, found, now), "digest": tables_digest, "environment": name, "base": "prod",
+    return overrides
+
+
+def shown_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list[dict[str, Any]]) -> dict[str, Any]:
+    turn, overrides = knobs(), state["overrides"][name]
+    return {
+        "id": digest(name, found, now),
+        "digest": digest("digest", [(each["name"], each["category"], each["table"]) for each in found]),
+        "environment": name, "base": "prod",
         "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
         "comparisons": [], "warnings": [], "blockers": turn.get("blockers", []),
         "overrides": [override_of(each) for each in overrides.values()], "unused_overrides": [], "restatement": None,
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip
-    say("plan", plan=shown)
-    if "--auto-apply" not in sys.argv:
-        say("result", ok=True, plan=shown, applied=False)
-        return
-    wait(name)
+
+
+def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
+    """Ends the run as the knobs say."""
+    turn = knobs()
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
     if turn.get("busy", 0) > sum(f'"plan", "{name}"' in call for call in (HOME / "calls.jsonl").open()) - 1:
@@ -185,20 +179,38 @@ def plan(name: str) -> None:
         found_rows = {"reads": [], "query": "", "sample": {"columns": [], "rows": []}, "path": "", "line": 0}
         say("audit", model="shop.orders", name="not_null", ok=False, blocking=True, count=3, **found_rows)
         fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
-    jobs = sum(bool(each["intervals"]) for each in found)
-    state = load()
+
+
+def plan(name: str) -> None:
+    say("stage", name="create", total=1)
+    while knobs().get("ponder") == name.split("_")[0]:
+        time.sleep(0.05)
+    state, now = load(), models()
+    found = changes(state, name, now, overridden(state, name, now))
+    built = {table for each in state["environments"].values() for table in each.get("tables", [])}
+    if name == "prod":
+        for each in found:
+            each["intervals"] = [] if each["table"] in built else each["intervals"]
+    shown = shown_plan(name, state, now, found)
+    say("plan", plan=shown)
+    if "--auto-apply" not in sys.argv:
+        say("result", ok=True, plan=shown, applied=False)
+        return
+    wait(name)
+    fail_where_wanted(name, found)
+    apply(name, shown, now)
+
+
+def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:
+    """Promotes what was planned; says so unless it dies of it."""
+    found, turn, state, note = shown["models"], knobs(), load(), option("--note")
     state.pop("torn", None)  # what a crash left half promoted is finished first
     old = state["environments"].get(name, {"revision": 0})
     revision = old["revision"] + bool(found or not old["revision"])
-    tables = [each["table"] for each in found]
-    note = option("--note")
     before = old.get("views") if note and old.get("note") == note and not found else None
-    views = {
-        "added": len(shown["views"]["added"]),
-        "swapped": sum(each["change"] in ("direct", "indirect") for each in found),
-        "dropped": 0,
-        "unchanged": 1,
-    }
+    swapped = sum(each["change"] in ("direct", "indirect") for each in found)
+    views = {"added": len(shown["views"]["added"]), "swapped": swapped, "dropped": 0, "unchanged": 1}
+    tables = [each["table"] for each in found]
     environment = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
     state["environments"][name] = {**environment, "note": note, "views": before or views}
     state["history"].setdefault(name, {})[str(revision)] = now
@@ -208,19 +220,11 @@ def plan(name: str) -> None:
     if before:
         say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
         return
-    promotion = {"views": views, "revision": revision, "spark_jobs": jobs}
+    promotion = {"views": views, "revision": revision, "spark_jobs": sum(bool(each["intervals"]) for each in found)}
     asked = any(each.startswith("--data-diff") for each in sys.argv)
     compared = {"data_diff": data_diff(found)} if asked and turn.get("rows_changed") is not None else {}
-    say(
-        "result",
-        ok=True,
-        plan=shown,
-        applied=True,
-        promotion=promotion,
-        tests={"passed": 2, "failed": 0, "unchanged": 0},
-        audits=[],
-        **compared,
-    )
+    tests = {"passed": 2, "failed": 0, "unchanged": 0}
+    say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests=tests, audits=[], **compared)
 
 
 def restate(name: str) -> None:

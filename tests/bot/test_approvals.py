@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.approvals import People, PlanShown, Review, ReviewRule, asked_of, decide_approval, voices
+from bot.approvals import People, PlanShown, Review, ReviewRule, asked_of, decide_approval, summarize_reviews
 from bot.codeowners import owners_of, read_owners
 from bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from planner.contract.plan import ModelChange, PlanView
@@ -24,18 +24,18 @@ def test_an_approval_counts_for_the_plan_that_was_shown_for_its_commit_at_its_ti
     early = replace(YES, at="2026-11-22T09:59:00+00:00")
     of_old = replace(YES, commit=OLD)
 
-    assert [voices((each,), SHOWN, ("d1",), "wim").approved for each in (YES, of_old, early)] == [
+    assert [summarize_reviews((each,), SHOWN, ("d1",), "wim").approved for each in (YES, of_old, early)] == [
         ("ann",),
         ("ann",),
         (),
     ]
-    assert voices((YES,), SHOWN, ("d2",), "wim").outdated == ("ann",)
-    assert voices((replace(YES, commit="c" * 40),), SHOWN, ("d1",), "wim").approved == ()
+    assert summarize_reviews((YES,), SHOWN, ("d2",), "wim").outdated == ("ann",)
+    assert summarize_reviews((replace(YES, commit="c" * 40),), SHOWN, ("d1",), "wim").approved == ()
 
 
 def test_the_authors_own_approval_never_counts() -> None:
     """Behaviour 12: in whatever case the login is written."""
-    assert voices((YES,), SHOWN, ("d1",), "ANN").approved == ()
+    assert summarize_reviews((YES,), SHOWN, ("d1",), "ANN").approved == ()
 
 
 def test_a_rule_is_about_models_categories_and_tags() -> None:
@@ -52,12 +52,12 @@ def test_a_rule_is_about_models_categories_and_tags() -> None:
 def test_two_approvals_of_named_people_are_two_of_them() -> None:
     """Whoever else approves is not counted, nor is a team whose members cannot be read."""
     asked = asked_of((ReviewRule(approvals=2, approvers=("ann", "acme/data")),), PLAN, (), ".")
-    said = voices((YES, replace(YES, author="bob")), SHOWN, ("d1",), "wim")
+    reviewed = summarize_reviews((YES, replace(YES, author="bob")), SHOWN, ("d1",), "wim")
 
     assert [
-        need.left for need in decide_approval(asked, said, People(unread=frozenset({"acme/data"})), NOW).missing
+        need.left for need in decide_approval(asked, reviewed, People(unread=frozenset({"acme/data"})), NOW).missing
     ] == [1]
-    assert decide_approval(asked, said, People(members={"acme/data": frozenset({"bob"})}), NOW).is_ok
+    assert decide_approval(asked, reviewed, People(members={"acme/data": frozenset({"bob"})}), NOW).is_ok
 
 
 def test_code_owners_are_read_as_github_reads_them() -> None:

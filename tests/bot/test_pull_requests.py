@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 
 from bot.child.processes import birth
-from bot.records import Prod, PullState
+from bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 GREEN = {"tests": "success", "plan": "success", "environment": "success", "promotion": "success"}
@@ -202,7 +201,7 @@ def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     bench.worker.context.inbox.pulls.change(
-        SHOP, number, said=bench.record(number).said.replace('"digest":"', '"digest":"old')
+        SHOP, number, run_lines=bench.record(number).run_lines.replace('"digest":"', '"digest":"old')
     )
     state = bench.planner_state()
     state["environments"]["pr_1"]["tables"] = []
@@ -385,21 +384,6 @@ def test_a_forks_code_runs_only_after_a_maintainers_word_for_that_commit(bench: 
     assert set(bench.conclusions(bench.head(number)).values()) == {"action_required"}
 
 
-def test_a_pull_request_waits_for_prods_first_build(bench: Bench) -> None:
-    """There is nothing to compare with yet: the checks wait, and the plan is made as soon as prod stands."""
-    bench.context.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
-    (bench.home / "scripted.json").unlink()
-    bench.knobs(hang="prod")
-    number = bench.open(COLUMN)
-    until(lambda: bench.record(number).state is PullState.WAITING, what="the wait")
-    until(lambda: {run.status for run in bench.checks(bench.head(number)).values()} == {"queued"}, what="the checks")
-    bench.knobs()
-    bench.idle()
-
-    assert bench.conclusions(bench.head(number)) == GREEN
-    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
-
-
 def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -> None:
     """Behaviour 46: the run that moved the views did not live to tell; the next finds nothing to do and still tells."""
     number = bench.open(COLUMN)
@@ -413,68 +397,6 @@ def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -
     assert "The run that did it was interrupted" in bench.plan(number)
     assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
     assert bench.record(number).promoted_revision == 2
-
-
-def unbuilt(bench: Bench) -> None:
-    """Prod was never built, and its job has not looked yet."""
-    bench.context.inbox.prods.change(SHOP, state=Prod.UNKNOWN, commit="", promoted_commit="", revision=0)
-    (bench.home / "scripted.json").unlink()
-
-
-def test_prods_first_build_is_tried_again_while_what_it_needs_is_busy(bench: Bench) -> None:
-    """Behaviour 45: a warm Spark that is slow to start is no refusal: pull requests wait, and are planned on prod."""
-    unbuilt(bench)
-    bench.knobs(busy=len(bench.calls("plan", "prod")) + 1)
-    number = bench.open(COLUMN)
-    until(lambda: bench.context.inbox.prods.get(SHOP).attempts == 1, what="the first try")
-    bench.idle()
-
-    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
-    assert bench.conclusions(bench.head(number)) == GREEN
-    assert "1 non-breaking" in bench.plan(number)
-
-
-def test_a_first_build_that_stays_busy_is_told_without_a_path_and_tried_again_by_rerun(bench: Bench) -> None:
-    """Behaviour 45: the check says why; pull requests wait, not planned as if all were new; Re-run and time mend it."""
-    unbuilt(bench)
-    bench.knobs(busy=1000)
-    number = bench.open(COLUMN)
-    until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
-    bench.idle()
-    check = bench.checks(bench.github.head(SHOP))["promotion"]
-    assert check.conclusion == "failure"
-    assert "are in use by process 7" in str(check.summary) and f"/{bench.folder.name}/" not in str(check.summary)
-    assert bench.context.inbox.prods.get(SHOP).again_at > time.time()
-    assert bench.calls("plan", f"pr_{number}") == []
-    assert "are in use by process 7" in str(bench.checks(bench.head(number))["plan"].summary)
-
-    bench.knobs()
-    bench.github.rerequest(SHOP, check.id, author="ann")
-    bench.idle()
-    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
-    assert bench.conclusions(bench.head(number)) == GREEN
-
-
-def test_a_first_build_that_failed_is_tried_again_in_its_time_and_at_the_next_start(bench: Bench) -> None:
-    """What may pass later by the timer, what the project has to mend when the service starts."""
-    unbuilt(bench)
-    bench.knobs(fail="prod")
-    bench.worker.sweep()
-    until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
-    bench.idle()
-    tries = len(bench.calls("plan", "prod"))
-    bench.worker.sweep()
-    bench.idle()
-    assert len(bench.calls("plan", "prod")) == tries
-    bench.worker.retry()
-    bench.idle()
-    assert len(bench.calls("plan", "prod")) == tries + 1
-
-    bench.context.inbox.prods.change(SHOP, again_at=time.time() - 1)
-    bench.knobs()
-    bench.worker.sweep()
-    bench.idle()
-    assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
 
 
 def test_a_promotion_that_failed_leaves_prod_and_can_be_asked_for_again(bench: Bench) -> None:

@@ -6,8 +6,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import mergeplan
 from mergeplan import RequestError
@@ -25,6 +30,19 @@ model_defaults: {{dialect: spark, start: 2026-01-01}}
 """
 MODEL = "MODEL (name shop.totals, kind FULL);\nSELECT id, {column} AS total FROM VALUES (1, 10), (2, 20) AS t(id, v)"
 NO_JARS = 3  # the exit code when the format's jars cannot be had
+
+
+def steps_of(program: str, *arguments: str) -> list[Any]:
+    """What a program of these tests prints in a process and a Spark of its own; skips where the jars cannot be had."""
+    run = subprocess.run(
+        [sys.executable, "-m", program, *arguments],
+        cwd=Path(__file__).parents[2], env={**os.environ, "MERGEPLAN_SPARK_PROFILE": "metadata"},
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    if run.returncode == NO_JARS:
+        pytest.skip(f"no jars: {run.stderr}")
+    assert run.returncode == 0, run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
 def full_pass(folder: Path, form: str) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.planner.lakehouse import NO_JARS
+from tests.planner.lakehouse import steps_of
 
-ROOT = Path(__file__).parents[2]
 SHOWN = {
     "jdbc": ([10, 20], [10, 20], [20, 40], [11, 21], [11, 21], [22, 42]),
     "hadoop": ([10, 20], [10, 10, 20, 20], [30, 60], [11, 21], [11, 11, 21, 21], [33, 63]),
@@ -22,16 +17,7 @@ SHOWN = {
 @pytest.mark.prove
 @pytest.mark.parametrize("kind", SHOWN)
 def test_models_in_two_catalogs_are_built_edited_promoted_rolled_back_and_swept(kind: str, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.planner.two_catalogs", kind, str(tmp_path / "shop")],
-        cwd=ROOT, env={**os.environ, "MERGEPLAN_SPARK_PROFILE": "metadata"},
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    if run.returncode == NO_JARS:
-        pytest.skip(f"no jars: {run.stderr}")
-
-    assert run.returncode == 0, run.stderr
-    steps = dict(json.loads(line) for line in run.stdout.splitlines())
+    steps = dict(steps_of("tests.planner.two_catalogs", kind, str(tmp_path / "shop")))
     old, new = list(SHOWN[kind][:3]), list(SHOWN[kind][3:])
     assert (steps["edited"][1:], steps["dev"], steps["promoted"]) == (old, new[1], [0, *new])
     assert (steps["kept"], steps["rolled back"]) == (["hand", "hand"], [0, *old])

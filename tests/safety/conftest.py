@@ -82,7 +82,7 @@ def _stage(tmp_path: Path) -> Iterator[Stage]:
     scene.mirror, scene.state = bench.home / "mirror.git" / "config", bench.settings.home / "bot.db"
     try:
         bench.populate(PROJECT)
-        assert bench.context.inbox.prods.get(SHOP).revision == 1, bench.context.inbox.prods.get(SHOP).said
+        assert bench.context.inbox.prods.get(SHOP).revision == 1, bench.context.inbox.prods.get(SHOP).run_lines
         yield Stage(bench, scene)
     finally:
         bench.stop()

@@ -8,7 +8,7 @@ from planner.engine.spark.errors import condition
 from planner.engine.spark.quoting import quoted
 from planner.engine.spark.sessions import Sessions
 
-# How a catalog of its own tells of a view, and how everything else is told of.
+# How a catalog of its own describes a view, and how everything else is described.
 DETAILED = ("# Detailed Table Information", "# Detailed View Information")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 

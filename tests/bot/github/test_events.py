@@ -38,8 +38,8 @@ def test_a_comment_on_a_pull_request_is_an_event() -> None:
     read = delivered("issue_comment", comment())
 
     assert isinstance(read, Event)
-    assert read.said is not None
-    assert (read.number, read.said.author, read.said.body) == (7, "wim", "/plan")
+    assert read.comment is not None
+    assert (read.number, read.comment.author, read.comment.body) == (7, "wim", "/plan")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from bot.github.events import Event, Said
+from bot.github.events import Event, WrittenComment
 from bot.inbox.inbox import Inbox
 from bot.inbox.tables import PRODS
 from bot.records import PullState
@@ -178,10 +178,10 @@ def test_a_failure_is_tried_again_later_and_counted(inbox: Inbox) -> None:
 
 def test_a_comment_with_a_command_is_kept_until_it_is_answered(inbox: Inbox) -> None:
     """By its webhook or by the timer, once; talk is not kept."""
-    said = Said(5, "wim", "/plan", "2026-01-01T00:00:00Z")
-    inbox.deliveries.receive(event("1", "issue_comment.created", said=said))
-    assert not inbox.commands.take(SHOP, 7, said)
-    assert not inbox.commands.take(SHOP, 7, Said(6, "wim", "hello", said.at))
+    written = WrittenComment(5, "wim", "/plan", "2026-01-01T00:00:00Z")
+    inbox.deliveries.receive(event("1", "issue_comment.created", comment=written))
+    assert not inbox.commands.take(SHOP, 7, written)
+    assert not inbox.commands.take(SHOP, 7, WrittenComment(6, "wim", "hello", written.at))
 
     (row,) = inbox.commands.open(SHOP, 7)
     inbox.commands.mark_seen(row)

@@ -107,7 +107,7 @@ def test_the_plan_says_models_rows_columns_and_what_can_be_typed() -> None:
     difference |= {"schema": {"added": [["tax", "INT"]], "removed": [], "retyped": []}}
     plan = {"id": "p1", "environment": "pr_7", "models": [{"name": "shop.orders", "change": "direct"}]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan, "data_diff": [difference]}
-    text = page(view_of(shown(said=ended([result], 0))), "plan", "1.x")
+    text = page(view_of(shown(run_lines=ended([result], 0))), "plan", "1.x")
 
     for part in ("shop.orders", "10 → 9", "<b>3</b> (33%)", "<code>amount</code>", "tax", "/plan", "wim"):
         assert part in text, part
@@ -169,7 +169,7 @@ def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move(
 
 def test_prods_page_says_why_it_could_not_be_built() -> None:
     error = {"event": "error", "message": "Spark refused `a`.", "path": "models/a.sql", "line": 7}
-    prod = ProdRecord("ann/shop", said=ended([error], 1))
+    prod = ProdRecord("ann/shop", run_lines=ended([error], 1))
     text = page(PageView(Shown(PullRecord("ann/shop", 0), prod)), "progress", "1.x")
 
     assert "models/a.sql:7" in text

@@ -28,7 +28,7 @@ FORK = replace(PULL, head_repository="rea/shop")
         (PULL, replace(PLANNED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.FAILED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.FAILED), READY, Rest),
-        (PULL, replace(PLANNED, said='{"exit_code": 0, "lines": ["of another version"]}'), READY, MakePlan),
+        (PULL, replace(PLANNED, run_lines='{"exit_code": 0, "lines": ["of another version"]}'), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.CANCELLED, prod_revision=2), READY, Rest),
         (PULL, replace(PLANNED, state=PullState.PLANNING), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.CANCELLED), READY, Rest),

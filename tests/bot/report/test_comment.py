@@ -27,7 +27,7 @@ def shown(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] 
     )
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    record = PullRecord("ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, said=ended([result], 0))
+    record = PullRecord("ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, run_lines=ended([result], 0))
     return Shown(replace(record, **changes), ProdRecord("ann/shop", Prod.READY))
 
 
@@ -95,7 +95,7 @@ def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
     many = [{"name": f"shop.m{index}", "change": "direct", "reason": "x" * 200} for index in range(3000)]
     blockers = [{"message": f"`{index}` " + "& " * 3_000, "path": "models/a.sql"} for index in range(3000)]
     plan = {"id": "p1", "environment": "pr_7", "models": many, "blockers": blockers}
-    view = shown(said=ended([{"event": "result", "ok": False, "plan": plan}], 4))
+    view = shown(run_lines=ended([{"event": "result", "ok": False, "plan": plan}], 4))
     text = plan_comment(view)
 
     assert text is not None
@@ -110,7 +110,7 @@ def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -
     """Also when the record was read anew between them, as publishing does."""
     many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
     view = shown(models=many)
-    again = replace(view, record=replace(view.record, said="".join(view.record.said)))
+    again = replace(view, record=replace(view.record, run_lines="".join(view.record.run_lines)))
     unpacked.cache_clear()
 
     assert plan_comment(view) and checks(view) and plan_comment(again) and checks(again)
@@ -174,7 +174,7 @@ def test_what_blocks_promotion_stands_at_the_end() -> None:
         "blockers": [blocker],
     }
     lines = [{"event": "error", "kind": "Refused", **blocker}, {"event": "result", "ok": False, "plan": plan}]
-    view = shown(said=ended(lines, 4))
+    view = shown(run_lines=ended(lines, 4))
     text = plan_comment(view)
 
     assert text is not None
@@ -214,7 +214,7 @@ def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its
     told = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
     plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    view = shown(said=ended([told, result], 0))
+    view = shown(run_lines=ended([told, result], 0))
 
     text, marks = plan_comment(view) or "", checks(view)[1].annotations
 
@@ -228,7 +228,7 @@ def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> No
     sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
     audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
     told = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
-    text = plan_comment(shown(said=ended([{"event": "result", "ok": True, "audits": [told]}], 0)))
+    text = plan_comment(shown(run_lines=ended([{"event": "result", "ok": True, "audits": [told]}], 0)))
 
     assert text is not None
     assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
@@ -241,7 +241,7 @@ def with_audit(*problems: dict[str, Any]) -> str:
     """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
     found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
     lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
-    return plan_comment(shown(PullState.FAILED, said=ended(lines, 4))) or ""
+    return plan_comment(shown(PullState.FAILED, run_lines=ended(lines, 4))) or ""
 
 
 def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:

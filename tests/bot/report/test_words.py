@@ -92,9 +92,10 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
 
 def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
     view = shown(PullState.PLANNING, models=MODELS[:1], fresh=True)
-    said = view.record.said.replace('"comparisons":[]', '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]')
+    compared = '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]'
+    lines = view.record.run_lines.replace('"comparisons":[]', compared)
 
-    text = plan_comment(replace(view, record=replace(view.record, said=said)))
+    text = plan_comment(replace(view, record=replace(view.record, run_lines=lines)))
 
     assert text is not None
     assert "✂️ **May still be skipped**, with what reads it: `a.b` if `a.c` holds the same rows as before.\n" in text

@@ -1,0 +1,42 @@
+"""Which branch prod is built from, and who has to look at prod anew when it moved."""
+
+from __future__ import annotations
+
+from bot.context import BotContext
+from bot.git.checkout import Checkout
+from bot.github.gateway import RepositoryGateway
+from bot.records import Prod, PullState
+from planner.errors import ProjectError
+
+
+def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
+    """The prod branch, fetched, named by the default branch's rules; None when there is no project to build prod of."""
+    checkout, default = context.checkout(gateway), gateway.default_branch_now()
+    checkout.fetch(default)
+    try:
+        config = context.config(checkout, checkout.head(default), default)
+    except ProjectError:
+        return _fetched(checkout, context.inbox.prods.get(gateway.name).branch or default, default)
+    prod = context.inbox.prods.get(gateway.name)
+    if config is None and prod.state is Prod.READY:
+        # The project is gone: what is merged now is refused, with a comment.
+        return _fetched(checkout, prod.branch or default, default)
+    if config is None:
+        if prod.state is Prod.UNKNOWN:
+            context.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
+            wake_pulls(context, gateway.name)
+        return None
+    return _fetched(checkout, config.prod_branch, default)
+
+
+def _fetched(checkout: Checkout, branch: str, default: str) -> str:
+    if branch != default:
+        checkout.fetch(branch)
+    return branch
+
+
+def wake_pulls(context: BotContext, repository: str) -> None:
+    """Every pull request that is not over looks at prod anew."""
+    for record in context.inbox.pulls.all(repository):
+        if record.state is not PullState.CLOSED:
+            context.inbox.queue.wake(repository, record.number)

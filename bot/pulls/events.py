@@ -1,0 +1,40 @@
+"""What the planner reports while it plans a pull request: the plan, stored as soon as it stands, and its batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from bot.context import now_text
+from bot.pulls.publish import Shower
+from bot.results import packed
+from planner.contract.lines import BatchLine, PlanLine
+from planner.contract.wire import Line
+
+log = structlog.get_logger(__name__)
+
+
+class PlanEvents:
+    """Keeps a run's plan in the record at once, and its progress every `seconds`; the comment follows by itself."""
+
+    def __init__(self, change: Callable[..., Any], shower: Shower, seconds: float) -> None:
+        self._change = change
+        self._shower = shower
+        self._seconds = seconds
+        self._shown_at = time.monotonic()
+
+    def on_line(self, line: Line) -> None:
+        """Takes one line of the run."""
+        if isinstance(line, PlanLine):
+            log.info("plan_read", plan=line.plan.id)
+            self._show(run_lines=packed([line], 0), fresh=True, planned_at=now_text())
+        elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
+            self._show(progress=f"`{line.model}`: batch {line.index} of {line.of}.")
+
+    def _show(self, **changes: Any) -> None:
+        self._shown_at = time.monotonic()
+        self._change(**changes)
+        self._shower.wake()
