@@ -127,7 +127,7 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
     if spark:
         _try_spark(console, folder, spark)
     signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
-    with _running(console, folder, spark) as demo:
+    with _running(console, folder) as demo:
         _story(demo)
         console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
         _end(demo, keep)
@@ -203,7 +203,7 @@ def _pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: 
 
 
 @contextmanager
-def _running(console: Console, folder: Path, spark: str) -> Iterator[Demo]:
+def _running(console: Console, folder: Path) -> Iterator[Demo]:
     """The sandbox and the service, started and stopped together."""
     port = _free_port()
     github = Sandbox(folder / "github", webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET)
@@ -221,7 +221,7 @@ def _running(console: Console, folder: Path, spark: str) -> Iterator[Demo]:
         with (folder / "service.log").open("wb") as log:
             service = subprocess.Popen(
                 [sys.executable, "-m", "bot.main", "serve"],
-                env=_environment(github, folder, key, port, warm=not spark),
+                env=_environment(github, folder, key, port),
                 stdout=log,
                 stderr=log,
             )
@@ -238,9 +238,8 @@ def _running(console: Console, folder: Path, spark: str) -> Iterator[Demo]:
                     service.kill()
 
 
-def _environment(github: Sandbox, folder: Path, key: Path, port: int, *, warm: bool) -> dict[str, str]:
+def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[str, str]:
     own = {
-        "MERGEPLAN_WARM": str(warm).lower(),  # a warm Spark starts before the project's settings are known
         "MERGEPLAN_GITHUB_API_URL": github.url,
         "MERGEPLAN_GITHUB_APP_ID": str(github.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(key),

@@ -43,6 +43,8 @@ class Owner:
     token: str = ""
     warm: bool = False  # it will serve, or does
     isolated: bool = False  # its Python workers
+    formats: tuple[str, ...] = ()  # of tables, that it was started with
+    apart: tuple[str, ...] = ()  # those of catalogs of their own
 
     @property
     def starting(self) -> bool:

@@ -13,6 +13,7 @@ from uuid import uuid4
 from planner.engine.protocol import Server
 from planner.engine.spark.catalog import Owner
 from planner.engine.spark.errors import condition, translated
+from planner.engine.spark.format_requests import Visit
 from planner.engine.spark.scans import explained_bytes
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from planner.engine.spark.trace_tag import trace_id
@@ -27,15 +28,20 @@ def without_token(remote: str) -> str:
 
 
 class ConnectSession:
-    """A session on a Spark Connect server; `owner` is the warm Spark that it is, if it is one."""
+    """A session on a Spark Connect server; `owner` is the warm Spark that it may be, which `visit` keeps up."""
 
     def __init__(
-        self, remote: str, conf: Mapping[str, str], catalog: str | None = None, owner: Owner | None = None
+        self,
+        remote: str,
+        conf: Mapping[str, str],
+        catalog: str | None = None,
+        owner: Owner | None = None,
+        visit: Visit | None = None,
     ) -> None:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected
 
-        self._owner, self._made_of = owner, (remote, conf, catalog, owner)
+        self._owner, self._made_of, self._visit = owner, (remote, conf, catalog, owner), visit
         self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
         self._tag = f"mergeplan-{uuid4().hex}"
         self._stages: set[int] = set()
@@ -181,3 +187,5 @@ class ConnectSession:
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
             self.spark.stop()
+        if self._visit:
+            self._visit.close()

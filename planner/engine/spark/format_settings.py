@@ -21,9 +21,7 @@ SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
 
 def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     """The settings a Spark of our own starts with, those of its table formats among them."""
-    conf, path = driver_conf(connection, home), spark_folder(home) / REMEMBERED
-    before = _remembered(path) if is_embedded(connection) else frozenset()
-    formats = before | set(connection.formats)
+    conf, formats = driver_conf(connection, home), known_formats(connection, home)
     if not formats and not connection.apart:
         return conf
     if is_embedded(connection) and "iceberg" in formats:
@@ -32,7 +30,8 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     try:
         return conf | settings_for(formats, conf, spark_version(), connection.jars_dir, connection.apart)
     except RequestError as error:
-        if before - set(connection.formats):
+        if set(formats) - set(connection.formats):
+            path = spark_folder(home) / REMEMBERED
             error.hint += f" {path} lists the formats that this catalog was opened with: remove those without tables."
         raise
 
@@ -44,14 +43,19 @@ def remember_formats(connection: Connection, home: Path) -> None:
         path.write_text("".join(f"{each}\n" for each in sorted(known.union(connection.formats))), encoding="utf-8")
 
 
-def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str, *, warm: bool) -> None:
+def known_formats(connection: Connection, home: Path) -> tuple[str, ...]:
+    """The table formats that a Spark of ours is started with for this connection."""
+    before = _remembered(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
+    return tuple(sorted(before.union(connection.formats)))
+
+
+def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str) -> None:
     """RequestError when a Spark that runs already was started without a format that is needed."""
     for name in sorted(set(formats)):
         key, value = sign_of(name)
         if value not in conf.get(key, ""):
-            title, hint = title_of(name), "End it and start `mergeplan warm` again."
-            if not warm:
-                hint = f"Start that Spark with {title}'s jars and `{key}={value}`."
+            title = title_of(name)
+            hint = f"Start that Spark with {title}'s jars and `{key}={value}`."
             raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
 
 

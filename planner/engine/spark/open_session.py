@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.connect_session import ConnectSession, without_token
+from planner.engine.spark.format_requests import Visit, ask, lacks
 from planner.engine.spark.format_settings import SIGNS, check_formats
 from planner.engine.spark.java import Profile
 from planner.engine.spark.session import USER, EngineSession, silence
@@ -30,27 +32,45 @@ def open_session(connection: Connection, home: Path, profile: Profile, wait: flo
     if not is_embedded(connection):
         return ClassicSession(connection, home, profile, lock=None)
     lock = CatalogLock(spark_folder(home))
-    served: list[Owner] = []
-
-    def found_warm() -> bool:
-        owner = lock.owner()
-        if owner is not None and owner.serves:
-            served.append(owner)
-        return bool(served)
-
-    if lock.acquire(wait, stop=found_warm):
-        return ClassicSession(connection, home, profile, lock=lock)
-    owner = served[0]
-    return _connected(connection, f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}", owner)
+    while True:
+        served: list[Owner] = []
+        if lock.acquire(wait, stop=partial(_is_served, lock, served)):
+            return ClassicSession(connection, home, profile, lock=lock)
+        if session := _warm(connection, lock, served[0]):
+            return session
 
 
-def _connected(connection: Connection, remote: str, owner: Owner | None = None) -> EngineSession:
-    """A session on a Spark that runs already; RequestError when it lacks a format that the tables need."""
-    session = ConnectSession(remote, session_conf(connection), None if owner else connection.catalog, owner)
+def _is_served(lock: CatalogLock, served: list[Owner]) -> bool:
+    owner = lock.owner()
+    if owner is not None and owner.serves:
+        served.append(owner)
+    return bool(served)
+
+
+def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSession | None:
+    """A session on the warm Spark, which may have to start again for it; None when it has done so or is about to."""
+    visit: Visit | None = Visit(lock.folder)
+    try:
+        if lock.owner() != owner:
+            return None
+        if not lacks(owner, connection):
+            remote = f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}"
+            session = ConnectSession(remote, session_conf(connection), None, owner, visit)
+            visit = None
+            return session
+    finally:
+        if visit:
+            visit.close()
+    ask(lock.folder, connection)
+    return None
+
+
+def _connected(connection: Connection, remote: str) -> EngineSession:
+    """A session on a Spark Connect server; RequestError when it lacks a format that the tables need."""
+    session = ConnectSession(remote, session_conf(connection), connection.catalog)
     if connection.formats:
-        where = "the warm Spark" if owner else without_token(remote)
         try:
-            check_formats(connection.formats, session.started_with(SIGNS), where, warm=owner is not None)
+            check_formats(connection.formats, session.started_with(SIGNS), without_token(remote))
         except RequestError:
             session.close()
             raise

@@ -19,6 +19,8 @@ from pathlib import Path
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
+from planner.engine.spark.format_requests import FormatRequest, accept, accepted, is_empty, next_request, refuse
+from planner.engine.spark.format_settings import known_formats, starting_conf
 from planner.engine.spark.java import profile_of
 from planner.engine.spark.session import silence
 from planner.errors import RequestError
@@ -29,6 +31,20 @@ SHARED = {
 }
 
 
+Asked = tuple[Path, FormatRequest]
+
+
+class _LentLock(CatalogLock):
+    """The catalog's lock as a session of the warm Spark gets it: the session ends, and the catalog stays held."""
+
+    def __init__(self, lock: CatalogLock) -> None:
+        super().__init__(lock.folder)
+        self.descriptor = lock.descriptor
+
+    def release(self) -> None:
+        """Nothing: whoever lent it releases it."""
+
+
 def serve_warm(
     home: Path,
     connection: Connection,
@@ -37,30 +53,106 @@ def serve_warm(
     wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the embedded catalog until SIGTERM or SIGINT; one line is printed when it is ready."""
+    """Serve the embedded catalog until SIGTERM or SIGINT; a line is printed each time that it is ready.
+
+    It starts again when a client needs a table format that it was not started with, as soon as no other is there.
+    """
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence()
     lock = CatalogLock(spark_folder(home))
-    conf = {**dict(connection.conf), **SHARED}
+    known = accepted(lock.folder).added_to(connection)
     with _asked_to_stop() as stop:
         lock.acquire(wait)
         lock.publish(Owner(os.getpid(), command(), warm=True))
-        serving = replace(connection, conf=tuple(conf.items()), serves=True)
-        session = ClassicSession(serving, home, profile_of(profile), lock)
         try:
-            with _counter(session) as counter:
-                port = session.connect_port()
-                ours = Owner(os.getpid(), command(), port, counter, session.token, warm=True, isolated=session.isolated)
-                lock.publish(ours)
-                say(f"warm Spark ready on 127.0.0.1:{port} (process {os.getpid()})")
-                session.make_archive()  # it may run for weeks
-                while not stop.wait(1.0):
-                    if session.jvm.process.poll() is not None:
-                        log = spark_folder(home) / "spark.log"
-                        raise RequestError("the warm Spark ended by itself.", hint=f"What it said is in {log}.")
+            session = _started(lock, known, home, profile)
+            while asked := _served(session, lock, known, home, stop, say):
+                session, known = _started_again(lock, known, asked, home, profile)
         finally:
-            session.close()
+            lock.release()
+
+
+def _started(lock: CatalogLock, connection: Connection, home: Path, profile: str) -> ClassicSession:
+    conf = {**dict(connection.conf), **SHARED}
+    serving = replace(connection, conf=tuple(conf.items()), serves=True)
+    return ClassicSession(serving, home, profile_of(profile), _LentLock(lock))
+
+
+def _started_again(
+    lock: CatalogLock, known: Connection, asked: Asked, home: Path, profile: str
+) -> tuple[ClassicSession, Connection]:
+    """With what a client asked for; as before, where that cannot be, which the client is told."""
+    path, request = asked
+    wanted = request.added_to(known)
+    try:
+        session = _started(lock, wanted, home, profile)
+    except RequestError as error:
+        refuse(path, error)
+        return _started(lock, known, home, profile), known
+    accept(lock.folder, path, request)
+    return session, wanted
+
+
+def _served(
+    session: ClassicSession,
+    lock: CatalogLock,
+    connection: Connection,
+    home: Path,
+    stop: threading.Event,
+    say: Callable[[str], None],
+) -> Asked | None:
+    """Serves until a client needs another start and all others have left; None when it was asked to stop.
+
+    The session is closed at the end, whatever ends it.
+    """
+    try:
+        with _counter(session) as counter:
+            owner = Owner(
+                os.getpid(), command(), session.connect_port(), counter, session.token, warm=True,
+                isolated=session.isolated, formats=known_formats(connection, home), apart=connection.apart,
+            )  # fmt: skip
+            lock.publish(owner)
+            say(f"warm Spark ready on 127.0.0.1:{owner.port} (process {os.getpid()})")
+            session.make_archive()  # it may run for weeks
+            while not stop.wait(1.0):
+                _see_that_it_runs(session, home)
+                if asked := _next(lock, connection, home):
+                    lock.publish(replace(owner, port=0))  # from here on nobody is let in
+                    if _left_alone(session, lock, asked[0], home, stop):
+                        return asked
+                    lock.publish(owner)
+    finally:
+        session.close()
+    return None
+
+
+def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
+    """The next request that a start may fulfil; one that cannot be, by the settings alone, is refused."""
+    asked = next_request(lock.folder)
+    if asked is None:
+        return None
+    try:
+        starting_conf(asked[1].added_to(connection), home)
+    except RequestError as error:
+        refuse(asked[0], error)
+        return None
+    return asked
+
+
+def _left_alone(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
+    """Waits until no client is there; False when nobody waits for the new start any more, or it was asked to stop."""
+    while not is_empty(lock.folder):
+        _see_that_it_runs(session, home)
+        if stop.wait(0.2) or not path.exists():
+            return False
+    return True
+
+
+def _see_that_it_runs(session: ClassicSession, home: Path) -> None:
+    if session.jvm.process.poll() is not None:
+        log = spark_folder(home) / "spark.log"
+        raise RequestError("the warm Spark ended by itself.", hint=f"What it said is in {log}.")
 
 
 @contextmanager

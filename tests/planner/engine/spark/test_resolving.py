@@ -44,8 +44,8 @@ def test_jars_that_cannot_be_fetched_are_an_error_that_says_what_to_do(home: Pat
 
 
 def test_a_running_spark_without_the_format_is_refused() -> None:
-    with pytest.raises(RequestError, match=r"without Delta, which this project's tables need\. End it"):
-        check_formats(["delta"], {"spark.sql.extensions": "x.Y"}, "the warm Spark", warm=True)
+    with pytest.raises(RequestError, match=r"without Delta, which this project's tables need\."):
+        check_formats(["delta"], {"spark.sql.extensions": "x.Y"}, "sc://here")
 
 
 def test_the_embedded_catalog_remembers_the_formats_of_its_tables(home: Path) -> None:

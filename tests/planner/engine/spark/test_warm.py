@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -394,3 +395,49 @@ def test_the_verb_keeps_a_spark_that_the_other_verbs_of_a_project_with_a_python_
         warm.send_signal(signal.SIGTERM)
 
     assert '"rows":[[42]]' in asking.stdout, asking.stderr
+
+
+DELTA = Connection(formats=("delta",))
+
+
+def test_a_client_that_needs_a_table_format_gets_a_warm_spark_that_has_it_when_others_have_left(home: Path) -> None:
+    server = run(SERVER, home)
+    assert server.stdout is not None
+    server.stdout.readline()
+    first = open_engine(Connection(), home)
+    table = Table("mergeplan__shop.plain", (Column("id", "int"),))
+    first.tables.create(table)
+    first.tables.replace(table, "SELECT 1 AS id")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(open_engine, DELTA, home)
+        threading.Event().wait(3)
+        assert first.fetch("SELECT * FROM mergeplan__shop.plain").rows == ((1,),)
+        assert not waiting.done()
+        first.close()
+        second = waiting.result(timeout=300)
+
+    second.fetch("CREATE TABLE mergeplan__shop.d USING delta AS SELECT id + 1 AS id FROM mergeplan__shop.plain")
+    assert second.fetch("SELECT * FROM mergeplan__shop.d").rows == ((2,),)
+    second.close()
+    third = open_engine(DELTA, home)  # without another start
+    third.close()
+    server.send_signal(signal.SIGTERM)
+    assert server.communicate(timeout=60)[0].count("warm Spark ready") == 1  # besides the line that was read
+
+
+def test_a_format_that_cannot_be_had_is_refused_and_the_warm_spark_goes_on(home: Path, tmp_path: Path) -> None:
+    server = run(SERVER, home)
+    assert server.stdout is not None
+    server.stdout.readline()
+
+    with pytest.raises(RequestError, match="holds no jar of Delta"):
+        open_engine(replace(DELTA, jars_dir=str(tmp_path)), home)
+    unreachable = (("spark.jars.packages", "io.delta:delta-spark_4.1_2.13:0.0.1"),)
+    with pytest.raises(RequestError, match="Spark cannot fetch"):
+        open_engine(replace(DELTA, conf=unreachable), home)
+
+    engine = open_engine(Connection(), home)
+    assert engine.fetch("SELECT 1").rows == ((1,),)
+    engine.close()
+    server.send_signal(signal.SIGTERM)
+    server.communicate(timeout=60)

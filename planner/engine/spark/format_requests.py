@@ -1,0 +1,152 @@
+"""What clients need of the warm Spark that it was not started with: asked for in a file, answered by a restart.
+
+A Spark learns a table format only when it starts. A client that finds the warm Spark without one asks for it; the warm
+Spark lets nobody new in, waits until its other clients have left, and starts again. Requests, the answer that is kept
+for the next start, and the lock by which clients are counted lie beside the catalog's lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+from planner.engine.protocol import Connection
+from planner.engine.spark.catalog import WARM_WAIT, Owner
+from planner.errors import CatalogBusy, RequestError
+
+# What says where jars come from; all else of a connection is set in each session.
+JAR_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.driver.extraJavaOptions")
+Conf = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class FormatRequest:
+    """The table formats that a connection needs, and where their jars come from."""
+
+    formats: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    jars_dir: str | None = None
+    conf: Conf = ()
+
+    def added_to(self, connection: Connection) -> Connection:
+        """The connection with these formats besides its own; what it says of jars itself stays."""
+        conf = dict(self.conf) | dict(connection.conf)
+        return replace(
+            connection,
+            formats=tuple(sorted({*connection.formats, *self.formats})),
+            apart=tuple(sorted({*connection.apart, *self.apart})),
+            jars_dir=self.jars_dir or connection.jars_dir,
+            conf=tuple(conf.items()),
+        )
+
+
+def lacks(owner: Owner, connection: Connection) -> bool:
+    """True when a warm Spark was started without a format that a connection needs."""
+    return not (set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart))
+
+
+def ask(folder: Path, connection: Connection, wait: float = WARM_WAIT) -> None:
+    """Ask the warm Spark for the connection's formats, and wait until it was started with them.
+
+    RequestError with its reason when it cannot be; CatalogBusy when its other clients do not leave in `wait` seconds.
+    """
+    conf = tuple((key, value) for key, value in connection.conf if key.startswith(JAR_SETTINGS))
+    request = FormatRequest(connection.formats, connection.apart, connection.jars_dir, conf)
+    path = _requests(folder) / f"{time.time_ns():020}-{uuid4().hex}.json"
+    _write(path, json.dumps(asdict(request)))
+    until = time.monotonic() + wait
+    while path.exists():
+        if time.monotonic() > until:
+            path.unlink(missing_ok=True)
+            names = " and ".join(sorted({*connection.formats, *connection.apart}))
+            raise CatalogBusy(
+                f"the warm Spark has to start again for tables of {names}, and others still use it.",
+                hint="Wait until they have ended.",
+            )
+        time.sleep(0.1)
+    refused = path.with_suffix(".refused")
+    if refused.exists():
+        message, hint = json.loads(refused.read_text("utf-8"))
+        refused.unlink()
+        raise RequestError(message, hint=hint)
+
+
+def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
+    """The oldest request, with its file; one that cannot be read is removed."""
+    for path in sorted(_requests(folder).glob("*.json")):
+        if found := _read(path):
+            return path, found
+        path.unlink(missing_ok=True)
+    return None
+
+
+def accept(folder: Path, path: Path, request: FormatRequest) -> None:
+    """Answer a request: the warm Spark has the formats now, and starts with them from here on."""
+    _write(folder / "warm_formats.json", json.dumps(asdict(request)))
+    path.unlink(missing_ok=True)
+
+
+def refuse(path: Path, error: RequestError) -> None:
+    """Answer a request: it cannot be, and why."""
+    if path.exists():
+        _write(path.with_suffix(".refused"), json.dumps([error.message, error.hint]))
+        path.unlink(missing_ok=True)
+
+
+def accepted(folder: Path) -> FormatRequest:
+    """What an earlier warm Spark of this catalog was asked for last and started with."""
+    return _read(folder / "warm_formats.json") or FormatRequest()
+
+
+class Visit:
+    """A client's stay at the warm Spark, which starts again only when nobody is there; it ends with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._descriptor = os.open(folder / "clients", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def close(self) -> None:
+        """Leave; more than once does no harm."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def is_empty(folder: Path) -> bool:
+    """True when no client is at the warm Spark; whoever comes now sees that it lets nobody in, and leaves."""
+    descriptor = os.open(folder / "clients", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _requests(folder: Path) -> Path:
+    found = folder / "format_requests"
+    found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    """Readable by this user only: a proxy's password may be among the settings."""
+    draft = path.with_suffix(f".{os.getpid()}.draft")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def _read(path: Path) -> FormatRequest | None:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        conf = tuple((str(key), str(value)) for key, value in found["conf"])
+        return FormatRequest(tuple(found["formats"]), tuple(found["apart"]), found["jars_dir"], conf)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,91 @@
+"""Requests for table formats: who is let in, who waits, and what is answered."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from planner.engine.protocol import Connection
+from planner.engine.spark.catalog import Owner
+from planner.engine.spark.format_requests import (
+    FormatRequest,
+    Visit,
+    accept,
+    accepted,
+    ask,
+    is_empty,
+    lacks,
+    next_request,
+    refuse,
+)
+from planner.errors import CatalogBusy, RequestError
+
+CONF = (("spark.jars.repositories", "here"), ("spark.sql.ansi.enabled", "true"))
+DELTA = Connection(formats=("delta",), jars_dir="/jars", conf=CONF)
+
+
+def answered(folder: Path) -> tuple[Path, FormatRequest]:
+    while (found := next_request(folder)) is None:
+        pass
+    return found
+
+
+def test_a_spark_lacks_what_it_was_not_started_with() -> None:
+    owner = Owner(os.getpid(), "mergeplan warm", formats=("delta",))
+
+    assert not lacks(owner, Connection())
+    assert not lacks(owner, DELTA)
+    assert lacks(owner, Connection(formats=("delta",), apart=("iceberg",)))
+
+
+def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, tmp_path, DELTA)
+        path, request = answered(tmp_path)
+        assert request == FormatRequest(("delta",), (), "/jars", CONF[:1])
+        assert path.stat().st_mode & 0o777 == 0o600
+        accept(tmp_path, path, request)
+        asking.result(timeout=30)
+
+    assert accepted(tmp_path) == request
+    assert request.added_to(Connection(formats=("iceberg",))).formats == ("delta", "iceberg")
+
+
+def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, tmp_path, DELTA)
+        refuse(answered(tmp_path)[0], RequestError("no jar.", hint="Bring one."))
+
+        with pytest.raises(RequestError, match=r"no jar\.") as caught:
+            asking.result(timeout=30)
+
+    assert caught.value.hint == "Bring one."
+    assert (next_request(tmp_path), accepted(tmp_path)) == (None, FormatRequest())
+
+
+def test_whoever_waits_too_long_takes_the_request_back(tmp_path: Path) -> None:
+    with pytest.raises(CatalogBusy, match="has to start again for tables of delta, and others still use it"):
+        ask(tmp_path, DELTA, wait=0.2)
+
+    assert next_request(tmp_path) is None
+
+
+def test_a_request_that_cannot_be_read_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "format_requests").mkdir()
+    (tmp_path / "format_requests/1.json").write_text('{"formats": 3')
+
+    assert next_request(tmp_path) is None
+    assert list((tmp_path / "format_requests").iterdir()) == []
+
+
+def test_nobody_is_there_when_all_visits_have_ended(tmp_path: Path) -> None:
+    one, two = Visit(tmp_path), Visit(tmp_path)
+    one.close()
+    assert not is_empty(tmp_path)
+
+    two.close()
+
+    assert is_empty(tmp_path)
