@@ -22,6 +22,8 @@ from tests.bot.test_crash import Scene
 Files = dict[str, str | None]
 Edit = Callable[[random.Random, int], Files]  # an edit that fits every other one, of the life with that number
 PATIENCE = 240.0
+BACKLOG = 4  # lives that are over and not ended: more of them are no other lives
+READERS = 0.3  # how often somebody waits for the plan before the next act
 COMMANDS = (
     "/plan", "/status", "/help", "/cancel", "/categorize --all breaking", "/categorize --all reset", "/skip-backfill",
     "/backfill", "/diff", "/extend 1", "/destroy", "/pln", "/restate shop.*", "Nice.",
@@ -55,16 +57,30 @@ class World:
     patience: float = PATIENCE  # for all that is left at the end
     alive: list[Life] = field(default_factory=list)
     over: list[Life] = field(default_factory=list)
+    unsettled: list[Life] = field(default_factory=list)  # over, and the service has still to end them
     commands: list[int] = field(default_factory=list)
 
     def live(self, lives: int, together: int = 3) -> None:
-        """So many lives, some at the same time, and then what everybody waits for."""
+        """So many lives, some at the same time, at the pace of the service; then what everybody waits for."""
         while len(self.over) < lives:
             if len(self.alive) < together and self.born < lives:
+                until(lambda: self._settle() <= BACKLOG, self.patience, "merges to reach prod")
                 self._open()
-            self._act(self.chance.choice(self.alive))
+            life = self.chance.choice(self.alive)
+            if self.chance.random() < READERS:
+                self._read_plan(life)
+            self._act(life)
             time.sleep(self.chance.uniform(0, 0.4) ** 2)
         self.settle()
+
+    def _read_plan(self, life: Life) -> None:
+        """Somebody waits for what becomes of the head before the next act."""
+
+        def is_shown() -> bool:
+            record = self.record(life.number)
+            return record.head == self._head(life.number) and record.is_settled
+
+        until(is_shown, self.patience, f"the plan of #{life.number}")
 
     # --- acts ---
 
@@ -144,6 +160,7 @@ class World:
         github = self.scene.github
         self.alive.remove(life)
         self.over.append(life)
+        self.unsettled.append(life)
         if life.broken or self.chance.random() < 0.2:
             github.close(SHOP, life.number, author="wim")
             return
@@ -161,21 +178,23 @@ class World:
 
     def settle(self) -> None:
         """Everybody who waited for a review gets it, until nothing is left to do."""
-        until(self._is_settled, self.patience, "all lives to end")
+        until(lambda: not self._settle(), self.patience, "all lives to end")
         until(self._is_answered, self.patience, "all commands to be answered")
         until(lambda: not self.unfinished_checks(), self.patience, "all checks to end")
         until(lambda: self.prod_is_at_rest(), self.patience, "prod")
 
-    def _is_settled(self) -> bool:
-        for life in self.over:
-            record = self.record(life.number)
-            if record.held:
-                self._approve(life)
-            merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
-            ended = record.state in (AFTER_MERGE - {PullState.MERGED}) if merged else record.state is PullState.CLOSED
-            if not ended and (merged or record.head):
-                return False
-        return True
+    def _settle(self) -> int:
+        """How many lives the service has still to end; who waits for a review of a merge gets it."""
+        self.unsettled = [life for life in self.unsettled if not self._is_ended(life)]
+        return len(self.unsettled)
+
+    def _is_ended(self, life: Life) -> bool:
+        record = self.record(life.number)
+        if record.held:
+            self._approve(life)
+        merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
+        ended = record.state in (AFTER_MERGE - {PullState.MERGED}) if merged else record.state is PullState.CLOSED
+        return ended or not (merged or record.head)
 
     def _approve(self, life: Life) -> None:
         pull = self.scene.github.pull_request(SHOP, life.number)
