@@ -51,7 +51,8 @@ def computed(record: PullRecord) -> set[str]:
 
 def row(comment: str, model: str) -> list[str]:
     """A model's line in the comment's table: category, why, what is computed, whose table."""
-    line = next(line for line in comment.split("\n") if line.startswith((f"| `{model}` |", f"| [`{model}`](")))
+    lines = comment.partition("| Model | Category |")[2].split("\n")
+    line = next(line for line in lines if line.startswith((f"| `{model}` |", f"| [`{model}`](")))
     return [cell.strip() for cell in line.strip("|").split(" | ")][1:]
 
 
