@@ -19,7 +19,7 @@ from bot.approvals import Review
 from bot.github.calls import Calls
 from bot.github.check_runs import CheckRuns
 from bot.github.deployments import Deployments
-from bot.github.events import WrittenComment
+from bot.github.events import QUEUE_BRANCH, WrittenComment
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
@@ -152,6 +152,10 @@ class RepositoryGateway:
         """The commit that a branch is at."""
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
 
+    def merge_groups(self) -> Mapping[int, str]:
+        """The heads of the merge queue's groups, each by the number of the last pull request in it."""
+        return dict(self._calls.poll("git/matching-refs/heads/gh-readonly-queue", _groups))
+
     def role(self, login: str) -> Role | None:
         """The live permission of a person; None when it could not be read."""
         try:
@@ -261,6 +265,11 @@ class RepositoryGateway:
         self._calls.write(
             lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
         )
+
+
+def _groups(refs: Any) -> tuple[tuple[int, str], ...]:
+    named = ((QUEUE_BRANCH.fullmatch(str(each["ref"])), str(each["object"]["sha"])) for each in refs)
+    return tuple((int(found[1]), head) for found, head in named if found)
 
 
 def _reviews(value: Any) -> tuple[Review, ...]:

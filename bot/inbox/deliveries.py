@@ -80,9 +80,9 @@ class Deliveries:
             after = _wanted(connection)
         return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
 
-    def notice(self, repository: str, number: int, kind: str) -> None:
+    def notice(self, repository: str, number: int, kind: str, head: str = "") -> None:
         """Takes in news that no webhook brought."""
-        self.receive(Event(f"notice:{uuid4()}", kind, repository, number))
+        self.receive(Event(f"notice:{uuid4()}", kind, repository, number, head=head))
 
     def news(self, key: str, after: int) -> tuple[News, ...]:
         """What came to a queue key after the delivery with that id, oldest first."""
@@ -191,7 +191,8 @@ def _note_group(connection: sa.Connection, event: Event) -> None:
     """The merge queue's newest group of a pull request; one that is given up is forgotten if it is still that."""
     record = read_pull(connection, event.repository, event.number) or PullRecord(event.repository, event.number)
     if event.kind == "merge_group.checks_requested":
-        put_pull(connection, replace(record, group=MergeGroup(event.head)))
+        if record.group.head != event.head:  # the timer may have seen it before its webhook came, or after
+            put_pull(connection, replace(record, group=MergeGroup(event.head)))
     elif record.group.head == event.head:
         put_pull(connection, replace(record, group=replace(record.group, head="")))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -34,7 +34,7 @@ EYES_SECONDS = 1.0  # what is not shown by then goes on apart
 DRAIN_TRIES = 5
 KEEP_DAYS = 30.0
 UNAVAILABLE_SECONDS = 60.0  # until a job whose owner is not there is tried again; a webhook may bring it back sooner
-CALLS_A_LOOK = 3  # of the timer, for one repository
+CALLS_A_LOOK = 3  # of the timer, for one repository; one more while pull requests are open
 LONGEST_BACKOFF = 300.0
 
 EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
@@ -307,7 +307,8 @@ class Worker:
         if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
             inbox.queue.wake(name, 0)
         known = {record.number: record for record in inbox.pulls.all(name)}
-        for pull in (*gateway.open_pulls(), *gateway.closed_pulls(30)):
+        opened = gateway.open_pulls()
+        for pull in (*opened, *gateway.closed_pulls(30)):
             record = known.get(pull.number, PullRecord(name, pull.number))
             if (
                 (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
@@ -316,6 +317,8 @@ class Worker:
             ):
                 inbox.queue.wake(name, pull.number)
             self._looked[(name, pull.number)] = pull.updated_at
+        for number, kind, head in group_news(known, gateway.merge_groups() if opened else {}):
+            inbox.deliveries.notice(name, number, kind, head)
 
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
@@ -328,6 +331,20 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
         if error.status == 404:
             return True
         raise
+
+
+def group_news(known: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tuple[tuple[int, str, str], ...]:
+    """What webhooks of the merge queue would have said, had they come: pull request, kind, and the group's head."""
+    made = [(number, head) for number, head in groups.items() if _group_of(known, number) != head]
+    over = [(number, each.group.head) for number, each in known.items() if each.group.head and number not in groups]
+    return (
+        *((number, "merge_group.checks_requested", head) for number, head in made),
+        *((number, "merge_group.destroyed", head) for number, head in over),
+    )
+
+
+def _group_of(known: Mapping[int, PullRecord], number: int) -> str:
+    return known[number].group.head if number in known else ""
 
 
 def is_overdue(record: PullRecord, now: float) -> bool:

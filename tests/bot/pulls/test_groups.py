@@ -50,3 +50,20 @@ def test_a_group_that_fails_leaves_the_queue_and_the_next_one_is_planned_anew(be
         "shop.orders",
         "shop.totals",
     ]
+
+
+def test_what_the_queue_did_is_found_by_the_timer_when_its_webhooks_are_lost(bench: Bench) -> None:
+    """Behaviour 38: a group whose webhook was lost is planned, and one that has left the queue is over."""
+    bench.github.require_checks(SHOP, "main", REQUIRED)
+    number = bench.open({"models/orders.sql": "BROKEN\n"}, "broken")
+    bench.idle()
+    bench.github.faults.drop(times=1000)
+    head = bench.github.enqueue(SHOP, number, author="wim")
+    bench.worker.sweep()
+    bench.idle()
+    assert bench.conclusions(head)["plan"] == "failure"
+
+    assert bench.github.advance_queue(SHOP, author="wim") == []
+    bench.worker.sweep()
+    bench.idle()
+    assert bench.record(number).group.head == ""
