@@ -34,7 +34,8 @@ help:
 demo: $(READY)
 	@$(BIN)/mergeplan demo $(DEMO)
 
-test: lint types unit
+test: lint
+	@$(MAKE) --no-print-directory --jobs=2 types unit
 
 lint: $(READY)
 	@$(BIN)/ruff check
