@@ -18,6 +18,9 @@ SMALL = Connection(
         ("spark.driver.memory", "700m"),
         ("spark.sql.shuffle.partitions", "2"),
         ("spark.default.parallelism", "2"),
+        # Rows are few: to compile a query costs more than to run it. `make prove` has Sparks as they come.
+        ("spark.sql.codegen.wholeStage", "false"),
+        ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ),
     master="local[2]",
     serves=True,
