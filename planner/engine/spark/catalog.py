@@ -47,14 +47,19 @@ class Owner:
     apart: tuple[str, ...] = ()  # those of catalogs of their own
 
     @property
+    def is_alive(self) -> bool:
+        """True while its process runs."""
+        return _alive(self.pid)
+
+    @property
     def starting(self) -> bool:
         """True while a warm Spark is on its way."""
-        return self.warm and not self.port and _alive(self.pid)
+        return self.warm and not self.port and self.is_alive
 
     @property
     def serves(self) -> bool:
         """True when a warm Spark answers there now."""
-        return self.port > 0 and _alive(self.pid) and _answers(self.port)
+        return self.port > 0 and self.is_alive and _answers(self.port)
 
 
 def spark_folder(home: Path) -> Path:

@@ -50,8 +50,8 @@ def lacks(owner: Owner, connection: Connection) -> bool:
     return not (set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart))
 
 
-def ask(folder: Path, connection: Connection, wait: float = WARM_WAIT) -> None:
-    """Ask the warm Spark for the connection's formats, and wait until it was started with them.
+def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_WAIT) -> None:
+    """Ask the warm Spark for the connection's formats, and wait until it was started with them, or has died.
 
     RequestError with its reason when it cannot be; CatalogBusy when its other clients do not leave in `wait` seconds.
     """
@@ -60,7 +60,7 @@ def ask(folder: Path, connection: Connection, wait: float = WARM_WAIT) -> None:
     path = _requests(folder) / f"{time.time_ns():020}-{uuid4().hex}.json"
     _write(path, json.dumps(asdict(request)))
     until = time.monotonic() + wait
-    while path.exists():
+    while path.exists() and owner.is_alive:
         if time.monotonic() > until:
             path.unlink(missing_ok=True)
             names = " and ".join(sorted({*connection.formats, *connection.apart}))
@@ -69,6 +69,7 @@ def ask(folder: Path, connection: Connection, wait: float = WARM_WAIT) -> None:
                 hint="Wait until they have ended.",
             )
         time.sleep(0.1)
+    path.unlink(missing_ok=True)
     refused = path.with_suffix(".refused")
     if refused.exists():
         message, hint = json.loads(refused.read_text("utf-8"))

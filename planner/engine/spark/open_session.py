@@ -61,7 +61,7 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
     finally:
         if visit:
             visit.close()
-    ask(lock.folder, connection)
+    ask(lock.folder, owner, connection)
     return None
 
 

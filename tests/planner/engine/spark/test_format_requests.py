@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,8 @@ from planner.errors import CatalogBusy, RequestError
 CONF = (("spark.jars.repositories", "here"), ("spark.sql.ansi.enabled", "true"))
 DELTA = Connection(formats=("delta",), jars_dir="/jars", conf=CONF)
 
+WARM = Owner(os.getpid(), "mergeplan warm", port=1)
+
 
 def answered(folder: Path) -> tuple[Path, FormatRequest]:
     while (found := next_request(folder)) is None:
@@ -43,7 +47,7 @@ def test_a_spark_lacks_what_it_was_not_started_with() -> None:
 
 def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask, tmp_path, DELTA)
+        asking = pool.submit(ask, tmp_path, WARM, DELTA)
         path, request = answered(tmp_path)
         assert request == FormatRequest(("delta",), (), "/jars", CONF[:1])
         assert path.stat().st_mode & 0o777 == 0o600
@@ -56,7 +60,7 @@ def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_pa
 
 def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask, tmp_path, DELTA)
+        asking = pool.submit(ask, tmp_path, WARM, DELTA)
         refuse(answered(tmp_path)[0], RequestError("no jar.", hint="Bring one."))
 
         with pytest.raises(RequestError, match=r"no jar\.") as caught:
@@ -68,7 +72,16 @@ def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) ->
 
 def test_whoever_waits_too_long_takes_the_request_back(tmp_path: Path) -> None:
     with pytest.raises(CatalogBusy, match="has to start again for tables of delta, and others still use it"):
-        ask(tmp_path, DELTA, wait=0.2)
+        ask(tmp_path, WARM, DELTA, wait=0.2)
+
+    assert next_request(tmp_path) is None
+
+
+def test_nobody_waits_for_a_warm_spark_that_died(tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+
+    ask(tmp_path, replace(WARM, pid=dead.pid), DELTA)
 
     assert next_request(tmp_path) is None
 
