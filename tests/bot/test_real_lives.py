@@ -84,7 +84,7 @@ def test_random_lives_end_with_prod_as_a_build_of_the_branch_from_nothing(
 ) -> None:
     """Behaviours 9, 17, 18, 20, 21, 22, 24, 31: one comment each, no check left open, and prod is what was merged."""
     chance, lives, began = random.Random(SEED + part), LIVES // len(PARTS), time.monotonic()  # noqa: S311
-    world = World(scene, chance, edit, kills=1 / 60, patience=900.0)
+    world = World(scene, chance, edit, kills=1 / 25, patience=900.0)
     world.live(lives)
 
     seconds = time.monotonic() - began
