@@ -1,4 +1,5 @@
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,18 @@ def test_the_text_of_a_query_that_is_not_translated_grows_with_its_length_alone(
 def test_two_queries_have_one_text_only_if_they_are_equal(one: str, other: str) -> None:
     assert written_text(one) != written_text(other)
     assert written_text(one) == written_text(one.replace(" AS ", " /* why */ as "))
+
+
+def test_a_table_that_is_joined_with_itself_many_times_takes_no_memory() -> None:
+    """Its orders are tried, and not listed: thirteen equal tables have 6,227,020,800."""
+    joins = " ".join(f"JOIN s.a AS a{number} ON a{number}.id = a0.x" for number in range(1, 13))
+    pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    if pages:
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**30, before[1]))
+    try:
+        shape = shape_of(f"SELECT a0.id FROM s.a AS a0 {joins}", PARENTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+    assert shape.reads["s.a"].rows == {"id", "x"}
