@@ -141,7 +141,7 @@ def test_after_an_atomic_promotion_views_are_as_after_any_other(
 
 
 @pytest.mark.parametrize(
-    "last", [n if n in (6, 9) else pytest.param(n, marks=pytest.mark.prove) for n in range(1, 13)]
+    "last", [n if n == 9 else pytest.param(n, marks=pytest.mark.prove) for n in range(1, 13)]
 )  # the sixth call is the last before the switch is thrown, with the eighth all are promoted
 def test_an_atomic_promotion_that_is_cut_off_is_finished_at_one_moment(
     store: StateStore, engine: SparkEngine, prod: dict[int, Environment], last: int

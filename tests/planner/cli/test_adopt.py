@@ -85,6 +85,7 @@ def test_what_costs_nothing_comes_into_prod_with_the_tables(legacy: CommandLine,
     assert rows(engine, "SELECT n FROM shop.count") == [(5,)]
 
 
+@pytest.mark.prove
 def test_an_edit_computes_only_what_it_must_and_a_rollback_shows_the_adopted_rows(
     legacy: CommandLine, engine: SparkEngine
 ) -> None:
@@ -112,6 +113,7 @@ def test_neither_a_rebuilt_model_nor_the_janitor_touches_a_table_of_others(
     assert rows(engine, "SELECT total FROM legacy.total") == [(1500,)]
 
 
+@pytest.mark.prove
 def test_a_table_that_stands_where_the_view_will_makes_room_for_it(legacy: CommandLine, engine: SparkEngine) -> None:
     run(engine, "CREATE SCHEMA IF NOT EXISTS shop", "CREATE TABLE shop.total USING parquet AS SELECT 1500L AS total")
     refused = legacy("adopt", *BOTH, "--dry-run", *AT)

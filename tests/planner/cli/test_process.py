@@ -65,7 +65,8 @@ def days(lines: list[dict[str, Any]]) -> list[str]:
     return [line["interval"][0] for line in lines if (line["event"], line.get("model")) == ("batch", "shop.daily")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.prove)])
+@pytest.mark.prove
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_backfill_ends_with_130_and_the_next_one_goes_on(
     number: signal.Signals, processes: Processes
 ) -> None:

@@ -37,7 +37,7 @@ def ending(events: list[Event], end: Callable[[], object]) -> Callable[[Event], 
     return on_event
 
 
-@pytest.mark.parametrize("how", ["cancel", "interrupt"])
+@pytest.mark.parametrize("how", [pytest.param("cancel", marks=pytest.mark.prove), "interrupt"])
 def test_a_call_that_was_ended_goes_on_where_it_was(how: str, shop: Callable[..., Session]) -> None:
     session, before, after = shop(), list[Event](), list[Event]()
     plan, handler = session.plan(), signal.getsignal(signal.SIGINT)
