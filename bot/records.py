@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
 
 from bot.approvals import Decision, PlanShown, promises
 from bot.inflight import Meeting, Move, Undoing
@@ -58,6 +61,10 @@ class Prod(StrEnum):
     BUILDING = "building"
     READY = "ready"
     FAILED = "failed"  # the first build failed; unless it is tried again, pull requests are planned against nothing
+
+
+# Stored as `said` by earlier builds: a plan that is not found in its record would look like one of no model.
+RunLines = Annotated[str, Field(validation_alias=AliasChoices("run_lines", "said"))]
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,7 @@ class MergeGroup:
 
     head: str = ""  # '' when there is none
     state: str = ""  # "", "planning", "planned", "failed"
-    run_lines: str = ""  # the plan's lines, as `packed` packs them
+    run_lines: RunLines = ""  # the plan's lines, as `packed` packs them
     tree: str = ""
     base_sha: str = ""
 
@@ -166,7 +173,7 @@ class PullRecord:
     run_id: str = ""
     reason: str = ""  # why it was planned again, or why it stands still
     progress: str = ""
-    run_lines: str = ""  # the last run's lines, as `packed` packs them
+    run_lines: RunLines = ""  # the last run's lines, as `packed` packs them
     fresh: bool = False  # while planning: `run_lines` already holds the new plan, whose tables are being built
     promotion: str = ""  # the promotion's lines, packed too
     planned_at: str = ""  # ISO 8601
@@ -295,7 +302,7 @@ class ProdRecord:
     promoted_commit: str = ""  # the last one that prod shows
     revision: int = 0
     plan_id: str = ""
-    run_lines: str = ""  # of the first build, when it failed
+    run_lines: RunLines = ""  # of the first build, when it failed
     attempts: int = 0
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs

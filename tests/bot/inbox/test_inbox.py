@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 import pytest
+import sqlalchemy as sa
 
 from bot.github.events import Event, WrittenComment
 from bot.inbox.inbox import Inbox
-from bot.inbox.tables import PRODS
+from bot.inbox.tables import PRODS, PULLS
 from bot.records import PullState
 from tests.bot.conftest import until
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
@@ -250,3 +251,14 @@ def test_a_run_whose_machine_never_came_back_is_forgotten(inbox: Inbox) -> None:
 
     inbox.deliveries.forget_old(-1.0)
     assert inbox.runs.open() == ()
+
+
+def test_the_plan_of_a_record_that_an_earlier_build_stored_is_found(inbox: Inbox, empty_url: str) -> None:  # noqa: F811
+    inbox.pulls.change(SHOP, 7, state=PullState.PLANNED, run_lines="[]")
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        renamed = sa.func.replace(PULLS.c.data, '"run_lines"', '"said"')
+        connection.execute(PULLS.update().values(data=renamed))
+    engine.dispose()
+
+    assert inbox.pulls.get(SHOP, 7).run_lines == "[]"
