@@ -18,7 +18,8 @@ SMALL = Connection(
         ("spark.driver.memory", "700m"),
         ("spark.sql.shuffle.partitions", "2"),
         ("spark.default.parallelism", "2"),
-        # Rows are few: to compile a query costs more than to run it. `make prove` has Sparks as they come.
+        # Rows are few: to compile a query costs more than to run it. Tests that start a Spark of their own have it as it
+        # comes.
         ("spark.sql.codegen.wholeStage", "false"),
         ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ),

@@ -45,11 +45,12 @@ class Owner:
     isolated: bool = False  # its Python workers
     formats: tuple[str, ...] = ()  # of tables, that it was started with
     apart: tuple[str, ...] = ()  # those of catalogs of their own
+    jars: str = ""  # a digest of where their jars come from
 
     @property
     def is_alive(self) -> bool:
         """True while its process runs."""
-        return _alive(self.pid)
+        return alive(self.pid)
 
     @property
     def starting(self) -> bool:
@@ -60,6 +61,14 @@ class Owner:
     def serves(self) -> bool:
         """True when a warm Spark answers there now."""
         return self.port > 0 and self.is_alive and _answers(self.port)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file at once, readable by this user only."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
 
 
 def spark_folder(home: Path) -> Path:
@@ -115,10 +124,7 @@ class CatalogLock:
 
     def publish(self, owner: Owner) -> None:
         """Write who holds the lock, readable by this user only: a warm Spark's token is in it."""
-        draft = self.folder / f".owner.{os.getpid()}"
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(owner), file)
-        draft.replace(self.owner_path)
+        write_private(self.owner_path, json.dumps(asdict(owner)))
 
     def owner(self) -> Owner | None:
         """Who holds the lock, as far as can be known."""
@@ -152,7 +158,7 @@ class CatalogLock:
         owner = self.owner()
         if owner is None:
             return "another process"
-        state = "" if _alive(owner.pid) else ", which was killed and whose Java is still ending"
+        state = "" if alive(owner.pid) else ", which was killed and whose Java is still ending"
         return f"process {owner.pid} (`{owner.command}`{state})"
 
 
@@ -223,7 +229,7 @@ def command() -> str:
     return shlex.join([name, *sys.argv[1:]])[:200]
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -16,8 +16,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import WARM_WAIT, Owner
+from planner.engine.spark.catalog import WARM_WAIT, Owner, alive, write_private
 from planner.errors import CatalogBusy, RequestError
+from planner.fingerprint import digest
 
 # What says where jars come from; all else of a connection is set in each session.
 JAR_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.driver.extraJavaOptions")
@@ -34,20 +35,35 @@ class FormatRequest:
     conf: Conf = ()
 
     def added_to(self, connection: Connection) -> Connection:
-        """The connection with these formats besides its own; what it says of jars itself stays."""
-        conf = dict(self.conf) | dict(connection.conf)
+        """The connection with these formats besides its own, and their jars from where this says."""
+        conf = {key: value for key, value in connection.conf if not key.startswith(JAR_SETTINGS)} | dict(self.conf)
         return replace(
             connection,
             formats=tuple(sorted({*connection.formats, *self.formats})),
             apart=tuple(sorted({*connection.apart, *self.apart})),
-            jars_dir=self.jars_dir or connection.jars_dir,
+            jars_dir=self.jars_dir,
             conf=tuple(conf.items()),
         )
 
 
+def request_of(connection: Connection) -> FormatRequest:
+    """What a connection needs of a Spark when that starts."""
+    conf = tuple(sorted((key, value) for key, value in connection.conf if key.startswith(JAR_SETTINGS)))
+    return FormatRequest(connection.formats, connection.apart, connection.jars_dir, conf)
+
+
+def jars_of(connection: Connection) -> str:
+    """A digest of where a connection has the jars of table formats from."""
+    request = request_of(connection)
+    return digest(json.dumps([request.jars_dir, request.conf]))
+
+
 def lacks(owner: Owner, connection: Connection) -> bool:
-    """True when a warm Spark was started without a format that a connection needs."""
-    return not (set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart))
+    """True when a warm Spark was started without a format that a connection needs, or with other jars."""
+    if not (connection.formats or connection.apart):
+        return False
+    known = set(connection.formats) <= set(owner.formats) and set(connection.apart) <= set(owner.apart)
+    return not known or owner.jars != jars_of(connection)
 
 
 def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_WAIT) -> None:
@@ -55,10 +71,8 @@ def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_W
 
     RequestError with its reason when it cannot be; CatalogBusy when its other clients do not leave in `wait` seconds.
     """
-    conf = tuple((key, value) for key, value in connection.conf if key.startswith(JAR_SETTINGS))
-    request = FormatRequest(connection.formats, connection.apart, connection.jars_dir, conf)
-    path = _requests(folder) / f"{time.time_ns():020}-{uuid4().hex}.json"
-    _write(path, json.dumps(asdict(request)))
+    path = _requests(folder) / f"{time.time_ns():020}-{os.getpid()}-{uuid4().hex}.json"
+    write_private(path, json.dumps(asdict(request_of(connection))))  # a proxy's password may be among the settings
     until = time.monotonic() + wait
     while path.exists() and owner.is_alive:
         if time.monotonic() > until:
@@ -77,10 +91,16 @@ def ask(folder: Path, owner: Owner, connection: Connection, wait: float = WARM_W
         raise RequestError(message, hint=hint)
 
 
+def is_waited_for(path: Path) -> bool:
+    """True while the process that wrote a request waits for its answer."""
+    return path.exists() and alive(int(path.name.split("-")[1]))
+
+
 def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
-    """The oldest request, with its file; one that cannot be read is removed."""
-    for path in sorted(_requests(folder).glob("*.json")):
-        if found := _read(path):
+    """The oldest request, with its file; one that cannot be read, or whose process was killed, is removed."""
+    for path in sorted(_requests(folder).glob("*-*-*.json")):
+        found = _read(path)
+        if found and is_waited_for(path):
             return path, found
         path.unlink(missing_ok=True)
     return None
@@ -88,14 +108,14 @@ def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
 
 def accept(folder: Path, path: Path, request: FormatRequest) -> None:
     """Answer a request: the warm Spark has the formats now, and starts with them from here on."""
-    _write(folder / "warm_formats.json", json.dumps(asdict(request)))
+    write_private(folder / "warm_formats.json", json.dumps(asdict(request)))
     path.unlink(missing_ok=True)
 
 
 def refuse(path: Path, error: RequestError) -> None:
     """Answer a request: it cannot be, and why."""
     if path.exists():
-        _write(path.with_suffix(".refused"), json.dumps([error.message, error.hint]))
+        write_private(path.with_suffix(".refused"), json.dumps([error.message, error.hint]))
         path.unlink(missing_ok=True)
 
 
@@ -134,14 +154,6 @@ def _requests(folder: Path) -> Path:
     found = folder / "format_requests"
     found.mkdir(mode=0o700, parents=True, exist_ok=True)
     return found
-
-
-def _write(path: Path, text: str) -> None:
-    """Readable by this user only: a proxy's password may be among the settings."""
-    draft = path.with_suffix(f".{os.getpid()}.draft")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 def _read(path: Path) -> FormatRequest | None:

@@ -19,7 +19,17 @@ from pathlib import Path
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.format_requests import FormatRequest, accept, accepted, is_empty, next_request, refuse
+from planner.engine.spark.format_requests import (
+    FormatRequest,
+    accept,
+    accepted,
+    is_empty,
+    is_waited_for,
+    jars_of,
+    next_request,
+    refuse,
+    request_of,
+)
 from planner.engine.spark.format_settings import known_formats, starting_conf
 from planner.engine.spark.java import profile_of
 from planner.engine.spark.session import silence
@@ -61,7 +71,8 @@ def serve_warm(
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence()
     lock = CatalogLock(spark_folder(home))
-    known = accepted(lock.folder).added_to(connection)
+    own = request_of(connection)  # of a project; outside of one, what the last client needed
+    known = connection if own != FormatRequest() else accepted(lock.folder).added_to(connection)
     with _asked_to_stop() as stop:
         lock.acquire(wait)
         lock.publish(Owner(os.getpid(), command(), warm=True))
@@ -82,7 +93,7 @@ def _started(lock: CatalogLock, connection: Connection, home: Path, profile: str
 def _started_again(
     lock: CatalogLock, known: Connection, asked: Asked, home: Path, profile: str
 ) -> tuple[ClassicSession, Connection]:
-    """With what a client asked for; as before, where that cannot be, which the client is told."""
+    """A session with what a client asked for; where that fails the request is refused, and all is as before."""
     path, request = asked
     wanted = request.added_to(known)
     try:
@@ -111,6 +122,7 @@ def _served(
             owner = Owner(
                 os.getpid(), command(), session.connect_port(), counter, session.token, warm=True,
                 isolated=session.isolated, formats=known_formats(connection, home), apart=connection.apart,
+                jars=jars_of(connection),
             )  # fmt: skip
             lock.publish(owner)
             say(f"warm Spark ready on 127.0.0.1:{owner.port} (process {os.getpid()})")
@@ -144,7 +156,7 @@ def _left_alone(session: ClassicSession, lock: CatalogLock, path: Path, home: Pa
     """Waits until no client is there; False when nobody waits for the new start any more, or it was asked to stop."""
     while not is_empty(lock.folder):
         _see_that_it_runs(session, home)
-        if stop.wait(0.2) or not path.exists():
+        if stop.wait(0.2) or not is_waited_for(path):
             return False
     return True
 

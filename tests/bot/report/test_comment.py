@@ -66,7 +66,7 @@ def test_every_state_has_a_comment_and_four_checks(state: PullState) -> None:
 
 
 def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
-    """Behaviour 34: under the limit, closed, the summary kept, the rest told."""
+    """Behaviour 34: under the limit, closed, the summary kept, the rest counted."""
     many = [
         {
             "name": f"shop.m{index}",
@@ -91,7 +91,7 @@ def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
 
 
 def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
-    """Behaviour 34: counts and commands are kept, whole lines are shown, and how many are left out is told."""
+    """Behaviour 34: counts and commands are kept, whole lines are shown, and how many are left out is shown."""
     many = [{"name": f"shop.m{index}", "change": "direct", "reason": "x" * 200} for index in range(3000)]
     blockers = [{"message": f"`{index}` " + "& " * 3_000, "path": "models/a.sql"} for index in range(3000)]
     plan = {"id": "p1", "environment": "pr_7", "models": many, "blockers": blockers}
@@ -211,10 +211,10 @@ def test_days_that_are_copied_are_told() -> None:
 
 def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its_line() -> None:
     place = {"path": "models/orders.sql", "line": 4, "column": 8}
-    told = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
+    warning = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
     plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    view = shown(run_lines=ended([told, result], 0))
+    view = shown(run_lines=ended([warning, result], 0))
 
     text, marks = plan_comment(view) or "", checks(view)[1].annotations
 
@@ -227,8 +227,8 @@ def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its
 def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:
     sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
     audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
-    told = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
-    text = plan_comment(shown(run_lines=ended([{"event": "result", "ok": True, "audits": [told]}], 0)))
+    failed = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
+    text = plan_comment(shown(run_lines=ended([{"event": "result", "ok": True, "audits": [failed]}], 0)))
 
     assert text is not None
     assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
@@ -255,20 +255,20 @@ def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
 
 def test_a_failed_audit_is_told_once() -> None:
     """Its error tells it already, at the line where the model asks for it."""
-    told = {"message": "Rows were found.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
+    problem = {"message": "Rows were found.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
 
-    assert "audit `nulls` found" not in with_audit(told)
-    assert "Rows were found." in with_audit(told)
+    assert "audit `nulls` found" not in with_audit(problem)
+    assert "Rows were found." in with_audit(problem)
 
 
 @pytest.mark.parametrize("reason", ["It reads `shop.rows`.", "The order of `arrow` is another one."])
 def test_every_row_is_told_whatever_the_reason_says(reason: str) -> None:
     change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "reason": reason}
     text = plan_comment(shown(models=[{**change, "rule": "reads-every-column", "columns": {"every": True}}])) or ""
-    told = plan_comment(shown(models=[{**change, "rule": "rows-changed", "columns": {"every": True}}])) or ""
+    by_rule = plan_comment(shown(models=[{**change, "rule": "rows-changed", "columns": {"every": True}}])) or ""
 
     assert "(every row)" in text
-    assert "(every row)" not in told
+    assert "(every row)" not in by_rule
 
 
 def test_columns_are_told_whatever_the_reason_says() -> None:

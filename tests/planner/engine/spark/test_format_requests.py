@@ -19,6 +19,8 @@ from planner.engine.spark.format_requests import (
     accepted,
     ask,
     is_empty,
+    is_waited_for,
+    jars_of,
     lacks,
     next_request,
     refuse,
@@ -38,11 +40,12 @@ def answered(folder: Path) -> tuple[Path, FormatRequest]:
 
 
 def test_a_spark_lacks_what_it_was_not_started_with() -> None:
-    owner = Owner(os.getpid(), "mergeplan warm", formats=("delta",))
+    owner = replace(WARM, formats=("delta",), jars=jars_of(DELTA))
 
-    assert not lacks(owner, Connection())
+    assert not lacks(owner, Connection(jars_dir="/any"))
     assert not lacks(owner, DELTA)
-    assert lacks(owner, Connection(formats=("delta",), apart=("iceberg",)))
+    assert lacks(owner, replace(DELTA, apart=("iceberg",)))
+    assert lacks(owner, replace(DELTA, jars_dir="/newer")), "a release that the project has changed"
 
 
 def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_path: Path) -> None:
@@ -55,7 +58,9 @@ def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_pa
         asking.result(timeout=30)
 
     assert accepted(tmp_path) == request
-    assert request.added_to(Connection(formats=("iceberg",))).formats == ("delta", "iceberg")
+    started = request.added_to(Connection(formats=("iceberg",), conf=(("spark.jars.packages", "old"), ("a", "b"))))
+    assert (started.formats, started.conf) == (("delta", "iceberg"), (("a", "b"), CONF[0]))
+    assert jars_of(started) == jars_of(DELTA), "whoever asked finds what it asked for"
 
 
 def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
@@ -86,9 +91,26 @@ def test_nobody_waits_for_a_warm_spark_that_died(tmp_path: Path) -> None:
     assert next_request(tmp_path) is None
 
 
+def test_a_request_of_a_process_that_was_killed_is_removed(tmp_path: Path) -> None:
+    """Nobody is kept out of the warm Spark for it."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, tmp_path, WARM, DELTA)
+        path, _ = answered(tmp_path)
+        assert is_waited_for(path)
+        left = path.with_name(path.name.replace(f"-{os.getpid()}-", f"-{dead.pid}-"))
+        path.rename(left)
+        asking.result(timeout=30)
+
+    assert not is_waited_for(left)
+    assert next_request(tmp_path) is None
+    assert not left.exists()
+
+
 def test_a_request_that_cannot_be_read_is_removed(tmp_path: Path) -> None:
     (tmp_path / "format_requests").mkdir()
-    (tmp_path / "format_requests/1.json").write_text('{"formats": 3')
+    (tmp_path / "format_requests/1-1-a.json").write_text('{"formats": 3')
 
     assert next_request(tmp_path) is None
     assert list((tmp_path / "format_requests").iterdir()) == []
