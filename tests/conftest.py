@@ -18,8 +18,7 @@ SMALL = Connection(
         ("spark.driver.memory", "700m"),
         ("spark.sql.shuffle.partitions", "2"),
         ("spark.default.parallelism", "2"),
-        # Rows are few: to compile a query costs more than to run it. Tests that start a Spark of their own have it as it
-        # comes.
+        # Rows are few: to compile a query costs more than to run it. A test that starts its own Spark has it as it is.
         ("spark.sql.codegen.wholeStage", "false"),
         ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ),
