@@ -22,6 +22,7 @@ from planner.apply.external_audits import audit_external_tables
 from planner.apply.fill_table import Filling
 from planner.apply.layout import Layout
 from planner.apply.new_audits import ask_new_audits, remember_asked
+from planner.apply.own_views import check_places
 from planner.apply.physical_tables import missing_tables, table_lease
 from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import check_not_stuck, recover
@@ -72,7 +73,8 @@ class ApplyOptions:
 
     With `replan`, which makes the plan again by what is known by then, models wait for those they read, and are skipped
     where these hold the same rows as before. `check` is asked twice a second while tables are filled, and raises
-    Cancelled when somebody wants the run to end. `complete=False` promotes though tables lack rows (`--skip-backfill`).
+    Cancelled when somebody wants the run to end. `complete=False` promotes though tables lack rows (`--skip-backfill`),
+    `replaces=True` though views of others stand in the place of models'.
     """
 
     now: datetime
@@ -80,6 +82,7 @@ class ApplyOptions:
     who: str = ""
     note: str = ""
     complete: bool = True
+    replaces: bool = False
     check: Callable[[], None] = lambda: None
     replan: Callable[[], Plan] | None = None
 
@@ -97,6 +100,7 @@ def apply(
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
     _check_unmoved(plan, store)
+    check_places(plan.views.added, plan.environment, engine, replaces=options.replaces)
     if plan.restatement is not None:
         forget_restated(plan, store, lease, context.emit)
     try:
@@ -268,7 +272,8 @@ def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, o
         return so_far
     before = context.engine.jobs()
     wait_seconds = seconds_of_promotion(context.project.config, plan.environment)
-    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note, wait_seconds=wait_seconds)
+    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note)
+    wanted = replace(wanted, wait_seconds=wait_seconds, replaces=options.replaces)
     promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit)
     return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - before)
 

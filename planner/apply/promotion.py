@@ -18,7 +18,8 @@ from planner.state.store import StateStore
 class Wanted:
     """What an environment is to show in place of what it shows, and what its history says of that.
 
-    With `wait_seconds` the views move at one moment; without, one by one.
+    With `wait_seconds` the views move at one moment; without, one by one. With `replaces`, a view of others that
+    stands in the place of one that comes is replaced.
     """
 
     old: Environment
@@ -28,6 +29,7 @@ class Wanted:
     note: str = ""
     action: HistoryAction = HistoryAction.PROMOTED
     wait_seconds: float | None = None
+    replaces: bool = False
 
 
 def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, emit: Emit) -> Promoted:
@@ -42,6 +44,7 @@ def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, 
         wanted.new,
         Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action),
         wait_seconds=wanted.wait_seconds,
+        replaces=wanted.replaces,
     )
     return carry_out(store, engine, lease, promotion, emit)
 
@@ -50,13 +53,14 @@ def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, 
 class Rollback:
     """To which revision an environment goes back (None: the last that was different), and who says so.
 
-    `wait_seconds` is as in `Wanted`.
+    `wait_seconds` and `replaces` are as in `Wanted`.
     """
 
     to_revision: int | None = None
     who: str = ""
     note: str = ""
     wait_seconds: float | None = None
+    replaces: bool = False
 
 
 def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, emit: Emit) -> Promoted:
@@ -69,7 +73,8 @@ def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, e
     earlier = store.environments.at_revision(lease.name, target.revision)
     new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     note = to.note or f"back to revision {target.revision}"
-    wanted = Wanted(old, new, target.plan_id, to.who, note, HistoryAction.ROLLED_BACK, to.wait_seconds)
+    how = HistoryAction.ROLLED_BACK, to.wait_seconds, to.replaces
+    wanted = Wanted(old, new, target.plan_id, to.who, note, *how)
     return promote(store, engine, lease, wanted, emit=emit)
 
 

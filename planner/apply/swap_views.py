@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from planner.apply.events import Emit, Promoted, PromotionUndone, Stage, StageStarted, ViewDropped, ViewSwapped
+from planner.apply.own_views import versions_of
 from planner.apply.view_switch import COLUMNS, is_promoted, moved_views, position, switch_of, through_switch
 from planner.engine.protocol import Engine, Stands, ViewText
 from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
@@ -87,6 +88,7 @@ class _Swapping:
     def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
         self.goes_back = False
+        self._had = views_of(promotion.old).keys()  # what stands there is ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
         self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
         for view in (view for each in (promotion.old, promotion.new) for view in views_of(each).values()):
@@ -208,7 +210,9 @@ class _Swapping:
             self.engine.catalog.comment_columns(view.table, columns)
         stands = self._stands(view)
         ours = self._comments.get(view.name, ())
-        self.engine.catalog.swap_view(ViewText(view.name, sql, view.comment, columns, view.properties, stands, ours))
+        reads = "" if view.name in self._had or self.promotion.replaces else versions_of(view)
+        text = ViewText(view.name, sql, view.comment, columns, view.properties, stands, ours, reads)
+        self.engine.catalog.swap_view(text)
 
     def _stands(self, view: View) -> Stands:
         if self.before is None:
@@ -230,7 +234,8 @@ class _Swapping:
 
     def _drop(self, view: View) -> None:
         self.store.leases.check(self.lease)
-        self._attempt(view, lambda: self.engine.catalog.drop_view(view.name), _never)
+        reads = "" if view.name in self._had else versions_of(view)  # one that was to come, and perhaps never did
+        self._attempt(view, lambda: self.engine.catalog.drop_view(view.name, reads), _never)
         self.emit(ViewDropped(view.name))
 
     def _attempt(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:

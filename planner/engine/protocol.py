@@ -111,7 +111,8 @@ class ViewText:
     """A view: its query, its comment and its properties.
 
     `columns`, when given, are all of the query's, and are commented. A comment that is none of `ours`, which were
-    written for earlier promotions, was written by a person: where there is no other to write, it stays.
+    written for earlier promotions, was written by a person: where there is no other to write, it stays. With `reads`,
+    a view that stands in its place and does not read a table of which the name begins so is of others, and not touched.
     """
 
     name: str
@@ -121,14 +122,16 @@ class ViewText:
     properties: Sequence[tuple[str, str]] = ()
     stands: Stands = Stands.UNKNOWN
     ours: tuple[str, ...] = ()
+    reads: str = ""
 
 
 @dataclass(frozen=True)
 class Standing:
     """What stands under a name that we did not give: a table, or a view.
 
-    `format` is that of its files, in lower case, and '' for a view. `partitioned_by` are columns, () as well where the
-    table is cut by anything else. `follows` says that its files lie where its name says: renamed, they are moved.
+    `format` is that of its files, in lower case, and '' for a view; a view that cannot be read has no columns.
+    `partitioned_by` are columns, () as well where the table is cut by anything else. `follows` says that its files lie
+    where its name says: renamed, they are moved.
     """
 
     name: str
@@ -218,14 +221,14 @@ class Catalog(Protocol):
         """Point the view at its query, creating it and its schema if need be; False when it already was so.
 
         An existing view takes its columns' comments from the table that it reads. Of properties, those that were set
-        here earlier and are no longer given go.
+        here earlier and are no longer given go. QueryError where a table stands in its place, or a view of others.
         """
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
         """Make the comments of a table's columns be these."""
 
-    def drop_view(self, name: str) -> None:
-        """Drop the view if it exists."""
+    def drop_view(self, name: str, reads: str = "") -> None:
+        """Drop the view if it exists; with `reads`, only one that reads a table of which the name begins so."""
 
     def drop_schema_if_empty(self, name: str) -> None:
         """Drop a schema that holds nothing any more."""

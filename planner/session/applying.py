@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.apply.estimate import forecast
 from planner.apply.executor import ApplyOptions, Outcome
 from planner.apply.executor import apply as apply_plan
+from planner.parsing.files.environments import replaces_views
 from planner.plan.build import Plan
 from planner.plan.costs import Estimate
 from planner.session.openlineage import openlineage
@@ -43,7 +44,13 @@ def carried_out(
             planned, work.project, work.engine, work.store, lease,
             ApplyOptions(
                 work.now, reported.event, record.who, record.note,
-                complete=complete, check=work.cancellation.check, replan=replan,
+                complete=complete, replaces=_replaces(work, planned), check=work.cancellation.check, replan=replan,
             ),
         )  # fmt: skip
     return reported.outcome
+
+
+def _replaces(work: Workspace, planned: Plan) -> bool:
+    """Whether views of others are replaced: an adoption has shown them beforehand."""
+    adopts = any(change.adopts for change in planned.changes)
+    return adopts or replaces_views(work.project.config, planned.environment)

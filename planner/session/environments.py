@@ -12,7 +12,7 @@ from planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unnee
 from planner.apply.promotion import Rollback, drop_environment
 from planner.apply.promotion import rollback as roll_back
 from planner.errors import RequestError
-from planner.parsing.files.environments import seconds_of_promotion, ttl
+from planner.parsing.files.environments import replaces_views, seconds_of_promotion, ttl
 from planner.session.applying import Record
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
@@ -59,7 +59,8 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
         if (found := _finished(work, name, HistoryAction.ROLLED_BACK)) and _went_there(work.store, found, revision):
             return RolledBack(Promoted(name, found.revision, 0, len(found.views), 0, 0), finished=True)
         jobs = work.engine.jobs()
-        back = Rollback(revision, record.who, record.note, seconds_of_promotion(work.project.config, name))
+        how = seconds_of_promotion(work.project.config, name), replaces_views(work.project.config, name)
+        back = Rollback(revision, record.who, record.note, *how)
         done = roll_back(work.store, work.engine, lease, back, emit=work.on_event)
         return RolledBack(done, work.engine.jobs() - jobs)
 

@@ -36,7 +36,8 @@ class Promotion:
     """An environment on its way from one map to another; `done` are the views that are known to be swapped: others
     may be too.
 
-    With `wait_seconds` it is atomic: its views move at one moment, and readers get so long to find their tables.
+    With `wait_seconds` it is atomic: its views move at one moment, and readers get so long to find their tables. With
+    `replaces`, views of others that stand in the place of those that come are replaced.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Promotion:
     new: Environment
     done: frozenset[str] = frozenset()
     wait_seconds: float | None = None
+    replaces: bool = False
 
     @property
     def changes(self) -> ViewChanges:
@@ -68,6 +70,7 @@ class Promotions:
         cause: Cause | None = None,
         *,
         wait_seconds: float | None = None,
+        replaces: bool = False,
     ) -> Promotion:
         """Put the new map in force and open its journal entry, in one transaction.
 
@@ -84,10 +87,10 @@ class Promotions:
             revision = _add_revision(tx, new, cause, now)
             entry: dict[str, Any] = {"id": id, "environment": new.name, "status": Status.PENDING.value}
             entry |= {"old_revision": old.revision, "new_revision": revision, "token": lease.token, "began_at": now}
-            entry["wait_seconds"] = wait_seconds
+            entry |= {"wait_seconds": wait_seconds, "replaces": replaces}
             tx.insert(t.promotions, entry)
         new = replace(new, revision=revision, plan_id=cause.plan_id, promoted_at=now)
-        return Promotion(id, new.name, cause.action, old, new, wait_seconds=wait_seconds)
+        return Promotion(id, new.name, cause.action, old, new, wait_seconds=wait_seconds, replaces=replaces)
 
     def record_steps(self, lease: Lease, promotion: Promotion, views: Collection[str]) -> None:
         """Keep that these views are swapped, in one transaction; LeaseHeld when the lease was lost."""
@@ -127,7 +130,8 @@ class Promotions:
                 new = self._environments.read_at(tx, row.environment, row.new_revision)
                 views = frozenset(step.view for step in done)
                 action = _action(tx, new)
-                found.append(Promotion(row.id, row.environment, action, old, new, views, row.wait_seconds))
+                how = row.wait_seconds, bool(row.replaces)
+                found.append(Promotion(row.id, row.environment, action, old, new, views, *how))
         return tuple(found)
 
 

@@ -156,6 +156,7 @@ promotions = sa.Table(
     sa.Column("began_at", Utc, nullable=False),
     sa.Column("ended_at", Utc),
     sa.Column("wait_seconds", sa.Float),  # null: its views move one by one
+    sa.Column("replaces", sa.Boolean),  # views of others; null: no
     sa.Index("ix_promotions_status", "project", "status"),
 )
 

@@ -34,12 +34,22 @@ class SparkCatalog:
             known = describe(self._sessions, name)
             if known is None:
                 return None
-            fields = self._sessions.run(f"SELECT * FROM {quoted(name)}").schema.fields
-            columns = tuple(Column(field.name.lower(), field.dataType.simpleString()) for field in fields)
             if known.is_view:
-                return Standing(name, columns, is_view=True, sql=known.details.get("View Text", ""))
+                return Standing(name, self._readable(name), is_view=True, sql=self._text(name, known))
             follows = known.details.get("Type") == "MANAGED"
-            return Standing(name, columns, False, known.files, known.partitions, follows)
+            return Standing(name, self._fields(name), False, known.files, known.partitions, follows)
+
+    def _fields(self, name: str) -> tuple[Column, ...]:
+        fields = self._sessions.run(f"SELECT * FROM {quoted(name)}").schema.fields
+        return tuple(Column(field.name.lower(), field.dataType.simpleString()) for field in fields)
+
+    def _readable(self, view: str) -> tuple[Column, ...]:
+        try:
+            return self._fields(view)
+        except Exception as error:  # what it reads is gone, or is not what it was
+            if not condition(error):
+                raise
+            return ()
 
     def rename_table(self, old: str, new: str) -> None:
         """Give a table another name in its schema."""
@@ -87,7 +97,12 @@ class SparkCatalog:
                 hint="Rename or drop that table.",
                 condition="EXPECT_VIEW_NOT_TABLE",
             )
-        moved = self._text(name, known) != view.sql.strip() or (bool(wanted) and known.comments != wanted)
+        text = self._text(name, known)
+        if view.reads not in text:
+            raise QueryError(
+                f"{name} is a view that mergeplan did not make.", hint="Rename or drop it.", condition="VIEW_OF_OTHERS"
+            )
+        moved = text != view.sql.strip() or (bool(wanted) and known.comments != wanted)
         if moved:
             self._change_query(view)
         present = known.details.get("Comment", "")
@@ -131,9 +146,11 @@ class SparkCatalog:
                     changed = f"{name} {name} {column.type} COMMENT {literal(column.comment)}"
                     self._run(f"ALTER TABLE {quoted(table)} CHANGE COLUMN {changed}")
 
-    def drop_view(self, name: str) -> None:
-        """Drop the view if it exists."""
+    def drop_view(self, name: str, reads: str = "") -> None:
+        """Drop the view if it exists; with `reads`, only one that reads a table of which the name begins so."""
         with self._sessions.statement():
+            if reads and (known := describe(self._sessions, name)) and reads not in self._text(name, known):
+                return
             self._run(f"DROP VIEW IF EXISTS {quoted(name)}")
 
     def drop_schema_if_empty(self, name: str) -> None:

@@ -46,6 +46,12 @@ def seconds_of_promotion(config: Config, environment: str) -> float | None:
     return config.promotion.wait_seconds if config.promotion.atomic and environment == PROD else None
 
 
+def replaces_views(config: Config, environment: str) -> bool:
+    """Whether views of others that have the names of the environment's are replaced: never outside prod, where the
+    configuration may be that of a pull request."""
+    return config.promotion.replaces_views and environment == PROD
+
+
 def naming_of(config: Config, default: str = SESSION_CATALOG) -> Naming:
     """The names of tables and views with this default catalog; the configuration has been checked."""
     return Naming(

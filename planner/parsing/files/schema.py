@@ -286,6 +286,10 @@ class PromotionConfig(Section):
         description="How long an atomic promotion waits, before the views move and after, for queries that were being "
         "analysed.",
     )
+    replaces_views: bool = Field(
+        default=False,
+        description="Whether a view that mergeplan did not make, and that has the name of a model, is replaced.",
+    )
 
 
 Samples = Literal["full", "masked", "none"]

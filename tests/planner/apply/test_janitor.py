@@ -44,7 +44,7 @@ class Quiet:
     def swap_view(self, view: ViewText) -> bool:
         return True
 
-    def drop_view(self, name: str) -> None:
+    def drop_view(self, name: str, reads: str = "") -> None:
         return None
 
     def drop_schema_if_empty(self, name: str) -> None:

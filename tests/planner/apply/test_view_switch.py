@@ -52,8 +52,8 @@ class Read(Double):
         self._read()
         return done
 
-    def drop_view(self, name: str) -> None:
-        self.engine.catalog.drop_view(name)
+    def drop_view(self, name: str, reads: str = "") -> None:
+        self.engine.catalog.drop_view(name, reads)
         self._read()
 
     def _read(self) -> None:
