@@ -21,6 +21,15 @@ class WebhookFault:
         return self.event in ("*", event, f"{event}.{action}")
 
 
+@dataclass(frozen=True)
+class RateLimit:
+    """How an answer says that there were too many calls: 403 or 429, and seconds to wait."""
+
+    status: int = 403
+    retry_after: int | None = None
+    reset_in: int | None = None
+
+
 @dataclass
 class ApiFault:
     kind: ApiFaultKind
@@ -80,15 +89,13 @@ class Faults:
         method: str = "*",
         path: str = "",
         *,
-        status: int = 403,
-        retry_after: int | None = None,
-        reset_in: int | None = None,
+        says: RateLimit = RateLimit(),
         times: int = 1,
         owner: str = "",
     ) -> None:
         """The next matching calls do nothing and say `retry-after`, or that the budget is empty until a reset."""
-        fault = ApiFault("rate_limit", method, path, times, status=status, owner=owner)
-        fault.retry_after, fault.reset_in = retry_after, reset_in
+        fault = ApiFault("rate_limit", method, path, times, status=says.status, owner=owner)
+        fault.retry_after, fault.reset_in = says.retry_after, says.reset_in
         self._add_call(fault)
 
     def lose_answer(self, method: str, path: str, *, status: int | None = None, times: int = 1) -> None:

@@ -1,10 +1,11 @@
 """What can be done with a pull request: open, edit, label, merge, close, reopen."""
 
+from pathlib import Path
 from typing import Literal, get_args
 
 from bot.sandbox import pushes, repos, shapes_issues, shapes_pulls, webhooks
 from bot.sandbox.limits import LABEL_NAME, ApiError, at_most, check_issue, invalid, one_of, require
-from bot.sandbox.repos import GitError
+from bot.sandbox.repos import GitError, Person
 from bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
 from bot.sandbox.webhooks import Site
 
@@ -160,7 +161,7 @@ def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Js
     before = repos.tip(folder, pull.base_ref)
     assert before is not None  # a pull request whose base is deleted is closed
     try:
-        after = _merged(site, repo, pull, before, sender, method, body)
+        after = _merged(folder, pull, before, pushes.person(site.state, sender), method, body)
     except GitError as error:
         raise ApiError(405, "This branch can't be rebased") from error
     repos.set_ref(folder, f"refs/heads/{pull.base_ref}", after)
@@ -170,10 +171,7 @@ def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Js
     return after
 
 
-def _merged(
-    site: Site, repo: Repository, pull: PullRequest, base: str, sender: str, method: MergeMethod, body: Json
-) -> str:
-    folder, author = site.state.git(repo.full_name), pushes.person(site.state, sender)
+def _merged(folder: Path, pull: PullRequest, base: str, author: Person, method: MergeMethod, body: Json) -> str:
     if method == "rebase":
         return repos.rebased(folder, base, pull.head_sha, author)
     tree = repos.merged_tree(folder, base, pull.head_sha)

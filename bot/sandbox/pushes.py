@@ -1,6 +1,7 @@
 """What a push does: branches move, pull requests follow, the App hears of it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from bot.sandbox import repos, webhooks
 from bot.sandbox.limits import ApiError
@@ -17,17 +18,25 @@ def person(state: State, login: str) -> Person:
     return Person(user.name, user.email)
 
 
-def commit(
-    site: Site, repo: Repository, branch: str, files: Files, message: str, author: str, *, force: bool = False
-) -> str:
+@dataclass(frozen=True)
+class Change:
+    """What somebody commits; a file of None is deleted."""
+
+    files: Files
+    message: str
+    author: str
+
+
+def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: bool = False) -> str:
     """Pushes one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
     folder = site.state.git(repo.full_name)
     if not repos.valid_branch(branch):
         raise ApiError(422, f"{branch!r} is not a branch name")
     before = repos.refs(folder).get(f"refs/heads/{branch}")
     parent = repos.tip(folder, repo.default_branch) if force or before is None else before
-    after = repos.commit_files(folder, branch, files, message, person(site.state, author), parent)
-    moved(site, repo, branch, before or ZERO_SHA, after, author)
+    author = person(site.state, change.author)
+    after = repos.commit_files(folder, branch, change.files, change.message, author, parent)
+    moved(site, repo, branch, before or ZERO_SHA, after, change.author)
     return after
 
 

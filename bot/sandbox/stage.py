@@ -198,7 +198,7 @@ class Stage:
         """Pushes one commit (None deletes a file) and returns its SHA; `force` puts it on the default branch's tip."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
-            return pushes.commit(self.site, repo, branch, files, message, author, force=force)
+            return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author), force=force)
 
     def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
         """Deletes the branch as a push; open pull requests from or into it are closed."""
@@ -220,13 +220,11 @@ class Stage:
         body: str = "",
         *,
         author: str,
-        fork: str | None = None,
-        draft: bool = False,
     ) -> int:
-        """Opens a pull request and returns its number; `fork` is the full name of the repository that has `head`."""
+        """Opens a pull request from `head` (`branch` or `owner:branch`) and returns its number."""
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
-            asked = {"title": title, "body": body, "head": head, "base": base, "head_repo": fork, "draft": draft}
+            asked = {"title": title, "body": body, "head": head, "base": base}
             return pulls.open_pull(self.site, repo, author, asked).number
 
     def edit_pull_request(

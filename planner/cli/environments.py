@@ -107,14 +107,15 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
 @click.option(
     "--days", type=click.IntRange(min=0), help="How long to keep what history refers to (else `snapshot_ttl`, or 14)."
 )
-@click.option("--ignore-ttl", is_flag=True, help="Keep no table for the sake of history: the same as --days 0.")
+@click.option(
+    "--ignore-ttl", "days", flag_value=0, type=int, help="Keep no table for the sake of history: the same as --days 0."
+)
 @click.option("--keep", multiple=True, metavar="ENVIRONMENT", help="An environment that does not expire. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
 @output_option
 @workspace
 def janitor(
     days: int | None,
-    ignore_ttl: bool,
     keep: tuple[str, ...],
     dry_run: bool,
     root: Path,
@@ -130,7 +131,7 @@ def janitor(
     """
     out = output_of(output)
     with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
-        found = sweep(work, timedelta(0) if ignore_ttl else None if days is None else timedelta(days=days), keep)
+        found = sweep(work, None if days is None else timedelta(days=days), keep)
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True, expired=found.environments, tables=found.tables, dropped=found.dropped))
         return 0

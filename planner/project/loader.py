@@ -78,27 +78,30 @@ class Project:
         return {name: model for name, model in self.models.items() if model.kind.is_embedded}
 
 
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a project is opened.
+
+    `gateways_from` is another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Unless
+    `strict`, a model that cannot be opened is refused by itself, with what reads it.
+    """
+
+    gateways_from: Path | None = None
+    isolation: Isolation = NO_ISOLATION
+    cache: Cache = NO_CACHE
+    strict: bool = True
+
+
 def load_project(
-    root: Path,
-    now: datetime,
-    gateway: str | None = None,
-    gateways_from: Path | None = None,
-    isolation: Isolation = NO_ISOLATION,
-    cache: Cache = NO_CACHE,
-    *,
-    strict: bool = True,
+    root: Path, now: datetime, gateway: str | None = None, options: LoadOptions = LoadOptions()
 ) -> Project:
     """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
 
-    Unless `strict`, a model that cannot be opened is refused by itself, with what reads it; ProjectErrors when no model
-    is left.
-
-    Environment variables are read only where config.yaml uses them with `{{ env_var('X') }}`. `gateways_from` is
-    another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Refused when the
-    folder brings Python code that is to be isolated, and this machine cannot.
+    Environment variables are read only where config.yaml uses them with `{{ env_var('X') }}`. ProjectErrors when no
+    model is left. Refused when the folder brings Python code that is to be isolated, and this machine cannot.
     """
-    reading = Folder(root.resolve(), cache)
-    config, document, ruled_by = _ruled_config(reading, gateways_from)
+    reading = Folder(root.resolve(), options.cache)
+    config, document, ruled_by = _ruled_config(reading, options.gateways_from)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -110,10 +113,10 @@ def load_project(
     defaults = read_defaults(config, chosen, document, now, catalogs.default)
     defaults = replace(defaults, jinja=_jinja_macros(reading, config))
 
-    refusing = Refusing(strict, reading.errors, reading.text, defaults.infer_names, defaults.catalog)
-    code = _read_code(reading, refusing, config, defaults, isolation)
+    refusing = Refusing(options.strict, reading.errors, reading.text, defaults.infer_names, defaults.catalog)
+    code = _read_code(reading, refusing, config, defaults, options.isolation)
     defaults = replace(defaults, macros=code)
-    known = remembered(cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
+    known = remembered(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
     models, audits = _read_models(reading, refusing, config, known, code, defaults)
     code.close()
     _read_audits(reading, refusing, config, known, defaults, audits)

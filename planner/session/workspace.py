@@ -25,7 +25,7 @@ from planner.model.model import TABLE_FORMATS, Column, Model
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.gateways import gateways_apart
 from planner.plan.schedule import Loaded
-from planner.project.loader import Project, load_project
+from planner.project.loader import LoadOptions, Project, load_project
 from planner.session.cancelling import Cancellation
 from planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
 from planner.session.settings import SessionSettings, url_of
@@ -83,8 +83,8 @@ class Workspace:
         """The project in the folder."""
         given = self.settings
         isolation = given.isolation.hiding(self.settings.folder)
-        cache = Cache(given.cache)
-        return load_project(given.root, self.now, given.gateway, given.gateways_from, isolation, cache, strict=False)
+        options = LoadOptions(given.gateways_from, isolation, Cache(given.cache), strict=False)
+        return load_project(given.root, self.now, given.gateway, options)
 
     @property
     def store(self) -> StateStore:

@@ -45,12 +45,11 @@ class Plans:
         tables: Collection[str] = (),
         options: Json = None,
         components: Json = None,
-        result: Json = None,
         status: str = OPEN,
     ) -> None:
-        """Keep a plan, in place of an earlier one with this id."""
+        """Keep a plan, in place of an earlier one with this id; its result comes when it is closed."""
         row: dict[str, Any] = {"id": id, "environment": environment, "status": status, "tables": sorted(tables)}
-        row |= {"options": options or {}, "components": components or {}, "result": result or {}}
+        row |= {"options": options or {}, "components": components or {}, "result": {}}
         with self._database.writing() as tx:
             tx.put(t.plans, [{**row, "created_at": tx.now()}])
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from bot.inbox.inbox import Inbox
 from bot.records import AFTER_MERGE, PullRecord, PullState
+from bot.sandbox.faults import RateLimit
 from bot.sandbox.limits import ApiError
 from bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import SHOP, until
@@ -148,7 +149,7 @@ class World:
             case 3:
                 faults.lose_answer("*", self.chance.choice(WRITES), times=1)
             case _:
-                faults.rate_limit("*", self.chance.choice(WRITES), retry_after=1, times=1)
+                faults.rate_limit("*", self.chance.choice(WRITES), says=RateLimit(retry_after=1))
 
     def _kill(self) -> None:
         self.killed += 1

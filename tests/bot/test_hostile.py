@@ -219,7 +219,7 @@ def test_a_fork_that_was_deleted_is_still_planned_and_merged(bench: Bench) -> No
     """Behaviour 6: GitHub keeps its commits; a head of nobody's is a fork's."""
     fork = bench.github.fork(SHOP, "rea")
     bench.github.commit(fork, "main", COLUMN, "From a fork", author="rea")
-    number = bench.github.open_pull_request(SHOP, "main", "main", "From a fork", author="rea", fork=fork)
+    number = bench.github.open_pull_request(SHOP, "rea:main", "main", "From a fork", author="rea")
     bench.idle()
     with bench.github.state.lock:
         del bench.github.state.repositories[fork]
@@ -239,7 +239,7 @@ def test_a_word_for_a_forks_head_is_for_the_head_shown_when_it_was_said(bench: B
     """A push between the comment and its execution, and a push back to what was allowed once, need a new word."""
     fork = bench.github.fork(SHOP, "rea")
     first = bench.github.commit(fork, "main", COLUMN, "From a fork", author="rea")
-    number = bench.github.open_pull_request(SHOP, "main", "main", "From a fork", author="rea", fork=fork)
+    number = bench.github.open_pull_request(SHOP, "rea:main", "main", "From a fork", author="rea")
     bench.idle()
     second = bench.github.commit(fork, "main", FILTER, "More", author="rea")
     bench.say(number, f"/ok-to-plan {first}", author="ann")

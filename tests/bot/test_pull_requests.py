@@ -365,7 +365,7 @@ def test_a_forks_code_runs_only_after_a_maintainers_word_for_that_commit(bench: 
     """Behaviour 6: the check says who can type what; the next push needs a new word."""
     fork = bench.github.fork(SHOP, "rea")
     bench.github.commit(fork, "main", COLUMN, "From a fork", author="rea")
-    number = bench.github.open_pull_request(SHOP, "main", "main", "From a fork", author="rea", fork=fork)
+    number = bench.github.open_pull_request(SHOP, "rea:main", "main", "From a fork", author="rea")
     bench.idle()
     head = bench.head(number)
 

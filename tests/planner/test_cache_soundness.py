@@ -17,7 +17,7 @@ import pytest
 from planner.cache.store import Cache
 from planner.errors import ProjectError, ProjectErrors
 from planner.model.model import Model
-from planner.project.loader import load_project
+from planner.project.loader import LoadOptions, load_project
 from tests.planner.generating import generated
 from tests.planner.project.test_loader import project_of
 
@@ -47,7 +47,7 @@ def written(root: Path, models: Mapping[str, Model]) -> Path:
 def read(root: Path, cache: Path | None) -> object:
     """The models of a folder, or what is wrong with it."""
     try:
-        return load_project(root, NOW, cache=Cache(cache)).models
+        return load_project(root, NOW, options=LoadOptions(cache=Cache(cache))).models
     except (ProjectError, ProjectErrors) as error:
         return str(error)
 

@@ -16,7 +16,7 @@ from planner.naming import Naming, Suffix
 from planner.parsing.files.model_file import Defaults, parse_model
 from planner.parsing.render import render
 from planner.project.lineage import lineage_of
-from planner.project.loader import Project, load_project
+from planner.project.loader import LoadOptions, Project, load_project
 from planner.session.planning import _check_default as check_default
 from planner.snapshot.environment import Environment, view_changes
 from planner.state.snapshots import _as_named as as_named
@@ -49,7 +49,7 @@ def written(tmp_path: Path, models: Mapping[str, str], connection: str = "", mor
     (tmp_path / "config.yaml").write_text(CONFIG.format(connection=connection) + more)
     for name, text in models.items():
         (tmp_path / f"models/{name}.sql").write_text(text)
-    return load_project(tmp_path, NOW, strict=False)
+    return load_project(tmp_path, NOW, options=LoadOptions(strict=False))
 
 
 # One name for each table

@@ -8,6 +8,7 @@ import pytest
 import requests
 from github import Github, GithubException, RateLimitExceededException
 
+from bot.sandbox.faults import RateLimit
 from bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
@@ -80,7 +81,7 @@ def test_a_failing_call_does_nothing(sandbox: Sandbox, bot: Github, number: int)
 
 
 def test_an_empty_budget_says_when_it_is_full_again(sandbox: Sandbox, bot: Github) -> None:
-    sandbox.faults.rate_limit(reset_in=60)
+    sandbox.faults.rate_limit(says=RateLimit(reset_in=60))
 
     with pytest.raises(RateLimitExceededException) as refused:
         bot.get_repo(SHOP)
@@ -90,7 +91,7 @@ def test_an_empty_budget_says_when_it_is_full_again(sandbox: Sandbox, bot: Githu
 
 
 def test_a_secondary_limit_says_how_long_to_wait(sandbox: Sandbox, api: httpx.Client) -> None:
-    sandbox.faults.rate_limit(status=429, retry_after=7)
+    sandbox.faults.rate_limit(says=RateLimit(429, retry_after=7))
 
     answer = api.get("/pulls")
 

@@ -122,7 +122,7 @@ def test_a_fork_s_commits_are_fetched_from_the_base_repository(sandbox: Sandbox,
     fork = sandbox.fork(SHOP, "rea")
     sha = sandbox.commit(fork, "idea", {"idea.sql": "SELECT 5\n"}, "Idea", author="rea")
 
-    number = sandbox.open_pull_request(SHOP, "idea", "main", "Idea", author="rea", fork=fork)
+    number = sandbox.open_pull_request(SHOP, "rea:idea", "main", "Idea", author="rea")
 
     pull = bot.get_repo(SHOP).get_pull(number)
     assert (pull.head.repo.full_name, pull.head.label, pull.head.sha) == (fork, "rea:idea", sha)

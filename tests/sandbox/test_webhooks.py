@@ -129,7 +129,7 @@ def test_a_deleted_branch_is_a_push_to_nothing(sandbox: Sandbox) -> None:
 def test_a_push_to_a_fork_tells_the_base_repository_only(sandbox: Sandbox) -> None:
     fork = sandbox.fork(SHOP, "rea")
     sandbox.commit(fork, "idea", {"a.sql": "1"}, "Idea", author="rea")
-    number = sandbox.open_pull_request(SHOP, "idea", "main", "Idea", author="rea", fork=fork)
+    number = sandbox.open_pull_request(SHOP, "rea:idea", "main", "Idea", author="rea")
     before = told(sandbox)
 
     sha = sandbox.commit(fork, "idea", {"a.sql": "2"}, "Better idea", author="rea")

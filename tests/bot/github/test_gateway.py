@@ -7,6 +7,7 @@ import pytest
 from bot.github.calls import redacted
 from bot.github.patience import Pause
 from bot.records import PullState
+from bot.sandbox.faults import RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 
@@ -42,8 +43,8 @@ def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -
 
 def test_a_rate_limit_pauses_and_the_work_goes_on(bench: Bench) -> None:
     """Behaviour 23: `retry-after` is heeded, and no report is lost."""
-    bench.github.faults.rate_limit("POST", r"/check-runs", retry_after=1, times=1)
-    bench.github.faults.rate_limit("PATCH", r"/check-runs", status=429, retry_after=1, times=1)
+    bench.github.faults.rate_limit("POST", r"/check-runs", says=RateLimit(retry_after=1))
+    bench.github.faults.rate_limit("PATCH", r"/check-runs", says=RateLimit(429, retry_after=1))
     number = bench.open(COLUMN)
     bench.idle()
 

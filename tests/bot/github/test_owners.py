@@ -15,6 +15,7 @@ import pytest
 
 from bot.inbox.queue import Job
 from bot.records import PullState
+from bot.sandbox.faults import RateLimit
 from bot.service.worker import Worker
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.service.test_app import send
@@ -111,10 +112,10 @@ def test_a_removed_app_is_left_alone_and_others_go_on(two: Bench) -> None:
     assert not [call for call in two.github.calls[before:] if "/ann/" in call.path]
 
 
-@pytest.mark.parametrize("how", [{"retry_after": 600}, {"reset_in": 600}, {"status": 429, "retry_after": 600}, {}])
-def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, how: dict[str, int]) -> None:
+@pytest.mark.parametrize("how", [RateLimit(retry_after=600), RateLimit(reset_in=600), RateLimit(429, 600), RateLimit()])
+def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, how: RateLimit) -> None:
     """Behaviours 23, 44: the timer's calls too; a second limit without numbers pauses for a minute."""
-    two.github.faults.rate_limit(owner="ann", times=1, **how)
+    two.github.faults.rate_limit(says=how, owner="ann")
     two.worker.sweep()
     assert two.github.faults.armed() == []
     before = len(two.github.calls)

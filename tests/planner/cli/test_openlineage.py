@@ -31,14 +31,14 @@ def test_a_plan_tells_its_runs_to_a_file_and_fails_for_no_server(shop: Callable[
 
 
 def test_the_base_branch_rules_over_where_events_go(offline: CommandLine) -> None:
-    from planner.project.loader import load_project
+    from planner.project.loader import LoadOptions, load_project
     from tests.planner.shop import NOW, written
 
     written(offline.root, config=CONFIG % "url: 'https://evil.example', api_key: x")
     base = offline.root / "base.yaml"
     base.write_text(CONFIG % "url: 'https://lineage.internal', api_key: s3cret")
 
-    given = load_project(offline.root, NOW, gateways_from=base).config.openlineage
+    given = load_project(offline.root, NOW, options=LoadOptions(gateways_from=base)).config.openlineage
 
     assert given is not None
     assert given.address == "https://lineage.internal/api/v1/lineage"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import ProjectError
-from planner.project.loader import load_project
+from planner.project.loader import LoadOptions, load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
 SECRET = "hunter2"  # noqa: S105  # nobody's
@@ -25,7 +25,7 @@ def refused(tmp_path: Path, own: str) -> str:
     (tmp_path / "ruling.yaml").write_text(BASE + OPEN)
     root = project_of(tmp_path / "p", {"config.yaml": own})
     with pytest.raises(ProjectError) as error:
-        load_project(root, NOW, gateways_from=tmp_path / "ruling.yaml")
+        load_project(root, NOW, options=LoadOptions(gateways_from=tmp_path / "ruling.yaml"))
     return str(error.value)
 
 
@@ -62,7 +62,7 @@ def test_other_variables_stay_open_and_the_base_branchs_gateways_hold(tmp_path: 
     (tmp_path / "ruling.yaml").write_text(BASE + OPEN)
     root = project_of(tmp_path / "p", {"config.yaml": BASE + OPEN})
 
-    project = load_project(root, NOW, gateways_from=tmp_path / "ruling.yaml")
+    project = load_project(root, NOW, options=LoadOptions(gateways_from=tmp_path / "ruling.yaml"))
 
     assert project.defaults.variables == {"stage": "blue"}
     assert project.config.gateways["spark"].connection.config == {"spark.hadoop.password": SECRET}

@@ -13,7 +13,7 @@ from planner.errors import MergeplanError, ProjectError, RequestError
 from planner.model.kind import Kind
 from planner.model.model import Column
 from planner.parsing.files.environments import seconds_of_promotion
-from planner.project.loader import load_project, with_variables
+from planner.project.loader import LoadOptions, load_project, with_variables
 from planner.project.scaffold import write_example
 from planner.project.seeds import read_seed
 from planner.semantics import spark_sql
@@ -272,7 +272,9 @@ def test_gateways_of_another_file_rule_over_the_folders_own(tmp_path: Path) -> N
     (tmp_path / "ruling.yaml").write_text(CONFIG)
 
     project = load_project(
-        project_of(tmp_path / "p", {"config.yaml": own}), NOW, gateways_from=tmp_path / "ruling.yaml"
+        project_of(tmp_path / "p", {"config.yaml": own}),
+        NOW,
+        options=LoadOptions(gateways_from=tmp_path / "ruling.yaml"),
     )
 
     assert project.config.gateways["spark"].connection.config == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import ProjectError, ProjectErrors
-from planner.project.loader import Project, load_project
+from planner.project.loader import LoadOptions, Project, load_project
 from planner.project.refused import defined_in
 from tests.planner.project.test_loader import NOW, project_of
 
@@ -17,7 +17,7 @@ CUSTOM = "MODEL (name shop.own, kind CUSTOM (materialization 'm'));\nSELECT 1 AS
 
 
 def opened(root: Path, files: dict[str, str]) -> Project:
-    return load_project(project_of(root, {"models/good.sql": GOOD, **files}), NOW, strict=False)
+    return load_project(project_of(root, {"models/good.sql": GOOD, **files}), NOW, options=LoadOptions(strict=False))
 
 
 def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from planner.cache.store import Cache
 from planner.parsing.files.model_file import Defaults, parse_models
 from planner.project import loader
-from planner.project.loader import Project, load_project
+from planner.project.loader import LoadOptions, Project, load_project
 from planner.project.remembered import Said
 from tests.planner.project.test_loader import CONFIG, project_of
 
@@ -55,7 +55,7 @@ EDITS = {
 
 
 def loaded(root: Path, cache: Path | None, now: datetime = NOW) -> Project:
-    return load_project(root, now, cache=Cache(cache))
+    return load_project(root, now, options=LoadOptions(cache=Cache(cache)))
 
 
 def content(project: Project) -> tuple[object, ...]:

@@ -393,8 +393,8 @@ def test_no_step_is_recorded_without_the_lease(store: StateStore) -> None:
 
 
 def test_a_saved_plan_comes_back(store: StateStore) -> None:
-    store.plans.save("p1", "pr_7", tables=["s.b", "s.a"], options={"start": "2026-01-01"}, result={"models": [1]})
-    store.plans.close("p1", "applied")
+    store.plans.save("p1", "pr_7", tables=["s.b", "s.a"], options={"start": "2026-01-01"})
+    store.plans.close("p1", "applied", {"models": [1]})
 
     plan = store.plans.get("p1")
 
