@@ -22,7 +22,7 @@ def backfill(filling: Filling, work: Mapping[str, Work]) -> Filled:
 
     Cancelled, LeaseHeld and whatever is nobody's fault end the run; what was recorded stays recorded.
     """
-    course = _Course(filling, work, TopologicalSorter(filling.layout.parents))
+    course = _Course(filling, work, TopologicalSorter(filling.order or filling.layout.parents))
     course.sorter.prepare()
     with ThreadPoolExecutor(filling.workers, thread_name_prefix="model") as pool:
         try:

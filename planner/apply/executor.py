@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
 
+from planner.apply.audit_order import with_audited
 from planner.apply.backfill import backfill
 from planner.apply.before_after_all import AFTER, BEFORE, run_statements, statements_of
 from planner.apply.clear_intervals import forget_restated
@@ -22,13 +23,13 @@ from planner.apply.external_audits import audit_external_tables
 from planner.apply.fill_table import Filling
 from planner.apply.layout import Layout
 from planner.apply.new_audits import ask_new_audits, remember_asked
-from planner.apply.own_views import check_places
+from planner.apply.own_views import check_unoccupied
 from planner.apply.physical_tables import missing_tables, table_lease
 from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import check_not_stuck, recover
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
 from planner.apply.work import Failure, Filled, Work
-from planner.checks.audits import AuditContext, AuditResult, run_audits
+from planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
 from planner.intervals import Interval, subtract
@@ -100,7 +101,7 @@ def apply(
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
     _check_unmoved(plan, store)
-    check_places(plan.views.added, plan.environment, engine, replaces=options.replaces)
+    check_unoccupied(plan.views.added, plan.environment, engine, replaces=options.replaces)
     if plan.restatement is not None:
         forget_restated(plan, store, lease, context.emit)
     try:
@@ -230,9 +231,11 @@ def _fill(
         emit(ModelSkipped(name, model))
     with running(project.code, engine) as python:
         layout, holder = replace(layout, python=python), _holder(plan)
+        read = {name: read_by_audits(each.snapshot.model, project.audits) for name, each in work.items()}
         filling = Filling(
             layout, engine, context.store, audits, project.root, holder, emit,
-            workers=workers, check=context.check, relies=plan.relies, untouched=untouched,
+            workers=workers, check=context.check, relies=plan.relies,
+            order=with_audited(layout.parents, read), untouched=untouched,
         )  # fmt: skip
         filled = backfill(filling, {name: each for name, each in work.items() if name not in left})
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))

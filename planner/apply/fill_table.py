@@ -51,6 +51,7 @@ class Filling:
     workers: int = 1
     check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
+    order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # for which others each model waits, if not {}
     untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
     _stop: threading.Event = field(default_factory=threading.Event)

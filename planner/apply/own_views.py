@@ -19,7 +19,7 @@ def versions_of(view: View) -> str:
     return f"{quoted(view.table.rpartition('__')[0])[:-1]}__"
 
 
-def check_places(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
+def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
     """Refused where a table, or a view of others, stands in the place of a view that is to come.
 
     Of each schema the names are listed, and only what bears the name of such a view is looked at.
@@ -31,10 +31,10 @@ def check_places(views: Iterable[View], environment: str, engine: Engine, *, rep
         there = {name.lower() for name in engine.catalog.objects(schema)}
         for view in those:
             if view.name.rpartition(".")[2].lower() in there:
-                _check_place(view, environment, engine, replaces=replaces)
+                _check_one(view, environment, engine, replaces=replaces)
 
 
-def _check_place(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:
+def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:
     found = engine.catalog.standing(view.name)
     if found is None or (found.is_view and (replaces or versions_of(view) in found.sql)):
         return

@@ -18,7 +18,9 @@ from planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, buil
 from planner.parsing.files.model_file import line_of
 from planner.parsing.files.schema import Samples
 from planner.parsing.macros.expand import dates, spark_tree
+from planner.parsing.macros.splicing import named
 from planner.parsing.render import fill, rendered, text_over
+from planner.parsing.sql.names import table_key
 from planner.parsing.sql.spark_text import spark_text
 from planner.snapshot.snapshot import Snapshot
 
@@ -75,13 +77,17 @@ def audit_query(
     check_call(call, options.audits, partial(line_of, model, call.name, header=True))
     own = options.audits.get(call.name)
     sql = own.sql if own else built_in_query(call)
-    arguments = {**dict(own.defaults if own else ()), **dict(call.arguments)} if own or built_in(call.name) else {}
+    text = own.text if own else ""
+    arguments = _arguments(call, own)
     values = dates(interval, options.execution or (interval.end if interval else _EPOCH))
-    values |= {name: fill(spark_tree(text).copy(), values) for name, text in arguments.items()}
+    given = {name: spark_tree(each) for name, each in arguments.items()}
+    if own:
+        sql, text = named(sql, given), named(text, given) if text else ""
+    values |= {name: fill(tree.copy(), values) for name, tree in given.items()}
     known = {name: physical for name, physical in options.tables.items() if name != model.name}
     known[model.name] = table
-    if own and own.text:
-        return text_over(own.text, known, options.embedded, values, f"({_rows(model, table, interval)})")
+    if text:
+        return text_over(text, known, options.embedded, values, f"({_rows(model, table, interval)})")
     tree = rendered(sql, known, options.embedded, values)
     for column in tree.find_all(exp.Column):
         if column.table == "@this_model":
@@ -91,6 +97,28 @@ def audit_query(
             alias = this_model.args.get("alias") or exp.TableAlias(this=exp.to_identifier("this_model"))
             this_model.replace(exp.Subquery(this=spark_tree(_rows(model, table, interval)).copy(), alias=alias))
     return spark_text(tree)
+
+
+def _arguments(call: AuditCall, own: Audit | None) -> dict[str, str]:
+    """The values of an audit's parameters."""
+    if own is None and not built_in(call.name):
+        return {}
+    return {**dict(own.defaults if own else ()), **dict(call.arguments)}
+
+
+def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
+    """The tables besides its own that the project's audits of a model read; a wrong call fails when it runs."""
+    found: set[str] = set()
+    for call in model.audits:
+        own = audits.get(call.name)
+        if own is None or own.skip:
+            continue
+        try:
+            sql = named(own.sql, {name: spark_tree(text) for name, text in _arguments(call, own).items()})
+        except ValueError:
+            continue
+        found |= {table_key(table).lower() for table in spark_tree(sql).find_all(exp.Table)}
+    return frozenset(found - {"", model.name})
 
 
 def run_audit(

@@ -11,6 +11,7 @@ from planner.errors import MergeplanError, Place, ProjectError
 from planner.model.model import Audit, AuditCall
 from planner.parsing.definitions.builtin_audits import ALIASES, BUILT_IN, BuiltIn
 from planner.parsing.macros.expand import DATES, spark_tree
+from planner.parsing.macros.splicing import named
 from planner.parsing.sql.tokens import did_you_mean
 
 NON_BLOCKING = "_non_blocking"
@@ -51,6 +52,8 @@ def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditC
         return f"The audit `{call.name}` takes no argument `{name}`.", hint
     for name in sorted(needed - given):
         return f"The audit `{call.name}` needs the argument `{name}`.", ""
+    if own is not None and (message := _not_a_name(own.sql, (*own.defaults, *call.arguments))):
+        return f"The audit `{call.name}`: {message}", "Give it like `column := id` or `source := shop.items`."
     if known is not None and own is None and call not in tried and (message := _refusal(call)):
         return f"The audit `{call.name}`: {message}", ""
     return None
@@ -68,6 +71,16 @@ def built_in_query(call: AuditCall) -> str:
     if known is None:
         raise ValueError(f"There is no built-in audit `{call.name}`.")
     return known.query({name: spark_tree(text) for name, text in call.arguments})
+
+
+@lru_cache(maxsize=4096)
+def _not_a_name(sql: str, arguments: tuple[tuple[str, str], ...]) -> str:
+    """Why an argument cannot stand where a name is wanted; '' when each can."""
+    try:
+        named(sql, {name: spark_tree(text) for name, text in arguments})
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 @lru_cache(maxsize=4096)

@@ -74,10 +74,10 @@ def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults
     tree = parsed(own, words, "The audit's query")
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
-    check_places(tree, own, query)
+    alone = "standalone" in given and boolean(given["standalone"])
+    check_places(tree, own, query, names=not alone)
     placed, called = is_placed(tree), named_tokens(tree, own, words)
     tables = name_tables(tree, own, query)
-    alone = "standalone" in given and boolean(given["standalone"])
     blocking = boolean(given["blocking"]) if "blocking" in given else not alone
     sql = spark_query(tree, own, query)
     audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)

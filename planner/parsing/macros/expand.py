@@ -47,12 +47,25 @@ def expand_block(source: SourceText, tokens: Tokens, scope: MacroScope) -> list[
     return expanded
 
 
-def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens) -> None:
-    """ProjectError for a macro in a place where no value is allowed, and for `@@x` and `${x}`, which are not macros."""
+def is_a_name(node: exp.Identifier) -> bool:
+    """True for an audit's `@parameter` that stands for a table, or for a column behind a table's name."""
+    if not node.name.startswith("@") or node.quoted or node.name[1:] in DATES | {"this_model"}:
+        return False
+    of_column = isinstance(node.parent, exp.Column) and len(node.parent.parts) > 1 and node.parent.this is node
+    return of_column or (isinstance(node.parent, exp.Table) and node.parent.this is node and not node.parent.db)
+
+
+def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens, *, names: bool = False) -> None:
+    """ProjectError for a macro in a place where no value is allowed, and for `@@x` and `${x}`, which are not macros.
+
+    With `names` a parameter may also stand for a table or a column.
+    """
     for node in tree.find_all(exp.Identifier, exp.Parameter, exp.SessionParameter):
         if isinstance(node, exp.Identifier):
             value = isinstance(node.parent, exp.Column) and len(node.parent.parts) == 1
             if not node.name.startswith("@") or node.quoted or value or node.name == "@this_model":
+                continue
+            if names and is_a_name(node):
                 continue
         text = node.name if isinstance(node, exp.Identifier) else node.sql()
         at = next((token for token in tokens if token.text == node.name), tokens[0])
@@ -104,5 +117,6 @@ __all__ = [
     "expand",
     "expand_block",
     "expander",
+    "is_a_name",
     "spark_tree",
 ]

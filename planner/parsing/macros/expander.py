@@ -26,6 +26,7 @@ CALLS = 50_000  # of macros in one file
 MOST = 200_000  # tokens that one statement may grow to
 _TEMPLATE = re.compile(r"@\{(\w+)\}")
 _IN_TEXT = re.compile(r"@\{(\w+)\}|@(\w+)")
+_AT = re.compile(r"@(\w+)")
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 
@@ -98,6 +99,10 @@ class Expander:
         called = index + 1 < len(given) and given[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
             return [[made(TokenType.STRING, self.filled(token.text[2:], token, _IN_TEXT), token, token)]], index + 1
+        if token.token_type is TokenType.IDENTIFIER and "@" in token.text:
+            token = made(TokenType.IDENTIFIER, self._named(token.text, token), token, token)
+            if "@{" not in token.text:
+                return [[token]], index + 1
         if token.token_type in _NAMES and "@{" in token.text:
             quoted = token.token_type is TokenType.IDENTIFIER
             text = self.filled(token.text, token)
@@ -197,6 +202,15 @@ class Expander:
             return found[0].text if len(found) == 1 else text_of(self.source, found)
 
         return pattern.sub(value, text)
+
+    def _named(self, text: str, at: Token) -> str:
+        """A quoted name with each `@name` replaced that has a value: any other may be how a column is called."""
+
+        def value(match: re.Match[str]) -> str:
+            found = self.known(_key(match[1]), at)
+            return match[0] if found is None else text_of(self.source, found) if len(found) > 1 else found[0].text
+
+        return _AT.sub(value, text)
 
     # Calls
 

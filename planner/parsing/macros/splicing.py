@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.naming import SESSION_CATALOG, in_catalog
-from planner.parsing.macros.expand import spark_tree
+from planner.parsing.macros.expand import is_a_name, spark_tree
 from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import spark_text
 from planner.parsing.sql.tokens import SourceText, closing, tokenize
@@ -81,6 +81,24 @@ def origin(changes: list[Splice], offset: int) -> int:
             return each.start
         moved += len(each.text) - (each.end - each.start)
     return offset - moved
+
+
+def named(text: str, values: Mapping[str, exp.Expr]) -> str:
+    """The text with each `@name` replaced that stands for a table, or for a column behind a table's name.
+
+    ValueError for a value that is no such name.
+    """
+    changes = []
+    for each in spark_tree(text).find_all(exp.Identifier):
+        if not is_a_name(each) or each.name[1:] not in values:
+            continue
+        value, name = values[each.name[1:]], each.name
+        parts = value.parts if isinstance(value, exp.Column) else []
+        of_table = isinstance(each.parent, exp.Table)
+        if not 1 <= len(parts) <= (3 if of_table else 1) or not all(isinstance(part, exp.Identifier) for part in parts):
+            raise ValueError(f"`{name}` stands for the name of a {'table' if of_table else 'column'}.")
+        changes.append(Splice(*_span([each]), ".".join(part.sql("spark") for part in parts)))
+    return applied(text, changes)
 
 
 def splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> list[Splice]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.checks.audits import AuditContext, AuditResult, audit_query, is_blocking, run_audit
+from planner.checks.audits import AuditContext, AuditResult, audit_query, is_blocking, read_by_audits, run_audit
 from planner.engine.protocol import Engine, Rows, ViewText
 from planner.errors import ProjectError, QueryError
 from planner.intervals import Interval
@@ -104,6 +104,41 @@ def test_an_audit_may_read_other_models() -> None:
     sql = audit_query(model, model.audits[0], "p.a__1", None, options)
 
     assert sql == "SELECT * FROM p.b__1 AS b JOIN p.a__1 AS a"
+
+
+REFERENCE = """AUDIT (name refers, defaults (key = id));
+SELECT t.@column FROM @this_model AS t
+WHERE NOT EXISTS (SELECT 1 FROM @source AS s WHERE s.@key = t.@column) AND @column > 0"""
+
+
+def test_the_parameters_of_an_audit_may_stand_for_tables_and_columns() -> None:
+    model = model_of("refers(column := item_id, source := shop.b)")
+    audits = {"refers": parse_audits(REFERENCE, "b.sql", Defaults(NOW))[0]}
+
+    sql = audit_query(model, model.audits[0], "p.a__1", None, AuditContext(audits, {"shop.b": "p.b__1"}))
+
+    assert sql == (
+        "SELECT t.item_id FROM (SELECT * FROM p.a__1) AS t\nWHERE NOT EXISTS (SELECT 1 FROM p.b__1 AS s"
+        " WHERE s.id = t.item_id) AND (item_id) > 0"
+    )
+    assert read_by_audits(model, audits) == {"shop.b"}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("refers(column := item_id + 1, source := shop.b)", "`@column` stands for the name of a column."),
+        ("refers(column := s.item_id, source := shop.b)", "`@column` stands for the name of a column."),
+        ("refers(column := item_id, source := 'shop.b')", "`@source` stands for the name of a table."),
+    ],
+)
+def test_an_argument_that_is_no_name_is_refused_where_a_name_is_wanted(call: str, message: str) -> None:
+    model, audits = model_of(call), {"refers": parse_audits(REFERENCE, "b.sql", Defaults(NOW))[0]}
+
+    with pytest.raises(ProjectError, match=r"^a.sql:1: The audit `refers`: ") as refused:
+        audit_query(model, model.audits[0], "p.a__1", None, AuditContext(audits))
+
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,16 @@ def test_a_blueprint_is_a_model_of_its_own(tmp_path: Path) -> None:
     }
 
 
+def test_variables_stand_in_quoted_names_and_other_names_with_an_at_stay(tmp_path: Path) -> None:
+    text = "MODEL (name s.m, kind FULL);\nSELECT t.`it@home`, `me-@where` FROM `@raw`.`@{raw}_orders` AS t"
+    files = {"config.yaml": CONFIG + "variables: {raw: landing, where: here}\n", "models/m.sql": text}
+
+    model = load_project(project_of(tmp_path, files), NOW).models["s.m"]
+
+    assert model.depends_on == ("landing.landing_orders",)
+    assert model.text == "SELECT t.`it@home`, `me-here` FROM `landing`.`landing_orders` AS t"
+
+
 def test_jinja_macros_call_each_other_and_variables(tmp_path: Path) -> None:
     files = {
         "config.yaml": CONFIG + "variables: {n: 3}\n",

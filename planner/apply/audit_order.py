@@ -1,0 +1,33 @@
+"""In which order models are filled whose audits read other models: these first, so that an audit finds their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+Parents = Mapping[str, tuple[str, ...]]
+
+
+def with_audited(parents: Parents, read: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+    """The parents of each model, and after them the models that its audits read.
+
+    Left out is one that comes after the model itself: its rows are made of the model's.
+    """
+    found = dict(parents)
+    for name in sorted(read.keys() & parents.keys()):
+        for other in sorted(read[name]):
+            if other in parents and other not in found[name] and not _comes_after(other, name, found):
+                found[name] = (*found[name], other)
+    return found
+
+
+def _comes_after(one: str, other: str, parents: Parents) -> bool:
+    """True when `one` is `other`, or must wait for it."""
+    seen: set[str] = set()
+    left = [one]
+    while left:
+        if (name := left.pop()) == other:
+            return True
+        if name not in seen:
+            seen.add(name)
+            left += parents.get(name, ())
+    return False
