@@ -133,7 +133,9 @@ def load_project(
     models, refused = without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in models.values()):
         reading.errors += refused.errors
-    tests = _unit_tests(reading, config, models, defaults, refused)
+    unknown: list[ProjectError] = reading.errors if options.strict else []
+    tests = _unit_tests(reading, config, models, defaults, refused, unknown.append)
+    refused = refused if options.strict else refused.and_tests(unknown)
     reading.finish()
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *_seeds(models))
@@ -154,16 +156,22 @@ def _ruled_config(reading: Folder, gateways_from: Path | None) -> tuple[Config, 
 
 
 def _unit_tests(
-    reading: Folder, config: Config, models: Mapping[str, Model], defaults: Defaults, refused: RefusedModels
+    reading: Folder,
+    config: Config,
+    models: Mapping[str, Model],
+    defaults: Defaults,
+    refused: RefusedModels,
+    unknown: Callable[[ProjectError], None],
 ) -> list[UnitTest]:
     """The unit tests of the models that open, in a project without errors: a model that could not be read would look
-    like an unknown one."""
+    like an `unknown` one."""
     if reading.errors:
         return []
     tests: list[UnitTest] = []
     dialects = refused.with_dialects({name: model.dialect for name, model in models.items()})
     now, catalog = defaults.now, defaults.catalog
-    around = Surroundings(dialects, config.gateways, lambda path, test: _test_file(reading, path, test), now, catalog)
+    read = partial(_test_file, reading)
+    around = Surroundings(dialects, config.gateways, read, now, catalog, unknown)
     files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
     reading.each(files, lambda name: tests.extend(_read_tests(_document(reading, name), around)))
     reading.each(tests, lambda test: _check_name(test, tests))

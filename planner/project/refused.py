@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -76,6 +76,11 @@ class RefusedModels:
     def with_dialects(self, known: Mapping[str, str]) -> Mapping[str, str]:
         """The dialects of models by name, with those of refused ones, which are not known; any, if none is certain."""
         return {**dict.fromkeys(self.names, "spark"), **known} if self.clear else _Any(known)
+
+    def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:
+        """These, and the tests whose models do not exist."""
+        more = (Refusal(error.place.path if error.place else "tests", (error,), whole=False) for error in unknown)
+        return replace(self, refusals=(*self.refusals, *more))
 
     @property
     def errors(self) -> tuple[ProjectError, ...]:

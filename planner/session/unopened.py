@@ -8,6 +8,7 @@ from dataclasses import replace
 from planner.checks.linter import Violation
 from planner.errors import Place, ProjectError, RequestError
 from planner.model.model import Model
+from planner.parsing.definitions.unit_tests import UnknownModel
 from planner.plan.build import Plan
 from planner.plan.refused import RefusedFile, Unopened, held_computed
 from planner.project.loader import Project
@@ -102,4 +103,5 @@ def _file(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -
 
 
 def _sentence(error: ProjectError) -> str:
-    return f"the model cannot be opened: {error.message}" + (f" {error.hint}" if error.hint else "")
+    what = "the test is not run" if isinstance(error, UnknownModel) else "the model cannot be opened"
+    return f"{what}: {error.message}" + (f" {error.hint}" if error.hint else "")

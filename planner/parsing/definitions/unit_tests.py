@@ -57,23 +57,40 @@ class UnitTest:
         return Place(self.path, self.line)
 
 
+class UnknownModel(ProjectError):
+    """A test of a model that does not exist."""
+
+
+def _raised(error: ProjectError) -> None:
+    raise error
+
+
 @dataclass(frozen=True)
 class Surroundings:
-    """What a test may refer to: each model's SQL dialect, gateways, files, and the current time."""
+    """What a test may refer to: each model's SQL dialect, gateways, files, and the current time.
+
+    `unknown` is told of each test whose model does not exist; the others of its file are read.
+    """
 
     dialects: Mapping[str, str]
     gateways: Collection[str]
     read: ReadFile
     now: datetime
     catalog: str = SESSION_CATALOG  # of names without one
+    unknown: Callable[[ProjectError], None] = _raised
 
 
 def read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
     """The tests of one file; ProjectError at what is wrong."""
     if document.value is None:
         return ()
-    tests = _mapping(document, (), document.value)
-    return tuple(_test(document, str(name), body, around) for name, body in tests.items())
+    found = []
+    for name, body in _mapping(document, (), document.value).items():
+        try:
+            found.append(_test(document, str(name), body, around))
+        except UnknownModel as error:
+            around.unknown(error)
+    return tuple(found)
 
 
 def _test(document: Document, name: str, body: object, around: Surroundings) -> UnitTest:
@@ -87,7 +104,8 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
     model = model_name(str(given["model"]), document.place((*at, "model")), catalog)
     if model not in dialects:
         hint = did_you_mean(model, dialects, most=5)
-        raise document.error((*at, "model"), f"The test's model `{model}` does not exist.", hint)
+        place = document.place((*at, "model"))
+        raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
     inputs = {
         model_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
             document, (*at, "inputs", str(table)), value, dialects[model], around.read

@@ -112,3 +112,15 @@ def test_a_file_that_cannot_be_opened_still_says_its_name(
     path: str, text: str, names: tuple[str, ...], clear: bool
 ) -> None:
     assert defined_in(path, text) == (names, clear)
+
+
+def test_a_test_of_no_model_is_refused_by_itself_and_the_others_of_its_file_are_read(tmp_path: Path) -> None:
+    tests = "gone:\n  model: shop.gone\ngood:\n  model: shop.good\n  outputs:\n    query:\n      rows: [{x: 1}]\n"
+
+    project = opened(tmp_path, {"tests/test_a.yaml": tests})
+
+    assert [test.name for test in project.tests] == ["good"]
+    assert sorted(project.models) == ["shop.good"]
+    assert [str(error).partition(" Did you mean")[0] for error in project.refused.errors] == [
+        "tests/test_a.yaml:2: The test's model `shop.gone` does not exist."
+    ]
