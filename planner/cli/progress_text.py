@@ -11,6 +11,8 @@ from planner.session.events import Event, SparkStarted, SparkStarting, TestsStar
 def show_progress(event: Event) -> None:
     """A line for what begins, or has begun; also where the output is piped."""
     match event:
+        case SparkStarting(again=True):
+            click.echo("The warm Spark lacks a table format: it starts again when no other run uses it...", err=True)
         case SparkStarting():
             click.echo("Starting Spark...", err=True)
         case SparkStarted(seconds):

@@ -14,7 +14,9 @@ from planner.plan.costs import Estimate
 
 @dataclass(frozen=True)
 class SparkStarting:
-    """A Spark of our own is started, which takes seconds."""
+    """A Spark of our own is started, which takes seconds; or the warm one, `again`, when no other run uses it."""
+
+    again: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from planner.engine.gateways import Gateways
 from planner.engine.protocol import Connection, Engine
 from planner.engine.spark.catalog import is_embedded
 from planner.engine.spark.engine import open_engine
-from planner.engine.spark.open_session import is_running
+from planner.engine.spark.open_session import is_running, starts_again
 from planner.engine.spark.quoting import quoted
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
@@ -233,9 +233,11 @@ class Workspace:
     def _started(self, connection: Connection) -> Engine:
         """A Spark, opened; one that takes seconds to start is reported, unless whoever opens it is not ours."""
         given = self.settings
-        reported = given.open_engine is open_engine and not is_running(connection, given.folder)
+        ours = given.open_engine is open_engine
+        again = ours and starts_again(connection, given.folder)
+        reported = again or (ours and not is_running(connection, given.folder))
         if reported:
-            self.on_event(SparkStarting())
+            self.on_event(SparkStarting(again))
         began = time.monotonic()
         engine = given.open_engine(connection, given.folder, self.profile)
         if reported:

@@ -20,8 +20,18 @@ def is_running(connection: Connection, home: Path) -> bool:
     """True for a Spark that runs already: a server, or a warm one; no process is started for it."""
     if connection.remote or not is_embedded(connection):
         return bool(connection.remote)
+    return _warm_owner(home) is not None
+
+
+def starts_again(connection: Connection, home: Path) -> bool:
+    """True for a warm Spark that has to start again before it can serve this connection: it lacks a table format."""
+    owner = None if connection.remote or not is_embedded(connection) else _warm_owner(home)
+    return owner is not None and lacks(owner, connection)
+
+
+def _warm_owner(home: Path) -> Owner | None:
     owner = CatalogLock(spark_folder(home)).owner()
-    return owner is not None and owner.serves
+    return owner if owner is not None and owner.serves else None
 
 
 def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> EngineSession:

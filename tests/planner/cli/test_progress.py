@@ -11,9 +11,15 @@ from planner.session.events import SparkStarted, SparkStarting, TestsStarted
 def test_what_takes_seconds_is_announced_on_standard_error_also_where_it_is_piped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for event in (SparkStarting(), SparkStarted(6.14), TestsStarted(1), TestsStarted(2)):
+    for event in (SparkStarting(), SparkStarting(again=True), SparkStarted(6.14), TestsStarted(1), TestsStarted(2)):
         show_progress(event)
 
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err == "Starting Spark...\nSpark started in 6.1 s.\nRunning 1 unit test...\nRunning 2 unit tests...\n"
+    assert told.err.splitlines() == [
+        "Starting Spark...",
+        "The warm Spark lacks a table format: it starts again when no other run uses it...",
+        "Spark started in 6.1 s.",
+        "Running 1 unit test...",
+        "Running 2 unit tests...",
+    ]

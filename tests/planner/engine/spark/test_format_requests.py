@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import Owner
+from planner.engine.spark.catalog import Owner, spark_folder
 from planner.engine.spark.format_requests import (
     FormatRequest,
     Visit,
@@ -25,6 +27,7 @@ from planner.engine.spark.format_requests import (
     next_request,
     refuse,
 )
+from planner.engine.spark.open_session import starts_again
 from planner.errors import CatalogBusy, RequestError
 
 CONF = (("spark.jars.repositories", "here"), ("spark.sql.ansi.enabled", "true"))
@@ -46,6 +49,19 @@ def test_a_spark_lacks_what_it_was_not_started_with() -> None:
     assert not lacks(owner, DELTA)
     assert lacks(owner, replace(DELTA, apart=("iceberg",)))
     assert lacks(owner, replace(DELTA, jars_dir="/newer")), "a release that the project has changed"
+
+
+def test_whoever_waits_for_another_start_is_told(tmp_path: Path) -> None:
+    folder = spark_folder(tmp_path)
+    folder.mkdir(parents=True)
+    with socket.create_server(("localhost", 0)) as server:
+        owner = replace(WARM, port=server.getsockname()[1], formats=("delta",), jars=jars_of(DELTA))
+        (folder / "owner.json").write_text(json.dumps(asdict(owner)))
+
+        assert not starts_again(DELTA, tmp_path)
+        assert starts_again(replace(DELTA, formats=("delta", "iceberg")), tmp_path)
+        assert not starts_again(replace(DELTA, formats=("iceberg",), remote="sc://there"), tmp_path)
+    assert not starts_again(replace(DELTA, formats=("iceberg",)), tmp_path), "nobody serves"
 
 
 def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_path: Path) -> None:
