@@ -72,12 +72,18 @@ def serve_warm(
     silence()
     lock = CatalogLock(spark_folder(home))
     own = request_of(connection)  # of a project; outside of one, what the last client needed
-    known = connection if own != FormatRequest() else accepted(lock.folder).added_to(connection)
     with _asked_to_stop() as stop:
         lock.acquire(wait)
         lock.publish(Owner(os.getpid(), command(), warm=True))
         try:
-            session = _started(lock, known, home, profile)
+            known = connection if own != FormatRequest() else accepted(lock.folder).added_to(connection)
+            try:
+                session = _started(lock, known, home, profile)
+            except RequestError as error:
+                if known == connection:
+                    raise
+                say(f"Spark starts without the table formats of before: {error.message}")
+                session, known = _started(lock, connection, home, profile), connection
             while asked := _served(session, lock, known, home, stop, say):
                 session, known = _started_again(lock, known, asked, home, profile)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from planner.engine.protocol import Connection, ViewText
 from planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
 from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine, open_engine
+from planner.engine.spark.format_requests import FormatRequest
 from planner.engine.table import PartitionColumn, Table, time_partitioning
 from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.intervals import Interval
@@ -440,4 +442,18 @@ def test_a_format_that_cannot_be_had_is_refused_and_the_warm_spark_goes_on(home:
     assert engine.fetch("SELECT 1").rows == ((1,),)
     engine.close()
     server.send_signal(signal.SIGTERM)
+    server.communicate(timeout=60)
+
+
+def test_a_warm_spark_starts_without_the_formats_of_before_when_their_jars_are_gone(home: Path, tmp_path: Path) -> None:
+    spark_folder(home).mkdir(parents=True)
+    before = FormatRequest(("delta",), jars_dir=str(tmp_path / "gone"))
+    (spark_folder(home) / "warm_formats.json").write_text(json.dumps(asdict(before)))
+
+    server = run(SERVER, home)
+
+    assert server.stdout is not None
+    assert server.stdout.readline().startswith("Spark starts without the table formats of before: ")
+    assert "warm Spark ready" in server.stdout.readline()
+    server.terminate()
     server.communicate(timeout=60)
