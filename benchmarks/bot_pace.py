@@ -4,7 +4,8 @@ make bench-bot                       8 models
 python -m benchmarks.bot_pace 200    another number of models
 
 A sandbox is the GitHub, `mergeplan serve` is the bot, with a warm Spark and GitHub's second between two writes. Prints
-the times of each round and their medians, and of the last round where the time sits, by the bot's own log.
+the times of each round and their medians, the API calls and writes of a pull request's life (opened, planned, built,
+merged, promoted), and of the last round where the time sits, by the bot's own log.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 from bot.sandbox.server import Sandbox
 
-SHOP, SECRET, PATIENCE, ROUNDS = "ann/shop", "a-webhook-secret", 600.0, 4
+SHOP, SECRET, PATIENCE, ROUNDS = "ann/shop", "a-webhook-secret", 600.0, 11
 TICKS = os.sysconf("SC_CLK_TCK")
 NOT_TOLD = ("event", "level", "timestamp", "repository", "pull_request", "head", "run", "key")
 
@@ -52,6 +53,7 @@ class Scene:
     log: Path
     size: int
     times: dict[str, list[float]] = field(default_factory=dict)
+    calls: list[tuple[int, int, int]] = field(default_factory=list)  # of each life: all, writes, answered with 304
 
     def wait(self, what: str, holds: Callable[[], object]) -> None:
         """Returns when it is so."""
@@ -125,7 +127,7 @@ def play(scene: Scene, turn: int) -> float:
     name = f"models/m{scene.size - 2}.sql"
     text = project(scene.size)[name].replace("SELECT ", f"SELECT {turn} AS added{turn}, ")
     scene.github.commit(SHOP, f"change{turn}", {name: text}, "Add a column", author="ann")
-    opened = time.time()
+    opened, before = time.time(), len(scene.github.calls)
     number = scene.github.open_pull_request(SHOP, f"change{turn}", "main", "Add a column", author="ann")
     scene.seconds("webhook to plan comment", lambda: "to compute" in scene.body(number).lower() or
                   "mergeplan:plan" in scene.body(number), opened)  # fmt: skip
@@ -135,6 +137,8 @@ def play(scene: Scene, turn: int) -> float:
     scene.github.merge(SHOP, number, author="ann")
     scene.seconds("merge to promoted", lambda: "promoted" in scene.body(number).lower().split("\n\n")[0], merged)
     scene.wait("quiet", scene.is_idle)
+    made = scene.github.calls[before:]
+    scene.calls.append((len(made), sum(c.method != "GET" for c in made), sum(c.status == 304 for c in made)))
     return opened
 
 
@@ -202,6 +206,8 @@ def main(size: int) -> None:
     print(f"{size} models, medians without the first round:")
     for what, each in made.times.items():
         print(f"  {what:30} {statistics.median(each[1:]):5.1f} s")
+    for index, what in enumerate(("API calls of a life", "of them writes", "of them answered 304")):
+        print(f"  {what:30} {statistics.median(each[index] for each in made.calls[1:]):5.0f}")
 
 
 if __name__ == "__main__":
