@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any
 
 from github.CheckRun import CheckRun
@@ -14,10 +15,10 @@ ANNOTATIONS_A_CALL = 50
 
 
 class CheckRuns:
-    """The check runs of one repository."""
+    """The check runs of one repository; `folder` is where its project is, whose files annotations name."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, calls: Calls, folder: str = ".") -> None:
+        self._calls, self._folder = calls, PurePosixPath(folder)
 
     def find(self, sha: str, key: str) -> int:
         """The id of our check with that key on a commit, 0 when there is none."""
@@ -69,7 +70,7 @@ class CheckRuns:
         marks = []
         for each in view.annotations:
             mark: dict[str, Any] = {
-                "path": each.path,
+                "path": str(self._folder / each.path),
                 "start_line": max(each.line, 1),
                 "end_line": max(each.line, 1),
                 "annotation_level": each.level,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -59,7 +59,6 @@ class GitHub:
         self._lock = threading.Lock()
         self._known: dict[str, RepositoryGateway] = {}
         self._polls = Polls()
-        self._secrets = settings.secrets()
         self._login = settings.bot_login
         self._links = links_of(settings)
         self.owners = Owners(settings, self._options, self._polls)
@@ -70,7 +69,7 @@ class GitHub:
         login = self.login()
         with self._lock:
             if name not in self._known:
-                known = RepositoryGateway(name, self.owners, self._polls, login, self._secrets, self._links)
+                known = RepositoryGateway(name, self.owners, self._polls, login, self._settings, self._links)
                 self._known[name] = known
             return self._known[name]
 
@@ -102,13 +101,13 @@ class RepositoryGateway:
     """What the bot does in one repository."""
 
     def __init__(
-        self, name: str, owners: Owners, polls: Polls, login: str, secrets: Sequence[str], links: PageLinks
+        self, name: str, owners: Owners, polls: Polls, login: str, settings: Settings, links: PageLinks
     ) -> None:
         self.name = name
         self.login = login
         self._links = links
-        self._calls = Calls(name, owners, polls, secrets)
-        self.checks = CheckRuns(self._calls)
+        self._calls = Calls(name, owners, polls, settings.secrets())
+        self.checks = CheckRuns(self._calls, settings.project_path)
         self.deployments = Deployments(self._calls)
 
     # --- reading ---

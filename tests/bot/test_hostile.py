@@ -132,6 +132,15 @@ def test_a_pull_request_that_renames_the_projects_folder_is_told(make_bench: Cal
     assert bench.conclusions(bench.head(number))["plan"] == "failure"
 
 
+def test_an_annotation_names_the_file_as_the_repository_does(make_bench: Callable[..., Bench]) -> None:
+    """The project is in a folder of the repository: GitHub shows a remark only at a path from its root."""
+    bench = make_bench(project={f"dbt/{path}": text for path, text in PROJECT.items()}, project_path="dbt")
+    number = bench.open({"dbt/models/orders.sql": "SELECT 1 AS id\nBROKEN\n"})
+    bench.idle()
+
+    assert [mark.path for mark in bench.checks(bench.head(number))["plan"].annotations] == ["dbt/models/orders.sql"]
+
+
 def test_a_pull_request_that_moves_to_another_base_is_let_go_and_taken_up_again(bench: Bench) -> None:
     """Its environment is dropped, its checks block nobody, and the comment says where it merges now."""
     bench.github.commit(SHOP, "other", {"README.md": "# Other\n"}, "Other", author="wim")
