@@ -6,40 +6,29 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 import structlog
 from github import Consts
-from github.IssueComment import IssueComment
 
 from bot.approvals import Review
 from bot.github.calls import Calls
 from bot.github.check_runs import CheckRuns
+from bot.github.comments import Comments
 from bot.github.deployments import Deployments
-from bot.github.events import QUEUE_BRANCH, WrittenComment
+from bot.github.events import QUEUE_BRANCH
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
 from bot.pages.links import PageLinks, links_of
-from bot.records import Posted, Pull
+from bot.records import Pull
 from bot.settings import Settings
 from bot.verbs import ROLES, Role
 
 log = structlog.get_logger(__name__)
 GHOST = "ghost"  # who GitHub shows where an account is gone
-WITHOUT_GRAPHQL = (404, 405, 410, 501)
-
-
-@dataclass(frozen=True)
-class Edited:
-    """What became of a comment after it was written; `by` is '' when nobody edited it, or nobody knows who."""
-
-    by: str = ""
-    edited: bool = False
-    known: bool = True
 
 
 class GitHub:
@@ -109,6 +98,7 @@ class RepositoryGateway:
         self._calls = Calls(name, owners, polls, settings.secrets())
         self.checks = CheckRuns(self._calls, settings.project_path)
         self.deployments = Deployments(self._calls)
+        self.comments = Comments(self._calls, login)
 
     # --- reading ---
 
@@ -183,33 +173,6 @@ class RepositoryGateway:
         except GitHubFailed as error:
             return False if error.status == 404 else None
 
-    def comments(self, number: int, since: datetime | None = None) -> tuple[Posted, ...]:
-        """The comments of a pull request, oldest first; only those touched since then, if a time is given."""
-
-        def read() -> tuple[Posted, ...]:
-            issue = self._calls.repo.get_issue(number)
-            return tuple(_posted(each) for each in (issue.get_comments(since=since) if since else issue.get_comments()))
-
-        return self._calls.read(read)
-
-    def editor(self, comment: Posted) -> Edited:
-        """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
-
-        `known` is False on a GitHub that has no GraphQL.
-        """
-        try:
-            found = self._calls.read(
-                lambda: self._calls.connection.client.requester.graphql_node(
-                    comment.node_id, "lastEditedAt editor { login }", "IssueComment"
-                )[1]
-            )
-        except GitHubFailed as error:
-            if error.status in WITHOUT_GRAPHQL:
-                return Edited(known=False)
-            raise
-        node = found["data"]["node"]
-        return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
-
     def page(self, number: int, page: str) -> str:
         """The service's own page about a pull request, or (0) prod, as a link that opens it; '' where there is none."""
         return self._links.url(self.name, number, page, time.time())
@@ -219,33 +182,6 @@ class RepositoryGateway:
     def turn(self) -> AbstractContextManager[None]:
         """While it is held nobody else writes in this installation, and what is written in it waits no longer."""
         return self._calls.turn()
-
-    def write_comment(self, number: int, body: str, marker: str) -> Posted:
-        """Posts a comment that begins with that hidden marker; edits it when one of ours does so already."""
-        body = self._calls.clean(body)
-
-        def look() -> Posted | None:
-            ours = (
-                each for each in self.comments(number) if each.author == self.login and each.body.startswith(marker)
-            )
-            return next(ours, None)
-
-        def post() -> Posted:
-            return _posted(self._calls.repo.get_issue(number).create_comment(body))
-
-        posted = self._calls.write_once(look, post)
-        return posted if posted.body == body else self.edit_comment(number, posted.id, body)
-
-    def edit_comment(self, number: int, comment_id: int, body: str) -> Posted:
-        """Makes a comment say this."""
-        clean = self._calls.clean(body)
-
-        def edit() -> Posted:
-            comment = self._calls.repo.get_issue(number).get_comment(comment_id)
-            comment.edit(clean)
-            return _posted(comment)
-
-        return self._calls.write(edit)
 
     def merge(self, number: int, sha: str, method: str) -> str:
         """Merges a pull request if its head is still that commit, and returns the merge's; a second call finds it."""
@@ -258,12 +194,6 @@ class RepositoryGateway:
             return self._calls.repo.get_pull(number).merge(sha=sha, merge_method=method).sha
 
         return self._calls.write_once(look, put)
-
-    def react(self, number: int, comment_id: int, content: str) -> None:
-        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated. Somebody waits for it: it goes first."""
-        self._calls.write(
-            lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
-        )
 
 
 def _groups(refs: Any) -> tuple[tuple[int, str], ...]:
@@ -307,30 +237,10 @@ def _pull(value: Mapping[str, Any]) -> Pull:
     )
 
 
-def _posted(comment: IssueComment) -> Posted:
-    author = comment.user
-    return Posted(
-        id=comment.id,
-        author=author.login if author else "",
-        body=comment.body or "",
-        at=comment.created_at.astimezone(UTC).isoformat(),
-        updated_at=comment.updated_at.astimezone(UTC).isoformat(),
-        by_bot=bool(author and author.type == "Bot"),
-        edited=comment.updated_at - comment.created_at > timedelta(0),
-        node_id=comment.node_id or "",
-    )
-
-
-def written_comment(posted: Posted) -> WrittenComment:
-    """A comment as its webhook would have brought it."""
-    return WrittenComment(posted.id, posted.author, posted.body, posted.at)
-
-
 __all__ = [
     "GitHub",
     "GitHubFailed",
     "GitHubPaused",
     "OwnerUnavailable",
     "RepositoryGateway",
-    "written_comment",
 ]

@@ -202,10 +202,6 @@ class Queue:
         with self._database.reading() as connection:
             return connection.execute(query).first() is not None
 
-    def has_others(self, owners: Sequence[str]) -> bool:
-        """True when an owner beside these is known."""
-        return any(name.partition("/")[0] not in owners for name in self.repositories())
-
     def is_idle(self) -> bool:
         """True when no key is due, held or put off."""
         busy = sa.select(LANES.c.key).where(sa.or_(LANES.c.due_at.is_not(None), LANES.c.owner.is_not(None)))

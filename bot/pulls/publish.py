@@ -237,11 +237,11 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
     if digest != record.comment_digest or unseen:
         if record.comment_id:
             try:
-                posted = gateway.edit_comment(record.number, record.comment_id, text)
+                posted = gateway.comments.edit(record.number, record.comment_id, text)
             except GitHubFailed as error:
                 if error.status != 404:
                     raise
-        posted = posted or gateway.write_comment(record.number, text, PLAN_MARKER)
+        posted = posted or gateway.comments.write(record.number, text, PLAN_MARKER)
         changes["comment_id"] = posted.id
         if is_new:
             changes["shown_since"] = posted.updated_at

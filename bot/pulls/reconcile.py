@@ -22,6 +22,7 @@ from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.inbox.queue import Job
 from bot.pulls.arguments import model_files, plan_arguments, words_now
 from bot.pulls.decide import (
+    Action,
     CarryOver,
     Destroy,
     DropEnvironment,
@@ -90,7 +91,7 @@ class _Reconciliation:
         if not self._is_ours():
             return
         self._read_rules()
-        pick_up(self.context, self.gateway, self.pull.number, self.gateway.comments(self.pull.number))
+        pick_up(self.context, self.gateway, self.pull.number, self.gateway.comments.read(self.pull.number))
         for _ in range(STEPS_MOST):
             carry_out(self.context, self.gateway, self.pull, self.config)
             record, prod = self._record(), self.inbox.prods.get(self.job.repository)
@@ -105,42 +106,44 @@ class _Reconciliation:
                         self._look_around()
                         publish(self.inbox, self.gateway, record)
                     break
-                case CarryOver():
-                    self._carry_over(record, prod)
-                case PlanGroup():
-                    publish(self.inbox, self.gateway, record)
-                    self._groups().plan()
-                case DropGroup():
-                    self._groups().drop()
                 case Keep():
                     self._keep(record)
                     break
-                case Destroy():
-                    self._destroy(record)
-                case Hold():
-                    kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
-                    self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
-                case WaitForProd():
-                    self._change(
-                        state=PullState.WAITING,
-                        head=self.pull.head,
-                        base_ref=self.pull.base_ref,
-                        environment=self._environment,
-                    )
-                    self.inbox.queue.wake(self.job.repository, 0)
-                case MakePlan(reason):
-                    self._make_plan(reason)
-                case DropEnvironment():
-                    self._drop()
-                case HandToProd():
-                    again = {"again": False, "progress": "Waiting for prod's turn."}
-                    self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
-                    self.inbox.queue.wake(self.job.repository, 0)
+                case _:
+                    self._do(action, record, prod)
             self._refresh()
         else:
             raise Later(5.0, "it keeps moving")
         self._answer_questions()
         answer_all(self.context, self.gateway, self.pull.number, self.config)
+
+    def _do(self, action: Action, record: PullRecord, prod: ProdRecord) -> None:
+        """Takes one step; what is to be done next is decided anew."""
+        match action:
+            case CarryOver():
+                self._carry_over(record, prod)
+            case PlanGroup():
+                publish(self.inbox, self.gateway, record)
+                self._groups().plan()
+            case DropGroup():
+                self._groups().drop()
+            case Destroy():
+                self._destroy(record)
+            case Hold():
+                kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
+                self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
+            case WaitForProd():
+                kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
+                self._change(state=PullState.WAITING, **kept, environment=self._environment)
+                self.inbox.queue.wake(self.job.repository, 0)
+            case MakePlan(reason):
+                self._make_plan(reason)
+            case DropEnvironment():
+                self._drop()
+            case HandToProd():
+                again = {"again": False, "progress": "Waiting for prod's turn."}
+                self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
+                self.inbox.queue.wake(self.job.repository, 0)
 
     def _answer_questions(self) -> None:
         """What somebody only asks is answered when nothing else is left to do; news end it, and it is asked again."""

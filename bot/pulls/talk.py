@@ -10,7 +10,8 @@ import structlog
 
 from bot.commands import Command, Mistake, chosen_model, read_commands
 from bot.context import BotContext, moment
-from bot.github.gateway import GitHubFailed, RepositoryGateway, written_comment
+from bot.github.comments import written_comment
+from bot.github.gateway import GitHubFailed, RepositoryGateway
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
@@ -42,7 +43,7 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
             continue
         if not read_commands(each.body, namespace) or context.inbox.commands.knows(gateway.name, each.id):
             continue
-        written = gateway.editor(each)
+        written = gateway.comments.editor(each)
         if written.edited:
             log.info("edited_comment_left_alone", repository=gateway.name, comment=each.id, editor=written.by)
             continue
@@ -70,7 +71,7 @@ def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow)
     if row.seen:
         return
     try:
-        gateway.react(row.number, row.comment_id, "eyes")
+        gateway.comments.react(row.number, row.comment_id, "eyes")
     except GitHubFailed as error:
         log.warning("eyes_not_shown_yet", repository=row.repository, comment=row.comment_id, why=str(error))
     else:
@@ -101,8 +102,8 @@ def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, re
     answers = tuple(_ended(answer, record) for answer in row.answers)
     shown = Shown(record, context.inbox.prods.get(record.repository))
     text = reply(row.comment_id, row.author, answers, state_sentence(shown))
-    gateway.write_comment(row.number, text, reply_marker(row.comment_id))
-    gateway.react(row.number, row.comment_id, "rocket" if all(answer.ok for answer in answers) else "confused")
+    gateway.comments.write(row.number, text, reply_marker(row.comment_id))
+    gateway.comments.react(row.number, row.comment_id, "rocket" if all(answer.ok for answer in answers) else "confused")
     context.inbox.commands.answer(replace(row, state="answered", answers=answers))
     log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
@@ -214,16 +215,8 @@ def _start(
             return _deploy(context, row, command, record)
         case Verb.CATEGORIZE:
             return _categorize(context, row, command, record)
-        case Verb.UNLOCK:
-            inbox.pulls.change(*where, unlock_by=row.author)
-            return Answer(command.text, True, accepted(command), "plan")
-        case Verb.EXTEND:
-            days = command.number or KEPT_DAYS
-            inbox.pulls.change(*where, keep_until=time.time() + days * 86_400)
-            return Answer(command.text, True, f"The environment is kept for {counted(days, 'day')}.")
-        case Verb.DESTROY:
-            inbox.pulls.change(*where, destroy_by=row.author, keep_until=0.0)
-            return Answer(command.text, True, accepted(command), "destroy")
+        case Verb.UNLOCK | Verb.EXTEND | Verb.DESTROY:
+            return _about_environment(context, row, command)
         case Verb.APPROVE_COST:
             size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
             # A plan that is made again may lack a batch more, never twice as much.
@@ -243,6 +236,19 @@ def _start(
             return Answer(command.text, True, "The planner was asked.", WAITS, asked=asked)
         case _:  # the state stands at the end of every reply; /deploy never comes here
             return Answer(command.text, True, "This is how it stands.")
+
+
+def _about_environment(context: BotContext, row: CommandRow, command: Command) -> Answer:
+    pulls, where = context.inbox.pulls, (row.repository, row.number)
+    if command.verb is Verb.UNLOCK:
+        pulls.change(*where, unlock_by=row.author)
+        return Answer(command.text, True, accepted(command), "plan")
+    if command.verb is Verb.DESTROY:
+        pulls.change(*where, destroy_by=row.author, keep_until=0.0)
+        return Answer(command.text, True, accepted(command), "destroy")
+    days = command.number or KEPT_DAYS
+    pulls.change(*where, keep_until=time.time() + days * 86_400)
+    return Answer(command.text, True, f"The environment is kept for {counted(days, 'day')}.")
 
 
 def _plan_again(context: BotContext, row: CommandRow, command: Command, record: PullRecord, pull: Pull) -> Answer:

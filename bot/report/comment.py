@@ -193,20 +193,8 @@ def status(shown: Shown) -> str:
                 + " ".join(each for each in (inert(record.reason), doing, inert(record.progress)) if each)
                 + stale
             )
-        case PullState.PLANNED if plan and plan.blockers:
-            number = counted(len(plan.blockers), "thing blocks", "things block")
-            return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
-        case PullState.PLANNED if plan and outcome and outcome.is_too_costly:
-            over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
-            cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
-            return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
-        case PullState.PLANNED if plan and touches(plan) and not record.decision.is_ok:
-            then = promise_sentence(plan, outcome)
-            return f"> [!IMPORTANT]\n> **Built, and not let into prod yet**, see the end. {then}"
-        case PullState.PLANNED if plan and touches(plan):
-            return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
         case PullState.PLANNED:
-            return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
+            return _planned_status(record)
         case PullState.CANCELLED:
             kept = " The environment keeps what was already computed." if record.environment_exists else ""
             return f"{inert(record.reason)}{kept}"
@@ -225,6 +213,24 @@ def status(shown: Shown) -> str:
             return f"{why} The environment and what only it used are dropped; prod is untouched."
         case PullState.FAILED:
             return "Prod is untouched. A push that mends it is planned by itself."
+
+
+def _planned_status(record: PullRecord) -> str:
+    outcome = record.outcome
+    plan = outcome.plan if outcome else None
+    if plan and plan.blockers:
+        number = counted(len(plan.blockers), "thing blocks", "things block")
+        return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
+    if plan and outcome and outcome.is_too_costly:
+        over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
+        cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
+        return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
+    if plan and touches(plan) and not record.decision.is_ok:
+        then = promise_sentence(plan, outcome)
+        return f"> [!IMPORTANT]\n> **Built, and not let into prod yet**, see the end. {then}"
+    if plan and touches(plan):
+        return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
+    return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
 
 
 def _promoted_title(record: PullRecord) -> str:

@@ -192,8 +192,8 @@ class Worker:
             held = Counter(owner_of(key) for key in tuple(self._held))
             most = max(1, self.context.settings.workers - 1)
             crowded = [owner for owner, jobs in held.items() if jobs >= most]
-            if crowded and not self.context.inbox.queue.has_others(crowded):
-                crowded = []
+            if crowded and {owner_of(each) for each in self.context.inbox.queue.repositories()} <= {*crowded}:
+                crowded = []  # nobody else is known
             job = self.context.inbox.queue.claim(self.context.worker, but=crowded)
             if job is not None:
                 self._held.add(job.key)
@@ -248,7 +248,7 @@ class Worker:
         """One owner's comments; a pause, or an owner that is not there, leaves them for later."""
         for row in rows:
             try:
-                self.context.github.repository(row.repository).react(row.number, row.comment_id, "eyes")
+                self.context.github.repository(row.repository).comments.react(row.number, row.comment_id, "eyes")
             except (GitHubPaused, OwnerUnavailable):
                 return
             except GitHubFailed as error:

@@ -20,7 +20,7 @@ from planner.model.model import Audit, Model
 from planner.parsing.definitions.audit_calls import check_call
 from planner.parsing.definitions.audits import parse_audits
 from planner.parsing.definitions.known_columns import KnownColumns, NotRead
-from planner.parsing.definitions.unit_tests import Surroundings, UnitTest, read_tests
+from planner.parsing.definitions.unit_tests import UnitTest
 from planner.parsing.files.base_branch import RULED, opened
 from planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
 from planner.parsing.files.config import read_config, read_defaults
@@ -39,6 +39,7 @@ from planner.project.folder import Folder
 from planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
 from planner.project.remembered import Remembered, Said, remembered
 from planner.project.seeds import with_seed
+from planner.project.unit_tests import read_unit_tests
 from planner.python.isolation import NO_ISOLATION, Isolation
 from planner.python.messages import RegisteredModel
 from planner.python.project import ProjectCode
@@ -134,7 +135,7 @@ def load_project(
     if refused and all(model.kind.is_external for model in models.values()):
         reading.errors += refused.errors
     unknown: list[ProjectError] = reading.errors if options.strict else []
-    tests = _unit_tests(reading, config, models, defaults, refused, unknown.append)
+    tests = read_unit_tests(reading, config, models, defaults, refused, unknown.append)
     refused = refused if options.strict else refused.and_tests(unknown)
     reading.finish()
     rule_files = _python_texts(reading) if rules.own else {}
@@ -153,29 +154,6 @@ def _ruled_config(reading: Folder, gateways_from: Path | None) -> tuple[Config, 
     ruled = read_config(ruled_by)
     config = read_config(document).model_copy(update={name: getattr(ruled, name) for name in RULED})
     return config, document, ruled_by
-
-
-def _unit_tests(
-    reading: Folder,
-    config: Config,
-    models: Mapping[str, Model],
-    defaults: Defaults,
-    refused: RefusedModels,
-    unknown: Callable[[ProjectError], None],
-) -> list[UnitTest]:
-    """The unit tests of the models that open, in a project without errors: a model that could not be read would look
-    like an `unknown` one."""
-    if reading.errors:
-        return []
-    tests: list[UnitTest] = []
-    dialects = refused.with_dialects({name: model.dialect for name, model in models.items()})
-    now, catalog = defaults.now, defaults.catalog
-    read = partial(_test_file, reading)
-    around = Surroundings(dialects, config.gateways, read, now, catalog, unknown)
-    files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
-    reading.each(files, lambda name: tests.extend(_read_tests(_document(reading, name), around)))
-    reading.each(tests, lambda test: _check_name(test, tests))
-    return [test for test in tests if test.model in models]
 
 
 @dataclass(frozen=True)
@@ -237,21 +215,6 @@ def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...
 
 def _document(reading: Folder, name: str) -> Document:
     return read_document(name, reading.text(name))
-
-
-def _read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
-    """The tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
-    rows = isinstance(document.value, list) and not Path(document.path).name.startswith("test")
-    return () if rows else read_tests(document, around)
-
-
-def _test_file(reading: Folder, path: str, test: str) -> str:
-    """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
-    for folder in (reading.root, (reading.root / test).parent):
-        found = (folder / path).resolve()
-        if found.is_file() and found.is_relative_to(reading.root):
-            return reading.text(reading.name(found))
-    raise ProjectError(f"There is no file `{path}` in the project.")
 
 
 def _python_files(root: Path) -> Iterator[Path]:
@@ -487,12 +450,6 @@ def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
 def _question(audit: Audit | None) -> str:
     parts = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
     return repr((*parts, "skip") if audit and audit.skip else parts) if audit else ""
-
-
-def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:
-    first = next(other for other in tests if other.name == test.name)
-    if first is not test:
-        raise ProjectError(f"The test `{test.name}` is already defined at {first.place}.", place=test.place)
 
 
 def _seeds(models: Mapping[str, Model]) -> tuple[str, ...]:

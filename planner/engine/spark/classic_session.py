@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from planner.engine.formats.tested_pairs import CATALOG
 from planner.engine.protocol import Connection, Server
 from planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
+from planner.engine.spark.connect_server import ConnectServer, local_url, serving_conf
 from planner.engine.spark.errors import translated
 from planner.engine.spark.format_settings import remember_formats, starting_conf
 from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from planner.engine.spark.scans import plan_bytes
-from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
+from planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
 from planner.engine.spark.trace_tag import trace_id
 from planner.errors import MergeplanError, RequestError
 
@@ -27,17 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _gateway_lock = threading.Lock()
-
-
-def serving_conf(token: str) -> dict[str, str]:
-    """With what a Spark of our own also serves Spark Connect, on this machine and to who knows the token."""
-    return {
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": "0",
-        "spark.sql.connect.serverStacktrace.enabled": "false",
-        "spark.connect.authenticate.token": token,
-    }
 
 
 class ClassicSession:
@@ -48,14 +38,15 @@ class ClassicSession:
         self._catalog = connection.catalog
         try:
             _refuse_a_second()
-            self._token = secrets.token_urlsafe(32) if connection.serves else ""
-            conf = starting_conf(connection, home) | (serving_conf(self._token) if self._token else {})
+            token = secrets.token_urlsafe(32) if connection.serves else ""
+            conf = starting_conf(connection, home) | (serving_conf(token) if token else {})
             self._connection = connection
             config_dir = Path(connection.config_dir) if connection.config_dir else None
             keep_open = [lock.descriptor] if lock else []
             self.jvm = start_jvm(spark_folder(home), conf, profile, config_dir=config_dir, keep_open=keep_open)
             try:
                 self.spark, self.gateway = _classic(self.jvm)
+                self.serving = ConnectServer(self.spark, token)
                 if "SparkSessionCatalog" in conf.get(CATALOG, ""):
                     # Iceberg finds the embedded metastore only when Spark has opened it.
                     self.spark.sql("SHOW SCHEMAS").collect()
@@ -135,28 +126,10 @@ class ClassicSession:
                     self.spark.catalog.uncacheTable(view.name)
                     self.spark.catalog.dropTempView(view.name)
 
-    def client_jobs(self, user: str, session: str, tag: str) -> int:
-        """How many jobs a Connect client of this Spark has started under its tag."""
-        java: Any = self.spark._jvm
-        named = java.org.apache.spark.sql.connect.service.ExecuteSessionTag.apply(user, session, tag)
-        self._scala.listenerBus().waitUntilEmpty()  # the books are kept by a thread of their own
-        return len(self._scala.statusTracker().getJobIdsForTag(named))
-
-    @property
-    def token(self) -> str:
-        """What a Spark Connect client must say to this Spark; '' when it serves none. Nobody else makes one."""
-        return self._token
-
-    def connect_port(self) -> int:
-        """Where the Spark Connect server in this driver listens."""
-        service = getattr(self.spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
-        return int(getattr(service, "MODULE$").localPort())
-
     def server(self) -> Server:
-        if not self._token:
+        if not self.serving.token:
             raise RequestError("this Spark was started to serve no other process.")
-        # By that name and no other pyspark sends a token without TLS.
-        url = f"sc://localhost:{self.connect_port()}/;token={self._token};user_id={USER}"
+        url = local_url(self.serving.port, self.serving.token)
         return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.isolated)
 
     def close(self, timeout: float = 20.0) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
+from planner.engine.spark.connect_server import local_url
 from planner.engine.spark.connect_session import ConnectSession, without_token
 from planner.engine.spark.format_requests import Visit, ask, lacks
 from planner.engine.spark.format_settings import SIGNS, check_formats
 from planner.engine.spark.java import Profile
-from planner.engine.spark.session import USER, EngineSession, silence
+from planner.engine.spark.session import EngineSession, silence
 from planner.errors import RequestError
 
 
@@ -64,8 +65,7 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
         if lock.owner() != owner:
             return None
         if not lacks(owner, connection):
-            remote = f"sc://localhost:{owner.port}/;token={owner.token};user_id={USER}"
-            session = ConnectSession(remote, session_conf(connection), None, owner, visit)
+            session = ConnectSession(local_url(owner.port, owner.token), session_conf(connection), None, owner, visit)
             visit = None
             return session
     finally:

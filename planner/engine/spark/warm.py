@@ -126,7 +126,7 @@ def _served(
     try:
         with _counter(session) as counter:
             owner = Owner(
-                os.getpid(), command(), session.connect_port(), counter, session.token, warm=True,
+                os.getpid(), command(), session.serving.port, counter, session.serving.token, warm=True,
                 isolated=session.isolated, formats=known_formats(connection, home), apart=connection.apart,
                 jars=jars_of(connection),
             )  # fmt: skip
@@ -195,8 +195,8 @@ def _counter(session: ClassicSession) -> Iterator[int]:
 
         def handle(self) -> None:
             asked, _, whose = self.rfile.readline(1000).decode().strip().partition(" ")
-            if secrets.compare_digest(asked.encode(), session.token.encode()):
-                self.wfile.write(f"{session.client_jobs(*whose.split())}\n".encode())
+            if secrets.compare_digest(asked.encode(), session.serving.token.encode()):
+                self.wfile.write(f"{session.serving.client_jobs(*whose.split())}\n".encode())
 
     class WarmServer(socketserver.ThreadingTCPServer):
         daemon_threads = True

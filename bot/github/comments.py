@@ -1,0 +1,103 @@
+"""The comments of pull requests: read, written and edited, each of ours once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+
+from github.IssueComment import IssueComment
+
+from bot.github.calls import Calls
+from bot.github.events import WrittenComment
+from bot.github.patience import GitHubFailed
+from bot.records import Posted
+
+WITHOUT_GRAPHQL = (404, 405, 410, 501)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What became of a comment after it was written; `by` is '' when nobody edited it, or nobody knows who."""
+
+    by: str = ""
+    edited: bool = False
+    known: bool = True
+
+
+class Comments:
+    """The comments of one repository's pull requests; ours are by `login`."""
+
+    def __init__(self, calls: Calls, login: str) -> None:
+        self._calls, self._login = calls, login
+
+    def read(self, number: int) -> tuple[Posted, ...]:
+        """The comments of a pull request, oldest first."""
+        return self._calls.read(lambda: tuple(map(_posted, self._calls.repo.get_issue(number).get_comments())))
+
+    def editor(self, comment: Posted) -> Edited:
+        """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
+
+        `known` is False on a GitHub that has no GraphQL.
+        """
+        try:
+            found = self._calls.read(
+                lambda: self._calls.connection.client.requester.graphql_node(
+                    comment.node_id, "lastEditedAt editor { login }", "IssueComment"
+                )[1]
+            )
+        except GitHubFailed as error:
+            if error.status in WITHOUT_GRAPHQL:
+                return Edited(known=False)
+            raise
+        node = found["data"]["node"]
+        return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
+
+    def write(self, number: int, body: str, marker: str) -> Posted:
+        """Posts a comment that begins with that hidden marker; edits it when one of ours does so already."""
+        body = self._calls.clean(body)
+
+        def look() -> Posted | None:
+            ours = (each for each in self.read(number) if each.author == self._login and each.body.startswith(marker))
+            return next(ours, None)
+
+        def post() -> Posted:
+            return _posted(self._calls.repo.get_issue(number).create_comment(body))
+
+        posted = self._calls.write_once(look, post)
+        return posted if posted.body == body else self.edit(number, posted.id, body)
+
+    def edit(self, number: int, comment_id: int, body: str) -> Posted:
+        """Makes a comment say this."""
+        clean = self._calls.clean(body)
+
+        def change() -> Posted:
+            comment = self._calls.repo.get_issue(number).get_comment(comment_id)
+            comment.edit(clean)
+            return _posted(comment)
+
+        return self._calls.write(change)
+
+    def react(self, number: int, comment_id: int, content: str) -> None:
+        """Adds a reaction; GitHub keeps one of a kind, so it may be repeated. Somebody waits for it: it goes first."""
+        self._calls.write(
+            lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
+        )
+
+
+def _posted(comment: IssueComment) -> Posted:
+    author = comment.user
+    return Posted(
+        id=comment.id,
+        author=author.login if author else "",
+        body=comment.body or "",
+        at=comment.created_at.astimezone(UTC).isoformat(),
+        updated_at=comment.updated_at.astimezone(UTC).isoformat(),
+        by_bot=bool(author and author.type == "Bot"),
+        edited=comment.updated_at - comment.created_at > timedelta(0),
+        node_id=comment.node_id or "",
+    )
+
+
+def written_comment(posted: Posted) -> WrittenComment:
+    """A comment as its webhook would have brought it."""
+    return WrittenComment(posted.id, posted.author, posted.body, posted.at)

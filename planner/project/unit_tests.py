@@ -1,0 +1,61 @@
+"""The unit tests of a project, from the files of tests/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from planner.errors import ProjectError
+from planner.model.model import Model
+from planner.parsing.definitions.project_defaults import Defaults
+from planner.parsing.definitions.unit_tests import Surroundings, UnitTest, read_tests
+from planner.parsing.files.schema import Config
+from planner.parsing.sql.yaml_documents import read_document
+from planner.project.folder import Folder
+from planner.project.refused import RefusedModels
+
+
+def read_unit_tests(
+    reading: Folder,
+    config: Config,
+    models: Mapping[str, Model],
+    defaults: Defaults,
+    refused: RefusedModels,
+    unknown: Callable[[ProjectError], None],
+) -> list[UnitTest]:
+    """The unit tests of the models that open, in a project without errors: a model that could not be read would look
+    like an `unknown` one."""
+    if reading.errors:
+        return []
+    tests: list[UnitTest] = []
+    dialects = refused.with_dialects({name: model.dialect for name, model in models.items()})
+    now, catalog = defaults.now, defaults.catalog
+    read = partial(_test_file, reading)
+    around = Surroundings(dialects, config.gateways, read, now, catalog, unknown)
+    files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
+    reading.each(files, lambda name: tests.extend(_of_file(reading, name, around)))
+    reading.each(tests, lambda test: _check_name(test, tests))
+    return [test for test in tests if test.model in models]
+
+
+def _of_file(reading: Folder, name: str, around: Surroundings) -> tuple[UnitTest, ...]:
+    """The tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
+    document = read_document(name, reading.text(name))
+    rows = isinstance(document.value, list) and not Path(document.path).name.startswith("test")
+    return () if rows else read_tests(document, around)
+
+
+def _test_file(reading: Folder, path: str, test: str) -> str:
+    """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
+    for folder in (reading.root, (reading.root / test).parent):
+        found = (folder / path).resolve()
+        if found.is_file() and found.is_relative_to(reading.root):
+            return reading.text(reading.name(found))
+    raise ProjectError(f"There is no file `{path}` in the project.")
+
+
+def _check_name(test: UnitTest, tests: list[UnitTest]) -> None:
+    first = next(other for other in tests if other.name == test.name)
+    if first is not test:
+        raise ProjectError(f"The test `{test.name}` is already defined at {first.place}.", place=test.place)
