@@ -28,6 +28,7 @@ from planner.apply.events import ViewSwapped
 from planner.engine.protocol import Connection
 from planner.engine.spark.engine import open_engine
 from planner.engine.spark.installed import find_java, spark_home
+from planner.errors import RequestError
 from planner.project.loader import load_project
 from planner.project.scaffold import Wishes, write_project
 from planner.state.store import StateStore
@@ -74,7 +75,7 @@ def metastore(folder: Path, url: str, **more: str) -> str:
 @contextmanager
 def hive_on_postgresql(folder: Path, socket_file: Path) -> Iterator[Runtime]:
     """A Hive metastore in a PostgreSQL, which listens at a socket file: JDBC comes by TCP."""
-    jar = fetched_jar(folder, POSTGRESQL_JAR)
+    jar = Path(fetched_apart(folder))
     with relay(lambda: unix(socket_file)) as port:
         url = f"jdbc:postgresql://{HOST}:{port}/metastore"
         create_schema(folder, url, jar)
@@ -128,6 +129,16 @@ def connect_server(folder: Path) -> Iterator[Runtime]:
         remote = f"sc://localhost:{outside}/;use_ssl=true;token={{{{ env_var('SPARK_TOKEN') }}}}"
         environ = {"SPARK_TOKEN": TOKEN, "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate)}
         yield Runtime(f'remote: "{remote}"', environ)
+
+
+def fetched_apart(folder: Path) -> str:
+    """The path of PostgreSQL's driver, fetched by a Spark of its own; RequestError when no repository has it."""
+    command = [sys.executable, "-m", "tests.planner.runtimes", "jar", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if "RequestError" in done.stderr:
+        raise RequestError(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()[-1]
 
 
 def fetched_jar(folder: Path, package: str) -> Path:
@@ -306,4 +317,8 @@ def _die(event: object) -> None:
 
 
 if __name__ == "__main__":
-    (window if sys.argv[1] == "window" else partial(step, sys.argv[1]))(Path(sys.argv[2]))
+    what, where = sys.argv[1], Path(sys.argv[2])
+    if what == "jar":
+        sys.stdout.write(f"{fetched_jar(where, POSTGRESQL_JAR)}\n")
+    else:
+        (window if what == "window" else partial(step, what))(where)
