@@ -22,6 +22,7 @@ from planner.errors import RequestError
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
+IDLE_SECONDS = 90  # longer than a call of GitHub's with its retries, within which a service holds its turn
 BUSY_SECONDS = 30
 MIGRATION_SECONDS = 600
 NEW_SECONDS, NEW_LOOKS = 2.0, 20
@@ -123,6 +124,8 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 def _open_postgresql(url: sa.URL) -> sa.Engine:
     limits = f"-c statement_timeout={STATEMENT_SECONDS * 1000} -c timezone=UTC"
+    # A process that stands still, on a paused machine perhaps, must not keep its locks from all others.
+    limits += f" -c idle_in_transaction_session_timeout={IDLE_SECONDS * 1000}"
     arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": "mergeplan", "options": limits}
     return sa.create_engine(
         url.set(drivername="postgresql+psycopg"),

@@ -23,6 +23,7 @@ from bot.inbox.inbox import Inbox
 from bot.inbox.tables import RUNS
 from bot.records import PullRecord, PullState
 from bot.sandbox.server import Sandbox
+from planner.state.database import IDLE_SECONDS
 from tests.bot.conftest import PROJECT, SCRIPT, SECRET, SHOP, until
 from tests.bot.test_crash import _own_port, answers
 from tests.planner.conftest import new_postgresql, postgresql  # noqa: F401 - fixtures
@@ -167,7 +168,8 @@ def test_what_a_dead_or_a_standing_service_was_at_is_taken_over(services: Servic
     pid = int(holder.split(":")[1])
     at_it = next(name for name, process in services.running.items() if process.pid == pid)
     services.signal(at_it, signal.SIGSTOP)
-    until(lambda: services.hanging() == 2, 3 * LEASE, "the other one's run")
+    # Stopped within a transaction, it keeps its turn until the database ends that.
+    until(lambda: services.hanging() == 2, 3 * LEASE + IDLE_SECONDS, "the other one's run")
     services.signal(at_it, signal.SIGCONT)
     until(lambda: _lost(services), 60, "the first to notice")
     assert services.inbox.queue.owners() not in ((), (holder,))

@@ -10,9 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from bot.github.events import Event, WrittenComment
+from bot.inbox.database import InboxDatabase
 from bot.inbox.inbox import Inbox
 from bot.inbox.tables import PRODS, PULLS
 from bot.records import PullState
+from planner.errors import RequestError
 from tests.bot.conftest import until
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
@@ -262,3 +264,18 @@ def test_the_plan_of_a_record_that_an_earlier_build_stored_is_found(inbox: Inbox
     engine.dispose()
 
     assert inbox.pulls.get(SHOP, 7).run_lines == "[]"
+
+
+def test_a_service_that_stands_still_loses_its_turn(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.state.database.IDLE_SECONDS", 1)
+    url, turns = request.getfixturevalue("new_postgresql")(), list[str]()
+    one, other = InboxDatabase(url), InboxDatabase(url)
+
+    with pytest.raises(RequestError, match="idle-in-transaction"), one.alone("ann/shop#1"), other.alone("ann/shop#1"):
+        turns.append("the other's")
+
+    assert turns == ["the other's"]
+    one.close()
+    other.close()
