@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 
 from bot.records import PullState
-from bot.sandbox.faults import ApiFault
+from bot.sandbox.faults import ApiFault, RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 
@@ -99,7 +99,7 @@ def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
     bench: Bench, calls: tuple[tuple[str, str], ...], fault: str
 ) -> None:
     """Behaviours 23, 24: refused, done but not told, or put off: each thing stands once."""
-    more = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"retry_after": 1}}
+    more = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"says": RateLimit(retry_after=1)}}
     for method, path in calls:
         getattr(bench.github.faults, fault)(method, path, times=1, **more[fault])
 

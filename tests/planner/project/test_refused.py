@@ -124,3 +124,5 @@ def test_a_test_of_no_model_is_refused_by_itself_and_the_others_of_its_file_are_
     assert [str(error).partition(" Did you mean")[0] for error in project.refused.errors] == [
         "tests/test_a.yaml:2: The test's model `shop.gone` does not exist."
     ]
+    with pytest.raises(ProjectError, match=r"^tests/test_a.yaml:2: The test's model `shop.gone` does not exist"):
+        load_project(tmp_path, NOW)
