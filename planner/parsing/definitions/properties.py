@@ -175,7 +175,7 @@ def audit_calls(given: Property) -> tuple[AuditCall, ...]:
 
 def pairs(given: Property) -> tuple[tuple[str, str], ...]:
     """`(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
-    return tuple((each.key, spark_sql(each.source, each.value)) for each in properties(given.source, inside(given)))
+    return tuple((each.key, _value(each)) for each in properties(given.source, inside(given)))
 
 
 def literals(given: Property) -> tuple[tuple[str, str], ...]:
@@ -274,9 +274,18 @@ def _audit_call(given: Property, part: Tokens) -> AuditCall:
     blocking = arguments.pop("blocking", None)
     return AuditCall(
         part[0].text.lower(),
-        tuple((key, spark_sql(each.source, each.value)) for key, each in arguments.items()),
+        tuple((key, _value(each)) for key, each in arguments.items()),
         None if blocking is None else boolean(blocking),
     )
+
+
+def _value(given: Property) -> str:
+    """A value in Spark SQL; the name of a table, which an audit may read, without the default catalog."""
+    value, kinds = given.value, [token.token_type for token in given.value]
+    dotted = len(value) == 5 and kinds[1] == kinds[3] == TokenType.DOT
+    if dotted and value[0].text.lower() == given.source.catalog:
+        value = value[2:]
+    return spark_sql(given.source, value)
 
 
 def _items(given: Property) -> list[list[Token]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,11 +42,12 @@ def test_what_an_audit_reads_comes_first_unless_it_is_made_of_the_audited_model(
     assert with_audited(parents, {"orders": {"users", "total", "raw.other"}}) == {**parents, "orders": ("users",)}
 
 
+@pytest.mark.parametrize("source", ["shop.users", "spark_catalog.shop.users", "`SPARK_CATALOG`.shop.users"])
 def test_an_audit_finds_the_rows_of_the_model_that_it_reads_in_the_first_plan(
-    tmp_path: Path, engine: SparkEngine, store: StateStore
+    tmp_path: Path, engine: SparkEngine, store: StateStore, source: str
 ) -> None:
     audit = "AUDIT (name refers);\nSELECT t.@key FROM @this_model AS t ANTI JOIN @source AS s ON s.@key = t.@key"
-    header = "MODEL (name shop.orders, kind FULL, audits (refers(key := id, source := shop.users)))"
+    header = f"MODEL (name shop.orders, kind FULL, audits (refers(key := id, source := {source})))"
     orders = f"{header};\nSELECT 1 AS id;\n{audit}"
     users = "MODEL (name shop.users, kind FULL);\nSELECT id FROM RANGE(3)"
 
