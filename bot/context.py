@@ -20,6 +20,7 @@ from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
 from bot.inbox.progress import Recorder
 from bot.inbox.queue import Job
+from bot.inbox.runs import Run
 from bot.metrics import RUNS
 from bot.notifications import Notifications
 from bot.progress import RunProgress
@@ -150,7 +151,7 @@ class BotContext:
         child_run = f"{call.run_id}-{arguments[0]}"
 
         def started(pid: int, began: str) -> None:
-            self.inbox.runs.begin(child_run, call.job.key, purpose, self.worker, pid, began)
+            self.inbox.runs.begin(Run(child_run, call.job.key, self.worker, pid, began), purpose)
 
         def stop() -> str:
             return "shutdown" if self.closing.is_set() or call.job.key in self.lost else should_stop()

@@ -199,7 +199,8 @@ def _pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: 
     if change[0] not in text:
         raise MergeplanError(f"`{change[0].strip()}` is not in {MODEL}.")
     demo.github.commit(REPOSITORY, branch, {MODEL: text.replace(*change, 1)}, title, author=author)
-    return demo.github.open_pull_request(REPOSITORY, branch, "main", title, f"{title}, please.", author=author)
+    asked = f"{title}\n\n{title}, please."
+    return demo.github.open_pull_request(REPOSITORY, branch, "main", asked, author=author)
 
 
 @contextmanager

@@ -76,7 +76,8 @@ class SparkAway(RequestError):
 class QueryError(MergeplanError):
     """Spark rejected a query, or a query failed while it ran.
 
-    `condition` is Spark's error class; `line` and `column` are 1-based in the query's text, 0 when not known.
+    `condition` is Spark's error class; `position` is the line and column in the query's text, 1-based, 0 when not
+    known.
     """
 
     def __init__(
@@ -86,13 +87,11 @@ class QueryError(MergeplanError):
         place: Place | None = None,
         hint: str = "",
         condition: str | None = None,
-        line: int = 0,
-        column: int = 0,
+        position: tuple[int, int] = (0, 0),
     ) -> None:
         super().__init__(message, place=place, hint=hint)
         self.condition = condition
-        self.line = line
-        self.column = column
+        self.line, self.column = position
 
 
 class Refused(MergeplanError):

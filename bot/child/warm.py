@@ -12,6 +12,7 @@ import structlog
 from bot.child.planner_process import Task, new_run_id, project_home, start_child
 from bot.child.processes import birth, end_group
 from bot.inbox.inbox import Inbox
+from bot.inbox.runs import Run
 from bot.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -64,7 +65,7 @@ class Warmth:
         task = Task(("warm",), home, repository, run_id)
         child = start_child(self._settings, task, "warm", quiet=True)
         began = birth(child.pid)
-        self._inbox.runs.begin(run_id, repository, "warm", self._worker, child.pid, began)
+        self._inbox.runs.begin(Run(run_id, repository, self._worker, child.pid, began), "warm")
         log.info("warm_started", repository=repository, pid=child.pid)
         return _Kept(child, run_id, began, failures)
 

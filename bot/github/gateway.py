@@ -58,8 +58,9 @@ class GitHub:
         login = self.login()
         with self._lock:
             if name not in self._known:
-                known = RepositoryGateway(name, self.owners, self._polls, login, self._settings, self._links)
-                self._known[name] = known
+                calls = Calls(name, self.owners, self._polls, self._settings.secrets())
+                path = self._settings.project_path
+                self._known[name] = RepositoryGateway(name, calls, login, path, self._links)
             return self._known[name]
 
     def login(self) -> str:
@@ -89,14 +90,12 @@ class GitHub:
 class RepositoryGateway:
     """What the bot does in one repository."""
 
-    def __init__(
-        self, name: str, owners: Owners, polls: Polls, login: str, settings: Settings, links: PageLinks
-    ) -> None:
+    def __init__(self, name: str, calls: Calls, login: str, project_path: str, links: PageLinks) -> None:
         self.name = name
         self.login = login
         self._links = links
-        self._calls = Calls(name, owners, polls, settings.secrets())
-        self.checks = CheckRuns(self._calls, settings.project_path)
+        self._calls = calls
+        self.checks = CheckRuns(self._calls, project_path)
         self.deployments = Deployments(self._calls)
         self.comments = Comments(self._calls, login)
 

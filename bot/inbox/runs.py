@@ -27,11 +27,12 @@ class Runs:
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
-    def begin(self, run_id: str, key: str, purpose: str, worker: str, pid: int, birth: str) -> None:
+    def begin(self, run: Run, purpose: str) -> None:
         """Notes a child process, so that the next worker can find it should this one die."""
-        row = {"run_id": run_id, "lane": key, "purpose": purpose, "worker": worker, "pid": pid, "birth": birth}
+        row = {"run_id": run.run_id, "lane": run.key, "purpose": purpose}
+        process = {"worker": run.worker, "pid": run.pid, "birth": run.birth}
         with self._database.writing() as connection:
-            connection.execute(RUNS.insert().values({**row, "started_at": now(connection)}))
+            connection.execute(RUNS.insert().values({**row, **process, "started_at": now(connection)}))
 
     def end(self, run_id: str, exit_code: int) -> None:
         """Notes that a child process is no more."""

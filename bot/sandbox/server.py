@@ -40,6 +40,7 @@ from bot.sandbox.state import App, Hook, State, now
 from bot.sandbox.webhooks import Site, ping
 
 APP_ID = 1001
+APP_SLUG = "mergeplan"
 KEY_FILE = "app.private-key.pem"
 STOP_SECONDS = 5
 
@@ -85,7 +86,6 @@ class Sandbox(Stage):
         port: int = 0,
         webhook_url: str | None = None,
         secret: str = "sandbox-secret",  # noqa: S107 - a laptop's default, shown to whoever asks
-        app_slug: str = "mergeplan",
     ) -> None:
         """Git repositories are kept under `folder`, or in a temporary one that ends with the sandbox."""
         self._temporary = folder is None
@@ -93,7 +93,7 @@ class Sandbox(Stage):
         self.app_private_key, public_key = _keys()
         root = folder or Path(tempfile.mkdtemp(prefix="sandbox-"))
         state = State(
-            root, "", App(APP_ID, app_slug, public_key, now(), self.app_private_key), Hook(1, webhook_url, secret)
+            root, "", App(APP_ID, APP_SLUG, public_key, now(), self.app_private_key), Hook(1, webhook_url, secret)
         )
         faults = Faults()
         super().__init__(Site(state, faults, Courier(state, faults)))

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from bot.sandbox import check_runs, pulls, pushes, queue, repos, talk, webhooks
 from bot.sandbox.access import (
@@ -41,6 +42,14 @@ from bot.sandbox.state import (
 from bot.sandbox.webhooks import Site
 
 REVIEW_WORDS: dict[ReviewState, str] = {state: word for word, state in talk.REVIEW_EVENTS.items()}
+
+
+class PullChanges(TypedDict, total=False):
+    """What of a pull request is edited."""
+
+    title: str
+    body: str
+    base: str
 
 
 class Stage:
@@ -193,12 +202,17 @@ class Stage:
         message: str,
         *,
         author: str,
-        force: bool = False,
     ) -> str:
-        """Pushes one commit (None deletes a file) and returns its SHA; `force` puts it on the default branch's tip."""
+        """Pushes one commit (None deletes a file) and returns its SHA."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
-            return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author), force=force)
+            return pushes.commit(self.site, repo, branch, pushes.Change(files, message, author))
+
+    def force_push(self, repository: str, branch: str, change: pushes.Change) -> str:
+        """Makes a branch one commit on the default branch's tip, whatever it was, and returns its SHA."""
+        with self.state.lock:
+            repo = self._repo(repository, change.author, PUSH)
+            return pushes.commit(self.site, repo, branch, change, force=True)
 
     def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
         """Deletes the branch as a push; open pull requests from or into it are closed."""
@@ -217,14 +231,17 @@ class Stage:
         head: str,
         base: str,
         title: str,
-        body: str = "",
         *,
         author: str,
     ) -> int:
-        """Opens a pull request from `head` (`branch` or `owner:branch`) and returns its number."""
+        """Opens a pull request from `head` (`branch` or `owner:branch`) and returns its number.
+
+        As in a commit's message, what follows the title after an empty line is its text.
+        """
         with self.state.lock:
             repo = self._repo(repository, author, OPEN_PULL)
-            asked = {"title": title, "body": body, "head": head, "base": base}
+            first, _, body = title.partition("\n\n")
+            asked = {"title": first, "body": body, "head": head, "base": base}
             return pulls.open_pull(self.site, repo, author, asked).number
 
     def edit_pull_request(
@@ -233,14 +250,12 @@ class Stage:
         number: int,
         *,
         author: str,
-        title: str | None = None,
-        body: str | None = None,
-        base: str | None = None,
+        **changes: Unpack[PullChanges],
     ) -> None:
         """Changes title, body or base branch of a pull request, one's own or anybody's with write permission."""
         with self.state.lock:
             repo, item = self._own_issue(repository, number, author)
-            pulls.edit(self.site, repo, item, author, {"title": title, "body": body, "base": base})
+            pulls.edit(self.site, repo, item, author, dict(changes))
 
     def label(self, repository: str, number: int, name: str, *, author: str, remove: bool = False) -> None:
         """Adds or removes a label."""

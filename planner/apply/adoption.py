@@ -19,10 +19,9 @@ from planner.plan.build import Plan
 from planner.snapshot.environment import PROD
 from planner.state.environments import HistoryAction
 from planner.state.leases import Lease
-from planner.state.plans import SavedPlan
+from planner.state.plans import ADOPTING, SavedPlan
 from planner.state.store import StateStore
 
-ADOPTING = "adopting"  # the status of a plan whose tables may be half moved
 UNDONE = "undone"
 
 
@@ -42,7 +41,7 @@ def adopt(
     adopted = [c.new.table for c in plan.changes if c.new and c.adopts]
     journal = {"moves": [[move.old, move.new] for move in moves], "adopted": adopted}
     tables = [change.new.table for change in plan.changes if change.new]
-    store.plans.save(plan.id, plan.environment, tables=tables, options=journal, status=ADOPTING)
+    store.plans.begin_adoption(plan.id, plan.environment, tables, journal)
     try:
         for move in moves:
             store.leases.check(lease)

@@ -41,6 +41,7 @@ from planner.project.loader import Project
 from planner.python.running import running
 from planner.snapshot.snapshot import Snapshot
 from planner.state.leases import Lease
+from planner.state.promotions import SwapOptions
 from planner.state.store import StateStore
 
 
@@ -274,9 +275,8 @@ def _promote(plan: Plan, context: ApplyContext, lease: Lease, so_far: Outcome, o
         context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return so_far
     before = context.engine.jobs()
-    wait_seconds = seconds_of_promotion(context.project.config, plan.environment)
-    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note)
-    wanted = replace(wanted, wait_seconds=wait_seconds, replaces=options.replaces)
+    swap = SwapOptions(seconds_of_promotion(context.project.config, plan.environment), options.replaces)
+    wanted = Wanted(plan.old, plan.new, plan.id, options.who, options.note, swap=swap)
     promoted = promote(context.store, context.engine, lease, wanted, emit=context.emit)
     return replace(so_far, promoted=promoted, promotion_jobs=context.engine.jobs() - before)
 

@@ -109,7 +109,7 @@ class Filling:
             if failed.is_set():
                 return
             try:
-                self._batch(work, table, todo[index], index + 1, len(todo), lease)
+                self._batch(work, table, todo, index, lease)
             except BaseException:
                 failed.set()
                 raise
@@ -141,7 +141,8 @@ class Filling:
                         reported = True
             yield lease
 
-    def _batch(self, work: Work, table: Table, interval: Interval, index: int, of: int, lease: Lease) -> None:
+    def _batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, lease: Lease) -> None:
+        interval = todo[index]
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
         if snapshot.model.is_order_dependent:
@@ -166,7 +167,7 @@ class Filling:
                 self.store.costs.record(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
             with self._lock:
                 self.done = self.done.plus(Filled(written.rows, 1))
-        self.emit(BatchDone(snapshot.name, index, of, interval, written.rows, seconds, audited, copied))
+        self.emit(BatchDone(snapshot.name, index + 1, len(todo), interval, written.rows, seconds, audited, copied))
 
     def _is_untouched(self, table: Table, lease: Lease) -> bool:
         """True, once, when this run created the table, and nobody has held the lease of it in between."""

@@ -15,6 +15,7 @@ from planner.intervals import Interval, Timeline, batches, between, merge, subtr
 from planner.model.model import Model, SignalCall
 from planner.parsing.macros.expand import dates
 from planner.parsing.render import no_rows, render, stage_statements, written_at
+from planner.python.given import NOTHING, Given
 from planner.snapshot.snapshot import Snapshot
 
 
@@ -27,10 +28,9 @@ class PythonRows(Protocol):
         interval: Interval,
         tables: Mapping[str, str],
         execution: datetime,
-        inputs: Mapping[str, str] | None = None,
+        given: Given = NOTHING,
     ) -> AbstractContextManager[str]:
-        """A query that returns the model's rows for an interval, good while this lasts; `inputs` are views that it
-        reads, name -> query."""
+        """A query that returns the model's rows for an interval, good while this lasts."""
 
     def ready(self, calls: Sequence[SignalCall], batch: Timeline, model: Model, tables: Mapping[str, str]) -> Timeline:
         """The part of these intervals that all of the signals say is ready."""
@@ -96,7 +96,7 @@ class Layout:
             return
         view = f"own_rows_{uuid4().hex}"  # of this batch: the next one finds other rows under its model's name
         tables = {**self.tables, model.name: view}
-        with self.python.rows(model, interval, tables, self.now, {view: f"SELECT * FROM {own}"}) as sql:
+        with self.python.rows(model, interval, tables, self.now, Given({view: f"SELECT * FROM {own}"})) as sql:
             yield sql
 
     def awaited(

@@ -11,16 +11,13 @@ from planner.errors import Refused, RequestError
 from planner.snapshot.environment import PROD, Environment
 from planner.state.environments import Cause, HistoryAction, Revision
 from planner.state.leases import Lease
+from planner.state.promotions import BY_ONE, SwapOptions
 from planner.state.store import StateStore
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an environment is to show in place of what it shows, and what its history says of that.
-
-    With `wait_seconds` the views move at one moment; without, one by one. With `replaces`, a view of others that
-    stands in the place of one that comes is replaced.
-    """
+    """What an environment is to show in place of what it shows, and what its history says of that."""
 
     old: Environment
     new: Environment
@@ -28,8 +25,7 @@ class Wanted:
     who: str = ""
     note: str = ""
     action: HistoryAction = HistoryAction.PROMOTED
-    wait_seconds: float | None = None
-    replaces: bool = False
+    swap: SwapOptions = BY_ONE
 
 
 def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, emit: Emit) -> Promoted:
@@ -38,29 +34,19 @@ def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, 
     PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
     Cancelled when a view cannot be swapped, and then every view is back where it was.
     """
-    promotion = store.promotions.begin(
-        lease,
-        wanted.old,
-        wanted.new,
-        Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action),
-        wait_seconds=wanted.wait_seconds,
-        replaces=wanted.replaces,
-    )
+    cause = Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action)
+    promotion = store.promotions.begin(lease, wanted.old, wanted.new, cause, wanted.swap)
     return carry_out(store, engine, lease, promotion, emit)
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """To which revision an environment goes back (None: the last that was different), and who says so.
-
-    `wait_seconds` and `replaces` are as in `Wanted`.
-    """
+    """To which revision an environment goes back (None: the last that was different), and who says so."""
 
     to_revision: int | None = None
     who: str = ""
     note: str = ""
-    wait_seconds: float | None = None
-    replaces: bool = False
+    swap: SwapOptions = BY_ONE
 
 
 def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, emit: Emit) -> Promoted:
@@ -73,8 +59,7 @@ def rollback(store: StateStore, engine: Engine, lease: Lease, to: Rollback, *, e
     earlier = store.environments.at_revision(lease.name, target.revision)
     new = replace(earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     note = to.note or f"back to revision {target.revision}"
-    how = HistoryAction.ROLLED_BACK, to.wait_seconds, to.replaces
-    wanted = Wanted(old, new, target.plan_id, to.who, note, *how)
+    wanted = Wanted(old, new, target.plan_id, to.who, note, HistoryAction.ROLLED_BACK, to.swap)
     return promote(store, engine, lease, wanted, emit=emit)
 
 

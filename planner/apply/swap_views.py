@@ -162,7 +162,7 @@ class _Swapping:
         self._promoted = promoted
 
     def _wait(self) -> None:
-        self._pause.wait(self.promotion.wait_seconds)
+        self._pause.wait(self.promotion.swap.wait_seconds)
 
     def _read_through(self, view: View) -> None:
         self.store.leases.check(self.lease)
@@ -210,7 +210,7 @@ class _Swapping:
             self.engine.catalog.comment_columns(view.table, columns)
         stands = self._stands(view)
         ours = self._comments.get(view.name, ())
-        reads = "" if view.name in self._had or self.promotion.replaces else versions_of(view)
+        reads = "" if view.name in self._had or self.promotion.swap.replaces else versions_of(view)
         text = ViewText(view.name, sql, view.comment, columns, view.properties, stands, ours, reads)
         self.engine.catalog.swap_view(text)
 

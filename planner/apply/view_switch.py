@@ -26,7 +26,7 @@ def switch_of(promotion: Promotion) -> str:
     It has none where its views move one by one, and where a single view moves.
     """
     moved = moved_views(promotion)
-    if promotion.wait_seconds is None or not moved or len(promotion.changes.names) == 1:
+    if promotion.swap.wait_seconds is None or not moved or len(promotion.changes.names) == 1:
         return ""
     schema = moved[min(moved)].table.rpartition(".")[0]
     return f"{schema}.promotion_{promotion.id}"

@@ -27,6 +27,7 @@ from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import spark_text
 from planner.parsing.sql.tokens import SourceText, did_you_mean, parsed, tokenize
 from planner.project.loader import Project, with_variables
+from planner.python.given import Given
 from planner.python.running import Running, running
 from planner.tables.self_reference import own_columns
 
@@ -179,7 +180,7 @@ class _Code:
         }
         interval, execution = _moments(test)
         model = replace(model, gateway="")  # the test runs on the project's own gateway
-        rows = self.python.rows(model, interval, views, execution, inputs, dict(test.variables))
+        rows = self.python.rows(model, interval, views, execution, Given(inputs, dict(test.variables)))
         return self.held.enter_context(rows)
 
 

@@ -53,9 +53,7 @@ class Result:
 @click.option("--rewrite-casts/--no-rewrite-casts", default=None, help="Write `x::INT` for `CAST(x AS INT)`.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For a person or a program.")
 @workspace
-def format_files(
-    names: tuple[str, ...], check: bool, diff: bool, output: str, root: Path, gateway: str | None, **style: Any
-) -> int:
+def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, output: str, **style: Any) -> int:
     """Lay out the SQL files of models/ and audits/, or only those of the given models, files or folders.
 
     What a file means never changes. How it is laid out stands under `format` in config.yaml.
@@ -80,6 +78,7 @@ def format_files(
 
 
 def _style(config: Style, given: dict[str, Any]) -> Style:
+    given.pop("gateway")  # every verb takes it; here there is nothing to run
     rewrite = given.pop("rewrite_casts")
     if rewrite is not None:
         given["no_rewrite_casts"] = not rewrite

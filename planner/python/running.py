@@ -19,6 +19,7 @@ from planner.errors import MergeplanError, PlanMoved, ProjectError
 from planner.intervals import Interval, Timeline, batches, merge, subtract
 from planner.model.model import Model, SignalCall
 from planner.parsing.render import no_rows
+from planner.python.given import NOTHING, Given
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import SOCKET
 from planner.python.messages import Executed
@@ -81,23 +82,21 @@ class Running:
         interval: Interval,
         tables: Mapping[str, str],
         execution: datetime,
-        inputs: Mapping[str, str] | None = None,
-        variables: Mapping[str, Any] | None = None,
+        given: Given = NOTHING,
     ) -> Iterator[str]:
         """A query that returns the model's rows for an interval, valid inside the context.
 
-        `tables` maps each table that it reads to the one that holds its rows; `inputs` are temporary views to make
-        first, name -> query; `variables` override the project's. ProjectError at the line of the project's code that
-        failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
+        `tables` maps each table that it reads to the one that holds its rows. ProjectError at the line of the project's
+        code that failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
         """
         self._check_code(model)
         prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.on(model.gateway)
         context = self._context(model, tables)
         if model.reads_itself:
             context["tables"][model.name] = tables[model.name]
-        context["variables"] |= {name.lower(): each for name, each in (variables or {}).items()}
+        context["variables"] |= {name.lower(): each for name, each in given.variables.items()}
         request = {**context, **_execution(model, interval, execution), "prefix": prefix}
-        reading = Reading(tuple(context["tables"].values()), dict(inputs or {}), prefix)
+        reading = Reading(tuple(context["tables"].values()), dict(given.views), prefix)
         left: tuple[str, ...] = ()
         worker = self._take(model)
         try:

@@ -17,6 +17,7 @@ from planner.session.applying import Record
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
 from planner.state.environments import HistoryAction
+from planner.state.promotions import SwapOptions
 from planner.state.retention import Forgotten
 from planner.state.store import StateStore
 
@@ -59,8 +60,9 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
         if (found := _finished(work, name, HistoryAction.ROLLED_BACK)) and _went_there(work.store, found, revision):
             return RolledBack(Promoted(name, found.revision, 0, len(found.views), 0, 0), finished=True)
         jobs = work.engine.jobs()
-        how = seconds_of_promotion(work.project.config, name), replaces_views(work.project.config, name)
-        back = Rollback(revision, record.who, record.note, *how)
+        config = work.project.config
+        swap = SwapOptions(seconds_of_promotion(config, name), replaces_views(config, name))
+        back = Rollback(revision, record.who, record.note, swap)
         done = roll_back(work.store, work.engine, lease, back, emit=work.on_event)
         return RolledBack(done, work.engine.jobs() - jobs)
 

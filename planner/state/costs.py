@@ -19,12 +19,10 @@ class Costs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record(
-        self, table: str, start: datetime, *, units: int, rows: int, seconds: float, bytes_read: int | None = None
-    ) -> None:
+    def record(self, table: str, start: datetime, *, units: int, rows: int, seconds: float) -> None:
         """Keep what the batch from `start` on cost, in place of what that batch cost earlier."""
         row: dict[str, Any] = {"table_name": table, "start_at": start, "units": units}
-        row |= {"rows": rows, "seconds": seconds, "bytes_read": bytes_read}
+        row |= {"rows": rows, "seconds": seconds, "bytes_read": None}
         with self._database.writing() as tx:
             tx.put(t.costs, [{**row, "at": tx.now()}])
 

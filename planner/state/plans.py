@@ -15,6 +15,7 @@ from planner.state import tables as t
 from planner.state.transaction import Database
 
 OPEN = "open"
+ADOPTING = "adopting"  # its tables may be half moved
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,17 @@ class Plans:
         tables: Collection[str] = (),
         options: Json = None,
         components: Json = None,
-        status: str = OPEN,
     ) -> None:
         """Keep a plan, in place of an earlier one with this id; its result comes when it is closed."""
-        row: dict[str, Any] = {"id": id, "environment": environment, "status": status, "tables": sorted(tables)}
+        row: dict[str, Any] = {"id": id, "environment": environment, "status": OPEN, "tables": sorted(tables)}
         row |= {"options": options or {}, "components": components or {}, "result": {}}
+        with self._database.writing() as tx:
+            tx.put(t.plans, [{**row, "created_at": tx.now()}])
+
+    def begin_adoption(self, id: str, environment: str, tables: Collection[str], journal: Json) -> None:
+        """Keep a plan that adopts tables, with what undoes it, as one that is being carried out."""
+        row: dict[str, Any] = {"id": id, "environment": environment, "status": ADOPTING, "tables": sorted(tables)}
+        row |= {"options": journal, "components": {}, "result": {}}
         with self._database.writing() as tx:
             tx.put(t.plans, [{**row, "created_at": tx.now()}])
 

@@ -32,13 +32,25 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
+class SwapOptions:
+    """How the views of a promotion are swapped.
+
+    With `wait_seconds` it is atomic: its views move at one moment, and readers get so long to find their tables;
+    without, they move one by one. With `replaces`, views of others that stand in the place of those that come are
+    replaced.
+    """
+
+    wait_seconds: float | None = None
+    replaces: bool = False
+
+
+BY_ONE = SwapOptions()
+
+
+@dataclass(frozen=True)
 class Promotion:
     """An environment on its way from one map to another; `done` are the views that are known to be swapped: others
-    may be too.
-
-    With `wait_seconds` it is atomic: its views move at one moment, and readers get so long to find their tables. With
-    `replaces`, views of others that stand in the place of those that come are replaced.
-    """
+    may be too."""
 
     id: str
     environment: str
@@ -46,8 +58,7 @@ class Promotion:
     old: Environment
     new: Environment
     done: frozenset[str] = frozenset()
-    wait_seconds: float | None = None
-    replaces: bool = False
+    swap: SwapOptions = BY_ONE
 
     @property
     def changes(self) -> ViewChanges:
@@ -68,9 +79,7 @@ class Promotions:
         old: Environment,
         new: Environment,
         cause: Cause | None = None,
-        *,
-        wait_seconds: float | None = None,
-        replaces: bool = False,
+        swap: SwapOptions = BY_ONE,
     ) -> Promotion:
         """Put the new map in force and open its journal entry, in one transaction.
 
@@ -87,10 +96,10 @@ class Promotions:
             revision = _add_revision(tx, new, cause, now)
             entry: dict[str, Any] = {"id": id, "environment": new.name, "status": Status.PENDING.value}
             entry |= {"old_revision": old.revision, "new_revision": revision, "token": lease.token, "began_at": now}
-            entry |= {"wait_seconds": wait_seconds, "replaces": replaces}
+            entry |= {"wait_seconds": swap.wait_seconds, "replaces": swap.replaces}
             tx.insert(t.promotions, entry)
         new = replace(new, revision=revision, plan_id=cause.plan_id, promoted_at=now)
-        return Promotion(id, new.name, cause.action, old, new, wait_seconds=wait_seconds, replaces=replaces)
+        return Promotion(id, new.name, cause.action, old, new, swap=swap)
 
     def record_steps(self, lease: Lease, promotion: Promotion, views: Collection[str]) -> None:
         """Keep that these views are swapped, in one transaction; LeaseHeld when the lease was lost."""
@@ -130,8 +139,8 @@ class Promotions:
                 new = self._environments.read_at(tx, row.environment, row.new_revision)
                 views = frozenset(step.view for step in done)
                 action = _action(tx, new)
-                how = row.wait_seconds, bool(row.replaces)
-                found.append(Promotion(row.id, row.environment, action, old, new, views, *how))
+                swap = SwapOptions(row.wait_seconds, bool(row.replaces))
+                found.append(Promotion(row.id, row.environment, action, old, new, views, swap))
         return tuple(found)
 
 

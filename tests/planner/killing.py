@@ -117,11 +117,10 @@ class Zygote:
         folder: Path,
         environ: Mapping[str, str],
         *,
-        seconds: float | None = None,
+        clock: tuple[float, int] | None = None,
         step: Step | None = None,
-        number: int = signal.SIGKILL,
     ) -> Ended:
-        """Run a verb to its end, or until it is killed: after so many seconds, or at a step of its own."""
+        """Run a verb to its end, or until it is killed: after so many seconds by a signal, or at a step of its own."""
         assert self._process.stdin
         assert self._process.stdout
         asked: dict[str, Any] = {"arguments": list(arguments), "folder": str(folder), "environ": dict(environ)}
@@ -130,14 +129,14 @@ class Zygote:
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         pid = int(self._process.stdout.readline())
-        clock = threading.Timer(seconds, _kill, (pid, number)) if seconds is not None else None
-        if clock:
-            clock.start()
+        timer = threading.Timer(clock[0], _kill, (pid, clock[1])) if clock else None
+        if timer:
+            timer.start()
         code = int(self._process.stdout.readline())
         took = time.monotonic() - began
-        if clock:
-            clock.cancel()
-            clock.join()
+        if timer:
+            timer.cancel()
+            timer.join()
         return Ended(code, (folder / "out").read_text(), (folder / "err").read_text(), took)
 
     def close(self) -> None:

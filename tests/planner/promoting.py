@@ -17,6 +17,7 @@ from planner.engine.table import Table
 from planner.model.kind import Kind
 from planner.model.model import Column, Model
 from planner.snapshot.environment import Environment
+from planner.state.promotions import SwapOptions
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 
@@ -44,7 +45,7 @@ def promoted(store: StateStore, engine: SparkEngine, new: Environment, wait: flo
     """Promote, and say how many seconds that took."""
     began = time.monotonic()
     with store.leases.hold("prod", "test") as lease:
-        promote(store, engine, lease, Wanted(store.environments.get("prod"), new, wait_seconds=wait), emit=silent)
+        promote(store, engine, lease, Wanted(store.environments.get("prod"), new, swap=SwapOptions(wait)), emit=silent)
     return time.monotonic() - began
 
 

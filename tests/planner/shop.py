@@ -76,13 +76,16 @@ def applied(
     environment: str = "prod",
     emit: Callable[[Event], None] = silent,
     plan: Plan | None = None,
-    check: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Plan and apply."""
-    plan = plan or planned(project, store, environment)
-    with store.leases.hold(environment, "test") as lease:
-        again = lambda: planned(project, store, environment)  # noqa: E731
-        return apply(plan, project, engine, store, lease, ApplyOptions(NOW, emit, "ann", check=check, replan=again))
+    again = lambda: planned(project, store, environment)  # noqa: E731
+    return carried_out(plan or again(), project, engine, store, ApplyOptions(NOW, emit, "ann", replan=again))
+
+
+def carried_out(plan: Plan, project: Project, engine: Engine, store: StateStore, options: ApplyOptions) -> Outcome:
+    """Apply with the lease of the plan's environment."""
+    with store.leases.hold(plan.environment, "test") as lease:
+        return apply(plan, project, engine, store, lease, options)
 
 
 def rows(engine: Engine, sql: str) -> list[tuple[object, ...]]:

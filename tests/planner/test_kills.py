@@ -250,7 +250,7 @@ def _moment(choose: random.Random, verb: str, shop: Shop) -> dict[str, Any]:
     """When the verb is killed: after some time, or at a step."""
     if choose.random() < 0.4:
         number = signal.SIGTERM if choose.random() < 0.15 else signal.SIGKILL
-        return {"seconds": choose.uniform(0, 1.05) * shop.took.get(verb, 3.0), "number": number}
+        return {"clock": (choose.uniform(0, 1.05) * shop.took.get(verb, 3.0), number)}
     of_spark = choose.choice([False, False, True])
     method, times = choose.choice(STEPS[verb][of_spark])
     return {"step": Step(method, choose.randint(1, times), choose.random() < 0.5)}

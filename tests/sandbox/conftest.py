@@ -73,7 +73,7 @@ def _sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(name="number")
 def _number(sandbox: Sandbox) -> int:
-    return sandbox.open_pull_request(SHOP, "more", "main", "Another id", "Because.", author="wim")
+    return sandbox.open_pull_request(SHOP, "more", "main", "Another id\n\nBecause.", author="wim")
 
 
 @pytest.fixture(name="github")

@@ -7,6 +7,7 @@ import httpx
 from githubkit.webhooks import parse
 from githubkit_schemas.latest import models
 
+from bot.sandbox.pushes import Change
 from bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
@@ -114,7 +115,7 @@ def test_a_push_says_what_it_changed(sandbox: Sandbox) -> None:
 
 
 def test_a_forced_push_says_so(sandbox: Sandbox) -> None:
-    sandbox.commit(SHOP, "more", {"b.sql": "1"}, "Start again", author="wim", force=True)
+    sandbox.force_push(SHOP, "more", Change({"b.sql": "1"}, "Start again", "wim"))
 
     assert last(sandbox, "push")["forced"] is True
 

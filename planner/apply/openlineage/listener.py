@@ -80,21 +80,13 @@ class Listener:
         facets = facet("parent", run={"runId": self._plan_run}, job=parent) | scene.time(model)
         facets |= _error(message) if message is not None else {}
         inputs = [scene.dataset(name) for name in scene.reads(model)]
-        self._tell(what, run.id, scene.job(model), facets, inputs, [output])
+        self._tell(what, run.id, scene.job(model), facets, inputs=inputs, outputs=[output])
 
     def _plan_job(self) -> Json:
         facets = facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="PLAN")
         return {"namespace": self.scene.namespace, "name": f"plan.{self.scene.plan.environment}", "facets": facets}
 
-    def _tell(
-        self,
-        what: str,
-        run: str,
-        job: Json,
-        facets: Json,
-        inputs: list[Json] | None = None,
-        outputs: list[Json] | None = None,
-    ) -> None:
+    def _tell(self, what: str, run: str, job: Json, facets: Json, **datasets: list[Json]) -> None:
         self.send(
             {
                 "eventType": what,
@@ -103,8 +95,9 @@ class Listener:
                 "schemaURL": EVENT,
                 "run": {"runId": run, "facets": facets},
                 "job": job,
-                "inputs": inputs or [],
-                "outputs": outputs or [],
+                "inputs": [],
+                "outputs": [],
+                **datasets,
             }
         )
 

@@ -37,8 +37,7 @@ def translated(error: BaseException, sql: str) -> MergeplanError:
     message, hint = sentences(found.text)
     if _is_away(error):
         return SparkAway(message, hint=hint)
-    line, column = _position(found, sql)
-    return QueryError(message, hint=hint, condition=found.condition, line=line, column=column)
+    return QueryError(message, hint=hint, condition=found.condition, position=_position(found, sql))
 
 
 def is_spark(error: BaseException) -> bool:

@@ -39,7 +39,7 @@ def bad_cell(table: Table, frame: Frame) -> QueryError | None:
         return None
     column = table.columns[bad["#bad"]]
     message = f"row {bad['#']}, column '{column.name}': '{bad[column.name]}' is not a value of type {column.type}."
-    return QueryError(message, line=int(bad["#"]) + 1)  # below the header
+    return QueryError(message, position=(int(bad["#"]) + 1, 0))  # below the header
 
 
 def fetched_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:

@@ -69,7 +69,7 @@ def _raised(error: ProjectError) -> None:
 class Surroundings:
     """What a test may refer to: each model's SQL dialect, gateways, files, and the current time.
 
-    `unknown` is told of each test whose model does not exist; the others of its file are read.
+    `unknown` is called for each test whose model does not exist; the others of its file are read.
     """
 
     dialects: Mapping[str, str]

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from bot.github.events import Event, WrittenComment
 from bot.inbox.database import InboxDatabase
 from bot.inbox.inbox import Inbox
+from bot.inbox.runs import Run
 from bot.inbox.tables import PRODS, PULLS
 from bot.records import PullState
 from planner.errors import RequestError
@@ -247,7 +248,7 @@ def test_however_many_write_to_github_the_database_is_there_for_the_others(empty
 
 
 def test_a_run_whose_machine_never_came_back_is_forgotten(inbox: Inbox) -> None:
-    inbox.runs.begin("run-1", f"{SHOP}#7", "plan", "gone:1:1", 1, "1")
+    inbox.runs.begin(Run("run-1", f"{SHOP}#7", "gone:1:1", 1, "1"), "plan")
     inbox.deliveries.forget_old(1.0)
     assert [run.run_id for run in inbox.runs.open()] == ["run-1"]
 

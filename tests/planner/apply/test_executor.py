@@ -34,7 +34,7 @@ from planner.plan.build import Blocker
 from planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.engines import Double
-from tests.planner.shop import ALONE, FILES, NOW, applied, planned, rows, written
+from tests.planner.shop import ALONE, FILES, NOW, applied, carried_out, planned, rows, written
 
 BAD = FILES["models/daily.sql"].replace("SELECT id,", "SELECT nullif(id, 3) AS id,")
 DAILY = dict.fromkeys(("total", "shown", "apart"), "")  # leaves `items` and `daily`
@@ -399,7 +399,7 @@ def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
 
     check = five_days if how == "a look" else lambda: None
     with pytest.raises(Cancelled, match="enough"):
-        applied(project, engine, store, emit=hear, check=check)
+        carried_out(planned(project, store), project, engine, store, ApplyOptions(NOW, hear, check=check))
 
     table = planned(project, store).new.snapshots["shop.daily"].table
     assert store.intervals.loaded([table])[table] == (days(1, 5),)

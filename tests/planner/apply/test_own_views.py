@@ -16,6 +16,7 @@ from planner.errors import QueryError
 from planner.model.model import Column
 from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
+from planner.state.promotions import SwapOptions
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 
@@ -42,7 +43,7 @@ def shown(engine: SparkEngine, *views: str) -> list[object]:
 
 def to(store: StateStore, engine: SparkEngine, new: Environment, *, replaces: bool = False) -> None:
     with store.leases.hold(new.name, "test") as lease:
-        wanted = Wanted(store.environments.get(new.name), new, "p1", "ann", replaces=replaces)
+        wanted = Wanted(store.environments.get(new.name), new, "p1", "ann", swap=SwapOptions(replaces=replaces))
         promote(store, engine, lease, wanted, emit=silent)
 
 
@@ -66,7 +67,9 @@ def test_a_promotion_that_was_cut_off_knows_its_own_views_from_others(
     engine.catalog.swap_view(ViewText("s.a", f"SELECT `id` FROM `mergeplan__s`.`{a.table.rpartition('.')[2]}`"))
     engine.catalog.swap_view(ViewText("s.b", "SELECT 7 AS other"))
     with store.leases.hold("prod", "test") as lease:
-        store.promotions.begin(lease, Environment("prod"), environment("prod", a, b), replaces=replaces)
+        store.promotions.begin(
+            lease, Environment("prod"), environment("prod", a, b), swap=SwapOptions(replaces=replaces)
+        )
 
     recover(store, engine, silent)
 

@@ -25,7 +25,7 @@ from planner.model.model import Column, Model
 from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
 from planner.state.environments import HistoryAction
-from planner.state.promotions import Promotion
+from planner.state.promotions import Promotion, SwapOptions
 from planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.engines import Double
@@ -92,7 +92,7 @@ def version(name: str, number: int) -> Snapshot:
 
 def to(store: StateStore, engine: Any, new: Environment, wait: float | None = 0.0) -> None:
     with store.leases.hold("prod", "test") as lease:
-        wanted = Wanted(store.environments.get("prod"), new, wait_seconds=wait)
+        wanted = Wanted(store.environments.get("prod"), new, swap=SwapOptions(wait))
         promote(store, engine, lease, wanted, emit=silent)
 
 
@@ -108,7 +108,7 @@ def shown(engine: SparkEngine) -> list[object]:
 def test_views_of_other_catalogs_move_by_themselves() -> None:
     """How those find a view, they decide; the switch is none of theirs either."""
     old, new = (environment("prod", *(version(name, n) for name in ("lake.a.x", "s.a", "s.b"))) for n in (1, 2))
-    promotion = Promotion("1", "prod", HistoryAction.PROMOTED, old, new, wait_seconds=0.0)
+    promotion = Promotion("1", "prod", HistoryAction.PROMOTED, old, new, swap=SwapOptions(0.0))
 
     assert moved_views(promotion).keys() == {"s.a", "s.b"}
     assert switch_of(promotion).count(".") == 1

@@ -14,9 +14,9 @@ def test_what_takes_seconds_is_announced_on_standard_error_also_where_it_is_pipe
     for event in (SparkStarting(), SparkStarting(again=True), SparkStarted(6.14), TestsStarted(1), TestsStarted(2)):
         show_progress(event)
 
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.splitlines() == [
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == [
         "Starting Spark...",
         "The warm Spark lacks a table format: it starts again when no other run uses it...",
         "Spark started in 6.1 s.",
