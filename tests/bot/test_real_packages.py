@@ -1,15 +1,19 @@
-"""A project's own packages through the service: its code imports them, and their versions count as its code does."""
+"""A project's own packages through the service and the Action: its code imports them, and their versions count."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bot.records import PullState
+from planner.isolation.probe import cannot
 from tests.bot.child.test_packages import SECRET, source, wheel
+from tests.bot.conftest import SECRET as BOT_SECRET
 from tests.bot.conftest import SHOP, Bench
+from tests.bot.service.test_action import workflow_on
 from tests.safety.conftest import PROJECT
 
 pytestmark = pytest.mark.prove
@@ -24,6 +28,9 @@ from acme import RATE
 def execute(context, **kwargs):
     return pd.DataFrame({"rate": [RATE]})
 """
+
+
+LOOKS = PRICED.replace("acme import RATE", "evil import FOUND").replace("RATE", "len(FOUND)")
 
 
 def test_a_pull_request_with_a_package_of_its_own_is_built_and_a_new_version_of_it_computed(
@@ -57,3 +64,43 @@ def test_a_pull_request_with_a_package_of_its_own_is_built_and_a_new_version_of_
     assert bench.record(number).state is PullState.FAILED
     assert "packages cannot be installed" in bench.plan(number)
     assert SECRET not in bench.plan(number)
+
+
+@pytest.mark.skipif(bool(cannot()), reason="this machine cannot isolate")
+def test_a_hostile_source_that_a_pull_request_asks_for_is_built_and_finds_no_secret(
+    make_bench: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source(tmp_path, server.getsockname()[1])
+        monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "links"))
+        monkeypatch.setenv("MERGEPLAN_NOTIFY_URL", f"https://chat.example/{SECRET}")
+        bench = make_bench(project=PROJECT, planner_command=(), warm=True, packages_builds="allow")
+
+        number = bench.open({"requirements.txt": "evil==1.0\n", "models/priced.py": LOOKS}, "evil")
+        bench.idle()
+
+    assert bench.record(number).state is PullState.PLANNED, bench.plan(number)
+    found = "".join(each.read_text() for each in bench.home.rglob("evil.py"))
+    assert "PermissionError" in found
+    assert not {word for word in (SECRET, BOT_SECRET, "CONNECTED") if word in found + bench.plan(number)}
+
+
+def test_the_action_installs_a_projects_package_and_refuses_a_hostile_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(tmp_path / "links", "acme", "1.0", {"acme.py": "RATE = 7"})
+    source(tmp_path, 1)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "links"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with workflow_on(tmp_path, monkeypatch, PROJECT) as workflow:
+        monkeypatch.delenv("MERGEPLAN_PLANNER_COMMAND")
+        assert workflow.push() == 0
+
+        number = workflow.proposed({"requirements.txt": "acme==1.0\n", "models/priced.py": PRICED})
+        assert workflow.pull_request(number, "opened") == 0, workflow.summary.read_text()
+        workflow.github.commit(SHOP, "change", {"requirements.txt": "acme==1.0\nevil==1.0\n"}, "Evil", author="wim")
+        assert workflow.pull_request(number, "synchronize") == 1
+
+    assert "packages cannot be installed" in workflow.summary.read_text()
+    assert list((tmp_path / "home").rglob("acme.py"))
+    assert not list((tmp_path / "home").rglob("evil.py"))

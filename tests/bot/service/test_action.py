@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -79,14 +80,21 @@ class Workflow:
         return self.run("push", {"ref": "refs/heads/main", "after": head, "repository": {"full_name": SHOP}})
 
 
-@pytest.fixture(name="workflow")
-def _workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workflow]:
-    with Sandbox(tmp_path / "github") as github:
+@contextmanager
+def workflow_on(folder: Path, monkeypatch: pytest.MonkeyPatch, project: dict[str, str]) -> Iterator[Workflow]:
+    """A workflow in ann's repository of this project, where wim may write."""
+    with Sandbox(folder / "github") as github:
         for login in ("ann", "wim"):
             github.add_user(login)
-        github.create_repository(SHOP, PROJECT)
+        github.create_repository(SHOP, project)
         github.set_permission(SHOP, "wim", "write")
-        yield Workflow(tmp_path, github, monkeypatch)
+        yield Workflow(folder, github, monkeypatch)
+
+
+@pytest.fixture(name="workflow")
+def _workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workflow]:
+    with workflow_on(tmp_path, monkeypatch, PROJECT) as workflow:
+        yield workflow
 
 
 def test_the_action_plans_and_promotes_as_the_service_does(workflow: Workflow) -> None:
