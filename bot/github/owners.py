@@ -20,7 +20,7 @@ from github.Requester import Requester
 
 from bot.github.patience import GitHubFailed, Pause, patiently
 from bot.github.polling import Polls
-from bot.github.tokens import BotAuth, GitTokens
+from bot.github.tokens import BotAuth, GitTokens, app_signer
 from bot.github.turns import Turns
 from bot.settings import Settings
 
@@ -111,7 +111,8 @@ class Owners:
         self.refused = ""  # why GitHub refuses the App itself; '' while it does not
         self.app: GithubIntegration | None = None
         if settings.is_app:
-            self._app_auth = Auth.AppAuth(settings.github_app_id, settings.github_private_key.get_secret_value())
+            sign = app_signer(settings.github_private_key.get_secret_value())
+            self._app_auth = Auth.AppAuth(settings.github_app_id, sign_func=sign)
             self.app = GithubIntegration(auth=self._app_auth, **self._options)
 
     # --- reaching one ---

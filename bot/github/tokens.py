@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
+import jwt
 import structlog
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, GithubException, GithubIntegration
 from github.InstallationAuthorization import InstallationAuthorization
 
@@ -17,6 +21,20 @@ from bot.github.permissions import GIT_PERMISSIONS, token_permissions
 log = structlog.get_logger(__name__)
 NOT_GRANTED = 422  # GitHub's answer where a token asks for what the installation does not have
 EARLY_SECONDS = 300.0  # a token is not used when it is about to end
+
+
+def app_signer(private_key: str) -> Callable[[dict[Any, Any]], str]:
+    """What signs an App's claims with its key in PEM, which is read once: that takes longer than the rest of a call."""
+
+    @cache
+    def key() -> RSAPrivateKey | str:
+        try:
+            loaded = load_pem_private_key(private_key.encode(), password=None)
+        except ValueError:
+            return private_key  # the signing says what is wrong with it
+        return loaded if isinstance(loaded, RSAPrivateKey) else private_key
+
+    return lambda claims: jwt.encode(claims, key(), algorithm="RS256")
 
 
 class BotAuth(Auth.AppInstallationAuth):
