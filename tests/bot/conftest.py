@@ -186,10 +186,11 @@ def settings_for(github: Sandbox, home: Path, **changes: Any) -> Settings:
 def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "it") -> None:
     """Waits for something to hold; fails when it does not in time."""
     deadline = time.monotonic() + seconds
-    pause = threading.Event()
+    pause, wait = threading.Event(), 0.01
     while not holds():
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        pause.wait(0.02)
+        pause.wait(wait)
+        wait = min(1.3 * wait, 0.1)  # who asks often takes the time of what it waits for
 
 
 @pytest.fixture(name="wire")
