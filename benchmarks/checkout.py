@@ -1,4 +1,6 @@
-"""How long the files of a commit take on a large repository: all of them anew, and by difference. Prints ratios.
+"""What the files of a commit take on a large repository: to fetch, to write anew, and by difference. Prints ratios.
+
+Its history holds a large file beside the project that was changed again and again.
 
 make bench-checkout                     5,000 files
 python -m benchmarks.checkout 20000
@@ -6,8 +8,10 @@ python -m benchmarks.checkout 20000
 
 from __future__ import annotations
 
+import random
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +24,7 @@ from bot.git.objects import Objects, reading
 from bot.git.work_tree import WorkTree
 from bot.sandbox.server import Sandbox
 
-SHOP, ROUNDS = "ann/shop", 5
+SHOP, ROUNDS, HISTORY, LARGE = "ann/shop", 5, 20, 2_000_000
 
 
 def project(size: int) -> dict[str, str]:
@@ -56,19 +60,47 @@ def one_by_one(place: Path, objects: Objects, oid: str) -> None:
         file.write_bytes(objects.get(entry.oid, "blob"))
 
 
+def repository(github: Sandbox, size: int) -> str:
+    """A repository with a history; its address."""
+    github.add_user("ann")
+    github.create_repository(SHOP, project(size))
+    for turn in range(HISTORY):
+        large = random.Random(turn).randbytes(LARGE).hex()  # noqa: S311
+        github.commit(SHOP, "main", {"docs/large.svg": large}, "Change", author="ann")
+    return github.clone_url(SHOP)
+
+
+def first_files(scratch: Path, url: str) -> Checkout:
+    """The first files of the project, by a clone of everything and as the service fetches them."""
+    clone = ["git", "clone", "--quiet", "--mirror", url, str(scratch / "whole.git")]
+    whole = measured(lambda: subprocess.run(clone, check=True))
+    checkout = Checkout(scratch / "home", SHOP, url, lambda: "")
+
+    def bring() -> None:
+        checkout.fetch("main")
+        with checkout.files(checkout.head("main"), "models"):
+            pass
+
+    partly = measured(bring)
+    sizes = [sum(f.stat().st_size for f in (scratch / name).rglob("*.pack")) for name in ("whole.git", "home")]
+    print(f"  a clone of everything {whole[0]:.2f} s, {sizes[0] / 1e6:.1f} MB; "
+          f"the files of the project {partly[0]:.2f} s, {sizes[1] / 1e6:.1f} MB: "
+          f"seconds x {whole[0] / partly[0]:.1f}, bytes x {sizes[0] / sizes[1]:.1f}")  # fmt: skip
+    return checkout
+
+
 def main(size: int) -> None:
     """The same commits by turns: into a new folder, and into the one before."""
     with tempfile.TemporaryDirectory() as scratch, Sandbox(Path(scratch) / "github") as github:
-        github.add_user("ann")
-        github.create_repository(SHOP, project(size))
-        checkout = Checkout(Path(scratch) / "home", SHOP, github.clone_url(SHOP), lambda: "")
-        fetched = measured(lambda: checkout.fetch("main"))
-        print(f"{size} files: first fetch {fetched[0]:.2f} s, {fetched[1]:.2f} CPU s")
+        print(f"{size} files of models, a large file beside them that was changed {HISTORY} times")
+        checkout = first_files(Path(scratch), repository(github, size))
         kept, ratios = WorkTree(Path(scratch) / "kept"), []
         objects_of = Path(scratch) / "home" / "mirror.git" / "objects"
         for turn in range(ROUNDS):
             github.commit(SHOP, "main", {"models/layer0/m7.sql": f"SELECT {turn}\n"}, "Change", author="ann")
             again = measured(lambda: checkout.fetch("main"))
+            with checkout.files(checkout.head("main")):  # so that every file is here
+                pass
             oid = checkout.tree(checkout.head("main"))
             plain = measured(partial(read, objects_of, partial(one_by_one, Path(scratch) / f"plain{turn}"), oid))
             new = measured(partial(read, objects_of, WorkTree(Path(scratch) / f"new{turn}").bring, oid))

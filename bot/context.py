@@ -119,8 +119,8 @@ class BotContext:
     @contextmanager
     def project(self, checkout: Checkout, commit: str) -> Iterator[Path]:
         """The project's folder as it is at a commit."""
-        with checkout.files(commit) as tree:
-            yield tree / self.settings.project_path
+        with checkout.files(commit, self.settings.project_path) as project:
+            yield project
 
     @contextmanager
     def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:

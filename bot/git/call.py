@@ -116,14 +116,14 @@ def removed(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def run(call: GitCall, *arguments: str) -> tuple[int, str]:
-    """One command to its end: its exit code and what it wrote on standard output."""
+def run(call: GitCall, *arguments: str, given: Iterable[str] = ()) -> tuple[int, str]:
+    """One command to its end, with `given` as lines of its input: its exit code and its standard output."""
     try:
         done = subprocess.run(
             [*call.argv, *arguments],
             env=dict(call.environment),
             cwd=call.folder,
-            stdin=subprocess.DEVNULL,
+            input="".join(f"{line}\n" for line in given).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=GIT_SECONDS,

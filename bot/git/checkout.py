@@ -15,19 +15,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import combinations, count, product
 from pathlib import Path
 
 import structlog
 from filelock import FileLock, Timeout
 
-from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared, removed, run
+from bot.git.call import EMPTY_TREE, GIT_SECONDS, CheckoutFailed, prepared, removed, run
 from bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
 from bot.git.work_tree import Slot, claimed
 from bot.github.events import REPOSITORY, SHA
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 500
+# A partial clone: of files, which may be large and are many over a history, only those that are read are fetched.
+FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
 # A change to these alone changes no model: no planner has to be asked.
 PLAIN_FILES = re.compile(
     r"(?!requirements\.txt$)(?:[^/]+\.(?:md|rst|txt)|LICENSE[^/]*|\.gitignore|\.github/.*|docs/.*)", re.IGNORECASE
@@ -114,10 +116,11 @@ class Checkout:
     def read(self, commit: str, path: str) -> str | None:
         """A file's text at a commit, None when there is none."""
         with self._reading() as objects:
-            entry: Entry | None = Entry(FOLDER, self._commit(objects, commit).tree)
-            for name in path.removeprefix("./").split("/"):
-                entry = objects.tree(entry.oid).get(name) if entry and entry.is_folder else None
-            return objects.get(entry.oid, "blob").decode("utf-8", "replace") if entry and entry.is_text else None
+            entry = self._entry(objects, commit, path)
+            if entry is None or not entry.is_text:
+                return None
+            objects.need([entry.oid])
+            return objects.get(entry.oid, "blob").decode("utf-8", "replace")
 
     def merge(self, base: str, head: str) -> Merge:
         """What the head gives when it is merged into the base; always the same commit for the same two."""
@@ -129,7 +132,7 @@ class Checkout:
             if not mine & theirs:
                 return Merge()
             self._look_through(objects, base, head)
-        code, out = self._run("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
+        code, out = self._merged(base, head)
         if code not in (0, 1):
             raise CheckoutFailed("Git cannot merge the head into the base.")
         tree, *paths = out.splitlines()
@@ -140,22 +143,23 @@ class Checkout:
         return Merge(commit, tree)
 
     @contextmanager
-    def files(self, commit: str) -> Iterator[Path]:
-        """The files of a commit in a folder that nobody else has meanwhile.
+    def files(self, commit: str, path: str = ".") -> Iterator[Path]:
+        """The files that a commit has below a path, in a folder that nobody else has meanwhile.
 
         Folders are used again: see `WorkTree` about what is believed of them.
         """
         slot = self._slot()
         try:
-            self._put(slot, commit)
+            self._put(slot, commit, path)
             yield slot.tree.place
         finally:
             self._slots.append(slot)
 
-    def _put(self, slot: Slot, commit: str) -> None:
+    def _put(self, slot: Slot, commit: str, path: str) -> None:
         try:
             with self._reading() as objects:
-                slot.tree.bring(objects, self._commit(objects, commit).tree)
+                entry = self._entry(objects, commit, path)
+                slot.tree.bring(objects, entry.oid if entry and entry.is_folder else EMPTY_TREE)
         except (OSError, ValueError) as error:
             raise CheckoutFailed(f"A file of the commit cannot be written ({type(error).__name__}).") from None
 
@@ -170,6 +174,13 @@ class Checkout:
         return next(slot for number in count() if (slot := claimed(trees / f"work-{number}")))
 
     # --- commits ---
+
+    def _entry(self, objects: Objects, commit: str, path: str) -> Entry | None:
+        """What a commit has at a path; None when there is nothing."""
+        entry: Entry | None = Entry(FOLDER, self._commit(objects, commit).tree)
+        for name in (each for each in path.split("/") if each not in ("", ".")):
+            entry = objects.tree(entry.oid).get(name) if entry and entry.is_folder else None
+        return entry
 
     def _known(self, objects: Objects, commit: str) -> GitCommit | None:
         if commit not in self._commits and (found := objects.commit(commit)):
@@ -197,14 +208,34 @@ class Checkout:
         return seen
 
     def _look_through(self, objects: Objects, base: str, head: str) -> None:
-        """Reads, and so proves, all that a merge of the two looks at."""
-        olds = self._git("merge-base", "--all", base, head).split()
-        for old in olds:
-            for new in (base, head):
+        """Reads, and so proves, all that a merge of the two looks at.
+
+        Commits with several merge bases are merged over a merge of these, and so on down.
+        """
+        found, seen, left = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
+        while left:
+            pair = left.pop()
+            if pair in seen:
+                continue
+            seen.add(pair)
+            olds = self._git("merge-base", "--all", *sorted(pair)).split()
+            left += (frozenset(each) for each in combinations(olds, 2))
+            for old, new in product(olds, sorted(pair)):
                 trees = [self._commit(objects, commit).tree for commit in (old, new)]
-                for _, entry in objects.differing(*trees):
-                    if entry.is_text:
-                        objects.get(entry.oid, "blob")
+                found |= {entry.oid: None for _, entry in objects.differing(*trees) if entry.is_text}
+        objects.need(found)
+        for oid in found:
+            objects.get(oid, "blob")
+
+    def _merged(self, base: str, head: str) -> tuple[int, str]:
+        """What git says of a merge; asked again with every file of both histories where it lacks one."""
+        merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
+        code, out = self._run(*merge)
+        if code not in (0, 1):
+            with self._alone():
+                self._git(*FETCH, "--no-filter", self._url, network=True, given=(base, head))
+            return self._run(*merge)
+        return code, out
 
     # --- the mirror ---
 
@@ -233,7 +264,7 @@ class Checkout:
     def _reading(self) -> Iterator[Objects]:
         """A reader of the mirror; what is not what its name says is thrown away, and fetched when it is next needed."""
         try:
-            with reading(self._objects) as objects:
+            with reading(self._objects, self._bring_texts) as objects:
                 yield objects
         except Tampered as error:
             log.error("mirror_thrown_away", folder=str(self._mirror), why=str(error))
@@ -261,19 +292,28 @@ class Checkout:
         with self._reading() as objects:
             return [oid for ref, oid in listed.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
 
-    def _bring(self, commits: Sequence[str]) -> None:
-        """Fetches commits by name; where the mirror is in the way, into a new one that takes its place."""
-        if not commits:
+    def _bring_texts(self, oids: Sequence[str]) -> None:
+        """Fetches files by name."""
+        with self._alone():
+            self._bring(oids, ())
+
+    def _bring(self, oids: Sequence[str], tips: Iterable[str] | None = None) -> None:
+        """Fetches commits or files by name, and commits without their files; where the mirror is in the way, into a
+        new one that takes its place.
+
+        Who says that it has `tips` gets no file of theirs.
+        """
+        if not oids:
             return
-        fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._url)
-        if self._run(*fetch, *commits, network=True, tips=self._noted())[0] == 0:
+        known = self._noted() if tips is None else tips
+        if self._run(*FETCH, self._url, network=True, tips=known, given=oids)[0] == 0:
             return
         fresh = self.folder / "mirror.new"
         removed(fresh)
         (fresh / "objects").mkdir(parents=True)
-        every = dict.fromkeys([*commits, *self._heads.values()])
+        every = tuple(dict.fromkeys([*oids, *self._heads.values()]))
         try:
-            self._git(*fetch, *every, network=True, objects=fresh / "objects")
+            self._git(*FETCH, self._url, network=True, objects=fresh / "objects", given=every)
             removed(self._mirror)
             fresh.rename(self._mirror)
         finally:
@@ -297,18 +337,25 @@ class Checkout:
 
     # --- git ---
 
-    def _git(self, *arguments: str, network: bool = False, objects: Path | None = None) -> str:
-        code, out = self._run(*arguments, network=network, objects=objects)
+    def _git(
+        self, *arguments: str, network: bool = False, objects: Path | None = None, given: Sequence[str] = ()
+    ) -> str:
+        code, out = self._run(*arguments, network=network, objects=objects, given=given)
         if code:
             raise CheckoutFailed(f"git {arguments[0]} failed ({code}).")
         return out
 
     def _run(
-        self, *arguments: str, network: bool = False, tips: Iterable[str] = (), objects: Path | None = None
+        self,
+        *arguments: str,
+        network: bool = False,
+        tips: Iterable[str] = (),
+        objects: Path | None = None,
+        given: Sequence[str] = (),
     ) -> tuple[int, str]:
         token = self._token() if network else ""
         with prepared(objects or self._objects, tips, self._url, token) as call:
-            return run(call, *arguments)
+            return run(call, *arguments, given=given)
 
 
 def changes_no_model(paths: Sequence[str], root: str) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared
 FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
 PATHS_MOST = 500_000
 ASKED_MOST = 256  # objects at once: their names have to fit into a pipe
+Fetch = Callable[[Sequence[str]], None]
 
 
 class Tampered(CheckoutFailed):
@@ -50,36 +51,54 @@ class Entry:
 
 
 class Objects:
-    """A reader of one folder of objects: one `git cat-file --batch`."""
+    """A reader of one folder of objects: one `git cat-file --batch-command`.
 
-    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+    Of a partial clone the folder lacks texts: `fetch` brings them in.
+    """
+
+    def __init__(self, child: subprocess.Popen[bytes], fetch: Fetch | None = None) -> None:
         self._child = child
+        self._fetch = fetch
+
+    def need(self, oids: Iterable[str]) -> None:
+        """Fetches, all at once, those texts that are not here; it is not believed of any that it is here."""
+        every = list(dict.fromkeys(oids)) if self._fetch else []
+        missing = []
+        for start in range(0, len(every), ASKED_MOST):
+            asked = every[start : start + ASKED_MOST]
+            self._ask("info", asked)
+            missing += [oid for oid in asked if self._header() == [oid, "missing"]]
+        if missing and self._fetch:
+            self._fetch(missing)
 
     def find(self, oid: str, kind: str) -> bytes | None:
         """An object's content; None when there is none; Tampered when it is another object."""
-        self._ask([oid])
+        self._ask("contents", [oid])
         return self._answer(oid, kind)
 
     def get_all(self, oids: Sequence[str], kind: str) -> Iterator[bytes]:
         """Objects that must be there, in this order; no more than ASKED_MOST, all of which are taken."""
         if len(oids) > ASKED_MOST:
             raise ValueError("more objects than fit into a pipe")
-        self._ask(oids)
+        self._ask("contents", oids)
         for oid in oids:
             yield self._there(oid, self._answer(oid, kind))
 
-    def _ask(self, oids: Sequence[str]) -> None:
+    def _ask(self, what: str, oids: Sequence[str]) -> None:
         assert self._child.stdin is not None
         try:
-            self._child.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
+            self._child.stdin.write("".join(f"{what} {oid}\n" for oid in oids).encode())
             self._child.stdin.flush()
         except BrokenPipeError:
             raise Tampered("The mirror's objects cannot be read.") from None
 
+    def _header(self) -> list[str]:
+        assert self._child.stdout is not None
+        return self._child.stdout.readline().decode("ascii", "replace").split()
+
     def _answer(self, oid: str, kind: str) -> bytes | None:
-        answer = self._child.stdout
+        answer, header = self._child.stdout, self._header()
         assert answer is not None
-        header = answer.readline().decode("ascii", "replace").split()
         if header == [oid, "missing"]:
             return None
         if len(header) != 3 or not header[2].isdigit():
@@ -133,18 +152,18 @@ class Objects:
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[Objects]:
+def reading(folder: Path, fetch: Fetch | None = None) -> Iterator[Objects]:
     """A reader of the objects in a folder, while it lasts."""
     with prepared(folder) as call:
         child = subprocess.Popen(
-            [*call.argv, "cat-file", "--batch"], env=dict(call.environment), cwd=call.folder,
+            [*call.argv, "cat-file", "--batch-command"], env=dict(call.environment), cwd=call.folder,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         late = threading.Timer(GIT_SECONDS, child.kill)  # a pipe in a pack's place would be waited for
         late.daemon = True
         late.start()
         try:
-            yield Objects(child)
+            yield Objects(child, fetch)
         finally:
             late.cancel()
             child.kill()

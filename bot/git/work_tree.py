@@ -112,6 +112,7 @@ class WorkTree:
 
     def _write(self, objects: Objects, wanted: Mapping[str, Entry]) -> None:
         texts = {path: entry for path, entry in wanted.items() if entry.mode != SUBMODULE}
+        objects.need(entry.oid for entry in texts.values())
         for path, entry in wanted.items():
             _checked(path)
             if entry.mode == SUBMODULE:
