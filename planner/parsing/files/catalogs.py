@@ -6,8 +6,9 @@ Spark loads a catalog when a name first asks for it, so that only its settings t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from planner.errors import Place, ProjectError
 from planner.model.model import TABLE_FORMATS, Model
@@ -95,23 +96,23 @@ def in_its_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     if model.kind.is_external or not model.kind.has_view:
         return model
     name = parts_of(model.name)[0]
-    place = line_of(model, model.name, header=True)
+    place = partial(line_of, model, model.name, header=True)  # reads the whole text: only for who is refused
     if (own := catalogs.of(model.name)) is None:
-        raise catalogs.unknown(model.name, name, place)
+        raise catalogs.unknown(model.name, name, place())
     check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
     if not model.kind.is_stored or catalogs.is_session(model.name):
         return model
     return _in_its_format(model, own, name, place)
 
 
-def _in_its_format(model: Model, own: Catalog, name: str, place: Place) -> Model:
+def _in_its_format(model: Model, own: Catalog, name: str, place: Callable[[], Place]) -> Model:
     if not model.table_format and own.table_format:
         return replace(model, table_format=own.table_format)
     if name and model.table_format not in TABLE_FORMATS:
         what = "of plain files" if model.table_format else "without `table_format`"
         raise ProjectError(
             f"A table {what} cannot lie in the catalog `{name}`: `{model.name}`.",
-            place=place,
+            place=place(),
             hint=f"Set `table_format` to one of {', '.join(TABLE_FORMATS)}: that of the catalog's tables.",
         )
     return model
@@ -125,15 +126,15 @@ def _without_views(view: str, catalog: str, place: Place) -> ProjectError:
     )
 
 
-def check_views(views: Iterable[str], catalogs: Catalogs, place: Place) -> None:
+def check_views(views: Iterable[str], catalogs: Catalogs, place: Callable[[], Place]) -> None:
     """ProjectError when one of these views would lie in a catalog that is not there, or holds none."""
     for view in views:
         name = parts_of(view)[0] or catalogs.default
         there = catalogs.of(view)
         if there is None:
-            raise catalogs.unknown(view, name, place)
+            raise catalogs.unknown(view, name, place())
         if not there.has_views:
-            raise _without_views(view, name, place)
+            raise _without_views(view, name, place())
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:

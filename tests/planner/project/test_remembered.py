@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from planner.cache.store import Cache
+from planner.parsing.files import model_file
 from planner.parsing.files.model_file import Defaults, parse_models
+from planner.parsing.sql.tokens import SourceText, Tokens, tokenize
 from planner.project import loader
 from planner.project.loader import LoadOptions, Project, load_project
 from planner.project.remembered import Said
@@ -87,6 +89,22 @@ def test_a_file_that_did_not_change_is_not_parsed(tmp_path: Path, monkeypatch: p
     project_of(root, {**FILES, **edited("models/c.sql", "SELECT id", "SELECT id + 1 AS id")})
     assert loaded(root, tmp_path / "cache").models["s.c"].sql == "SELECT id + 1 AS id FROM raw.t"
     assert parsed == ["models/c.sql"]
+
+
+def test_of_a_file_that_did_not_change_no_text_is_gone_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place of what is right need not be known: 5,000 models, gone through each time, take a second."""
+    root = project_of(tmp_path / "project", FILES)
+    first = loaded(root, tmp_path / "cache")
+    read: list[str] = []
+
+    def noted(source: SourceText) -> Tokens:
+        read.append(source.path)
+        return tokenize(source)
+
+    monkeypatch.setattr(model_file, "tokenize", noted)
+
+    assert content(loaded(root, tmp_path / "cache")) == content(first)
+    assert read == []
 
 
 @pytest.mark.parametrize("edit", EDITS)
