@@ -60,6 +60,7 @@ class RunProgress:
     of: int = 0
     models: tuple[ModelProgress, ...] = ()
     note: str = ""
+    spark_ui: str = ""  # the address of Spark's own pages
     ended: bool = False
     updated_at: float = 0.0  # seconds of the epoch
 
@@ -76,7 +77,8 @@ def with_line(progress: RunProgress, line: Line) -> RunProgress:
             models = tuple(ModelProgress(each.name) for each in line.plan.models if _is_computed(each))
             return replace(progress, models=models)
         case StageLine():
-            return replace(progress, stage=line.name, done=0, of=line.total, note="")
+            ui = line.spark_ui or progress.spark_ui
+            return replace(progress, stage=line.name, done=0, of=line.total, note="", spark_ui=ui)
         case BatchLine():
             return _with_batch(progress, line)
         case ComparedLine() if line.skipped:

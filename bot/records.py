@@ -173,6 +173,7 @@ class PullRecord:
     run_id: str = ""
     reason: str = ""  # why it was planned again, or why it stands still
     progress: str = ""
+    spark_ui: str = ""  # the address of Spark's own pages, while tables are computed
     run_lines: RunLines = ""  # the last run's lines, as `packed` packs them
     fresh: bool = False  # while planning: `run_lines` already holds the new plan, whose tables are being built
     promotion: str = ""  # the promotion's lines, packed too

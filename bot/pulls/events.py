@@ -11,7 +11,7 @@ import structlog
 from bot.context import now_text
 from bot.pulls.publish import Shower
 from bot.results import packed
-from planner.contract.lines import BatchLine, PlanLine
+from planner.contract.lines import BatchLine, PlanLine, StageLine
 from planner.contract.wire import Line
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,9 @@ class PlanEvents:
         """Takes one line of the run."""
         if isinstance(line, PlanLine):
             log.info("plan_read", plan=line.plan.id)
-            self._show(run_lines=packed([line], 0), fresh=True, planned_at=now_text())
+            self._show(run_lines=packed([line], 0), fresh=True, planned_at=now_text(), spark_ui="")
+        elif isinstance(line, StageLine) and line.spark_ui:
+            self._show(spark_ui=line.spark_ui)
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
             self._show(progress=f"`{line.model}`: batch {line.index} of {line.of}.")
 

@@ -23,6 +23,7 @@ from bot.report.words import (
     promotion_status,
     refused_words,
     skipped_words,
+    spark_link,
     view_words,
     waiting_words,
     work_words,
@@ -30,6 +31,7 @@ from bot.report.words import (
 from bot.results import PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
+PLANNING = "The plan is being made."
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,7 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
     names = record.every_check
     match record.state:
         case PullState.NEW | PullState.PLANNING:
-            doing = record.progress or "The plan is being made."
-            return tuple(_running(name, doing if name == ENVIRONMENT else "The plan is being made.") for name in names)
+            return tuple(_building(record) if name == ENVIRONMENT else _running(name, PLANNING) for name in names)
         case PullState.WAITING:
             text = waiting_words(shown.prod)
             return tuple(_running(name, "Waiting for prod's first build.", "queued", text) for name in names)
@@ -99,6 +100,11 @@ def superseded(name: str, newer: str) -> CheckView:
 
 def _running(name: str, text: str, status: str = "in_progress", summary: str = "") -> CheckView:
     return CheckView(name, text[:140], clipped(summary or text), status, "")
+
+
+def _building(record: PullRecord) -> CheckView:
+    doing = record.progress or PLANNING
+    return _running(ENVIRONMENT, doing, summary=f"{doing} {spark_link(record)}".rstrip())
 
 
 def _held(name: str, record: PullRecord) -> CheckView:

@@ -38,6 +38,7 @@ from bot.report.words import (
     promotion_status,
     refused_words,
     skipped_words,
+    spark_link,
     waiting_words,
     work_words,
 )
@@ -190,7 +191,7 @@ def status(shown: Shown) -> str:
             doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."
             return (
                 "> [!NOTE]\n> "
-                + " ".join(each for each in (inert(record.reason), doing, inert(record.progress)) if each)
+                + " ".join(filter(None, (inert(record.reason), doing, inert(record.progress), spark_link(record))))
                 + stale
             )
         case PullState.PLANNED:

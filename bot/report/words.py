@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -27,6 +28,7 @@ from planner.contract.plan import ModelChange, PlanView
 from planner.contract.result import PromotionRow
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
+WEB_ADDRESS = re.compile(r"https?://[^\s()<>\"'`\[\]]+")
 WHY_MOST = 4  # reasons, names: what is longer is counted
 REFUSED_MOST = 20  # files that cannot be opened
 COLUMNS_MOST = 8
@@ -71,6 +73,13 @@ def work_words(plan: PlanView) -> str:
 def day_count(model: ModelChange) -> int:
     """How many days of an incremental model a plan computes; 0 for a table that is computed whole."""
     return 0 if model.kind.upper() in WHOLE_KINDS else whole_days(model.intervals)
+
+
+def spark_link(record: PullRecord) -> str:
+    """A link to Spark's own pages about the tables that are being computed; '' where there are none."""
+    if not (record.fresh and WEB_ADDRESS.fullmatch(record.spark_ui)):
+        return ""
+    return f"[Spark UI]({record.spark_ui})"
 
 
 def skipped_words(plan: PlanView) -> str:

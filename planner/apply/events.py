@@ -29,10 +29,11 @@ class Recovery(StrEnum):
 
 @dataclass(frozen=True)
 class StageStarted:
-    """A stage begins; `total` counts its tables, batches or views."""
+    """A stage begins; `total` counts its tables, batches or views, `spark_ui` is the address of Spark's own pages."""
 
     stage: Stage
     total: int
+    spark_ui: str = ""
 
 
 @dataclass(frozen=True)

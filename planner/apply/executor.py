@@ -27,6 +27,7 @@ from planner.apply.own_views import check_unoccupied
 from planner.apply.physical_tables import missing_tables, table_lease
 from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import check_not_stuck, recover
+from planner.apply.spark_ui import spark_ui
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
 from planner.apply.work import Failure, Filled, Work
 from planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
@@ -223,8 +224,9 @@ def _fill(
     def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
         return run_audits(engine, snapshot, interval, options)
 
-    workers = project.config.gateways[project.gateway].connection.concurrent_tasks
-    emit(StageStarted(Stage.BACKFILL, len(work)))
+    connection = project.config.gateways[project.gateway].connection
+    workers = connection.concurrent_tasks
+    emit(StageStarted(Stage.BACKFILL, len(work), spark_ui(connection, engine)))
     failed = audit_external_tables(work, layout, context)
     because = {each.model: _downstream(plan, {each.model}) for each in failed}
     left = {name: model for model, names in because.items() for name in names & work.keys()}

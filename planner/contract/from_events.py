@@ -59,8 +59,8 @@ from planner.errors import Place
 def event_line(event: Event) -> Line | None:
     """The line of an event; None for an event that has none, or whose place is not in it, as an audit's."""
     match event:
-        case StageStarted(stage, total):
-            return StageLine(name=str(stage), total=total)
+        case StageStarted(stage, total, ui):
+            return StageLine(name=str(stage), total=total, spark_ui=ui)
         case BatchDone():
             return batch_line(event)
         case TableCreated(model, table):

@@ -16,6 +16,9 @@ class StageLine(Data):
     event: Literal["stage"] = "stage"
     name: Stage = Field(description="the stage")
     total: int = Field(default=0, description="how many tests, tables, batches or views it has")
+    spark_ui: str = Field(
+        default="", description="of `backfill`: the address of Spark's own pages, if the gateway names one"
+    )
 
 
 class LintLine(Data):

@@ -182,7 +182,7 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
 
 
 def plan(name: str) -> None:
-    say("stage", name="create", total=1)
+    say("stage", name="create", total=1, spark_ui="")
     while knobs().get("ponder") == name.split("_")[0]:
         time.sleep(0.05)
     state, now = load(), models()
@@ -258,6 +258,8 @@ def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def wait(name: str) -> None:
     """Builds for as long as the knobs say so; with `hush` without a word, which outlives whoever listened."""
     index = 0
+    if knobs().get("spark_ui"):
+        say("stage", name="backfill", total=1, spark_ui=knobs()["spark_ui"])
     if knobs().get("hang") == name.split("_")[0]:
         with (HOME / "hanging").open("a") as hanging:
             hanging.write(f"{os.getpid()}\n")

@@ -66,6 +66,12 @@ class ConnectionConfig(Section):
         default=None, description="The Spark master of a classic session: `spark://host:7077`, `yarn`, `local[4]`."
     )
     remote: str | None = Field(default=None, repr=False, description="A Spark Connect server: `sc://host:15002`.")
+    spark_ui: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s()<>\"'`\[\]]+$",
+        description="The address of Spark's own pages, shown while tables are computed; `{application_id}` becomes the "
+        "application's.",
+    )
     concurrent_tasks: int = Field(default=4, ge=1, description="How many models are computed at the same time.")
     shared_catalog: str | None = Field(
         default=None, description="A name that gateways share which see the same tables."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,9 @@ from planner.apply.events import (
     ModelSkipped,
     ModelUpToDate,
     Promoted,
+    Stage,
     StageSkipped,
+    StageStarted,
     TableAwaited,
     TableCreated,
 )
@@ -405,6 +408,18 @@ def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
     assert store.intervals.loaded([table])[table] == (days(1, 5),)
     assert not store.environments.get("prod").exists
     assert store.leases.holder("prod") is None
+
+
+def test_the_address_of_sparks_pages_comes_with_the_backfill(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    named = FILES["config.yaml"].replace("type: spark", "type: spark, spark_ui: 'https://h.example/{application_id}/'")
+    events: list[Event] = []
+    applied(written(root, config=named), engine, store, emit=events.append)
+
+    addresses = {each.stage: each.spark_ui for each in events if isinstance(each, StageStarted)}
+    assert re.fullmatch(r"https://h\.example/(local|app)-[\w-]+/", addresses[Stage.BACKFILL])
+    assert addresses[Stage.PROMOTE] == ""
 
 
 def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
