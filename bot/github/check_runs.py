@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,6 +15,16 @@ from bot.github.patience import GitHubFailed
 from bot.report.checks import CheckView
 
 ANNOTATIONS_A_CALL = 50
+KNOWN_SECONDS = 20.0  # less than a lease: meanwhile no other service writes the checks of this pull request
+COMMITS_MOST = 500
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The checks of a commit by key, as they were found at a moment and written since."""
+
+    at: float
+    ids: dict[str, int]
 
 
 class CheckRuns:
@@ -19,11 +32,25 @@ class CheckRuns:
 
     def __init__(self, calls: Calls, folder: str = ".") -> None:
         self._calls, self._folder = calls, PurePosixPath(folder)
+        self._known: dict[str, _Known] = {}
+        self._lock = threading.Lock()
 
     def find(self, sha: str, key: str) -> int:
-        """The id of our check with that key on a commit, 0 when there is none."""
-        found = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
-        return next((each.id for each in found if each.external_id == key), 0)
+        """The id of our check with that key on a commit, 0 when there is none.
+
+        The checks of a commit are written one after the other: it is asked once for all of them.
+        """
+        with self._lock:
+            known = self._known.get(sha)
+        if known is None or time.monotonic() - known.at > KNOWN_SECONDS:
+            at = time.monotonic()
+            found = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
+            known = _Known(at, {each.external_id: each.id for each in reversed(found)})
+            with self._lock:
+                for old in list(self._known)[: max(0, len(self._known) - COMMITS_MOST)]:
+                    del self._known[old]
+                self._known[sha] = known
+        return known.ids.get(key, 0)
 
     def write(self, sha: str, view: CheckView, key: str, known: int = 0, details: str = "") -> tuple[int, str]:
         """Makes a check on a commit say this, and returns its id and GitHub's page of it.
@@ -51,7 +78,15 @@ class CheckRuns:
         def post() -> CheckRun:
             return self._calls.repo.create_check_run(name=view.name, head_sha=sha, output=output, **state)
 
-        run = self._calls.write_once(look, post, look_first=False)
+        try:
+            run = self._calls.write_once(look, post, look_first=False)
+        except BaseException:
+            with self._lock:
+                self._known.pop(sha, None)  # it may be there all the same
+            raise
+        with self._lock:
+            if sha in self._known:
+                self._known[sha].ids[key] = run.id
         return self._more(run, rest, output)
 
     def _edited(self, check_id: int, state: dict[str, Any], output: dict[str, Any]) -> CheckRun:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from bot.pulls.publish import _due
 from bot.records import ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
@@ -41,6 +43,17 @@ def test_a_github_that_takes_no_check_holds_no_plan_up(bench: Bench) -> None:
     bench.idle()
 
     assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
+
+
+def test_the_checks_of_a_commit_are_looked_for_once(bench: Bench) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    looks = Counter(each.path for each in bench.github.calls if each.method == "GET" and "/check-runs" in each.path)
+    assert set(looks.values()) == {1}
+    assert len(bench.checks(bench.head(number))) == 4
 
 
 def test_a_promotion_starts_one_planner(bench: Bench) -> None:
