@@ -31,8 +31,18 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
     """The options that say which project a verb is about."""
     folder = click.Path(path_type=Path)
     command = click.option("--gateway", help="The gateway to use instead of the project's default.")(command)
-    where = click.option("-p", "--project", "root", type=folder, default=Path(), help="The project's folder.")
+    where = click.option(
+        "-p", "--project", "root", type=folder, multiple=True, callback=_one_folder, help="The project's folder."
+    )
     return where(command)
+
+
+def _one_folder(context: click.Context, option: click.Parameter, given: tuple[Path, ...]) -> Path:
+    """The folder; wrong usage for several: if the last one alone counted, a plan would remove the others' models."""
+    if len(given) > 1:
+        hint = "Plan each by itself, with `project: NAME` in its config.yaml; what it reads of others is external."
+        raise click.UsageError(f"`-p` is given twice: one project is planned at a time. {hint}")
+    return given[0] if given else Path()
 
 
 def settings(root: Path, gateway: str | None) -> SessionSettings:

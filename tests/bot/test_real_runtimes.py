@@ -9,6 +9,7 @@ import pytest
 
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import assert_merged_for_nothing
+from tests.planner.conftest import postgresql  # noqa: F401 - a fixture
 from tests.planner.runtimes import MODEL, Runtime, write_shop
 from tests.planner.test_runtimes import runtime  # noqa: F401 - a fixture
 

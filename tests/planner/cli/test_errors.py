@@ -159,6 +159,7 @@ def test_a_folder_that_is_no_project_is_told_to_init(offline: CommandLine) -> No
         ("fetchdf", "Missing argument 'SQL'."),
         ("plan --output xml", "'xml' is not one of 'text', 'json'."),
         ("janitor --days -1", "-1 is not in the range x>=0."),
+        ("plan -p a -p b", "one project is planned at a time"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_says_what_was_meant(arguments: str, told: str, offline: CommandLine) -> None:
