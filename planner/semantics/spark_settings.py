@@ -68,10 +68,13 @@ _FORMATS = re.compile(
     r"org\.apache\.spark\.sql\.hudi\.HoodieSparkSessionExtension|"
     r"org\.apache\.paimon\.spark\.extensions\.PaimonSparkSessionExtensions"
 )
-_JARS = re.compile(
+_GROUPS = (
     r"(io\.delta|org\.apache\.(iceberg|hudi|paimon|hadoop|spark)|org\.postgresql|org\.xerial|com\.mysql|com\.amazonaws|"
-    r"software\.amazon\.awssdk|com\.google\.cloud\.bigdataoss|com\.microsoft\.azure):.*|"
-    r"(.*/)?(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|sqlite|mysql)-[^/]*\.jar"
+    r"software\.amazon\.awssdk|com\.google\.cloud\.bigdataoss|com\.microsoft\.azure)"
+)
+_JARS = re.compile(  # a jar that Spark has fetched is called GROUP_NAME-VERSION.jar
+    rf"{_GROUPS}:.*|(.*/)?({_GROUPS}_)?"
+    r"(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|sqlite|mysql)-[^/]*\.jar"
 )
 _LISTS = {
     "spark.sql.extensions": _FORMATS,

@@ -38,6 +38,8 @@ UNLIKE = ("SELECT x FROM s.raw WHERE x IN (1, 2)", "SELECT x FROM s.raw WHERE x 
         ({"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension, x.Y"}, {"spark.sql.extensions": "x.Y"}),
         ({"spark.jars.packages": "io.delta:delta-spark_2.13:4.0.0,x:y:1"}, {"spark.jars.packages": "x:y:1"}),
         ({"spark.jars.packages": "org.xerial:sqlite-jdbc:3.46.0.0,org.postgresql:postgresql:42.7.4"}, {}),
+        ({"spark.driver.extraClassPath": "/jars/org.postgresql_postgresql-42.7.7.jar"}, {}),
+        ({"spark.jars": "/jars/evil_postgresql-1.jar"}, {"spark.jars": "/jars/evil_postgresql-1.jar"}),
         ({"spark.jars": "/opt/udfs.jar"}, {"spark.jars": "/opt/udfs.jar"}),
         ({"spark.driver.extraJavaOptions": "-Xss4m -XX:+UseG1GC"}, {}),
         (
