@@ -253,6 +253,8 @@ class Stage:
         **changes: Unpack[PullChanges],
     ) -> None:
         """Changes title, body or base branch of a pull request, one's own or anybody's with write permission."""
+        if unknown := changes.keys() - PullChanges.__optional_keys__:
+            raise TypeError(f"A pull request has no {min(unknown)!r} to edit.")
         with self.state.lock:
             repo, item = self._own_issue(repository, number, author)
             pulls.edit(self.site, repo, item, author, dict(changes))

@@ -32,6 +32,7 @@ def test_faults_are_armed_listed_and_cleared(sandbox: Sandbox) -> None:
         ("stop", {}, 404),
         ("__init__", {}, 404),
         ("comment", {"nonsense": 1}, 422),
+        ("edit_pull_request", {"repository": "ann/shop", "number": 1, "author": "ann", "titel": "x"}, 422),
         ("comment", {"repository": "ann/nothing", "number": 1, "body": "x", "author": "wim"}, 404),
         ("merge", {"repository": SHOP, "number": 1, "author": "rea"}, 403),
     ],
