@@ -147,9 +147,27 @@ def checked_for_github(settings: Settings) -> Settings:
         raise RequestError(
             "MERGEPLAN_GITHUB_APP_ID is set but the private key is empty.", hint="Set MERGEPLAN_GITHUB_PRIVATE_KEY."
         )
+    if settings.is_app and not _is_key(settings.github_private_key.get_secret_value()):
+        raise RequestError(
+            "The App's private key is not a whole PEM file.",
+            hint="Set MERGEPLAN_GITHUB_PRIVATE_KEY_PATH to the .pem file that GitHub gave; or "
+            "MERGEPLAN_GITHUB_PRIVATE_KEY to its text, with its line breaks.",
+        )
     if not settings.is_app and not settings.github_token.get_secret_value().strip():
         raise RequestError(
             "The bot cannot log in to GitHub.",
             hint="Set MERGEPLAN_GITHUB_APP_ID and MERGEPLAN_GITHUB_PRIVATE_KEY, or MERGEPLAN_GITHUB_TOKEN.",
         )
     return settings
+
+
+def _is_key(text: str) -> bool:
+    """True for a private key in PEM."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        load_pem_private_key(text.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+    return True

@@ -17,6 +17,14 @@ def test_an_empty_webhook_secret_is_refused_at_start() -> None:
         checked_for_service(Settings(webhook_secret=SecretStr("  "), github_token=SecretStr("token")))
 
 
+@pytest.mark.parametrize("key", ["app.pem", "-----BEGIN RSA PRIVATE KEY-----\\nMIIE\\n-----END RSA PRIVATE KEY-----"])
+def test_a_private_key_that_is_none_is_refused_at_start(key: str) -> None:
+    settings = Settings(webhook_secret=SecretStr("s"), github_app_id=7, github_private_key=SecretStr(key))
+    with pytest.raises(RequestError, match="not a whole PEM file") as refused:
+        checked_for_service(settings)
+    assert key not in f"{refused.value} {refused.value.hint}"
+
+
 def test_a_wrong_variable_is_named_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behaviour 8: a value may be a secret."""
     monkeypatch.setenv("MERGEPLAN_PORT", "s3cret")
