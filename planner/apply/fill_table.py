@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from planner.apply.conflicts import repeated
 from planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
 from planner.apply.layout import Layout, at_model
 from planner.apply.physical_tables import physical_table, table_lease
@@ -157,7 +158,8 @@ class Filling:
                 self.layout, self.engine, self.root, table, snapshot.model, interval, held,
                 untouched=self._is_untouched(table, lease),
             )  # fmt: skip
-            written = self._copy(work, table, interval) if copied else self._evaluate(snapshot, batch)
+            write = partial(self._copy, work, table, interval) if copied else partial(self._evaluate, snapshot, batch)
+            written = repeated(write, partial(self.store.leases.check, lease))
             audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
             for over in between(interval.start, min(interval.end, work.until or interval.end)):
                 self.store.intervals.record(table.name, over, lease=lease)

@@ -1,0 +1,30 @@
+"""A write that is repeated because another commit came between.
+
+A run that was killed may go on in a Spark that is not its own, and its last commit comes late. Who writes next begins
+before that commit and is refused by the format. The commit names its batch, so that a repeated one begins where that
+one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from planner.errors import QueryError
+
+CONFLICT = "DELTA_CONCURRENT_"  # how Delta's conditions for it begin
+TRIES = 3
+T = TypeVar("T")
+
+
+def repeated(write: Callable[[], T], check: Callable[[], None]) -> T:
+    """What a write returns, which is tried again after a conflict unless `check` raises: the format's refusal is what
+    keeps those from writing who have lost the table's lease."""
+    for _ in range(TRIES - 1):
+        try:
+            return write()
+        except QueryError as error:
+            if not (error.condition or "").startswith(CONFLICT):
+                raise
+            check()
+    return write()

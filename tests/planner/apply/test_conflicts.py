@@ -1,0 +1,43 @@
+"""A batch that meets the late commit of a killed run is written again, by who may write at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from planner.apply.conflicts import TRIES, repeated
+from planner.errors import LeaseHeld, QueryError
+
+CONFLICT = QueryError("Transaction conflict detected.", condition="DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
+
+
+def failing(errors: list[Exception]) -> Callable[[], int]:
+    """A write that raises these one after the other, and then returns 7."""
+
+    def write() -> int:
+        if errors:
+            raise errors.pop(0)
+        return 7
+
+    return write
+
+
+def test_a_conflict_is_tried_again_a_few_times() -> None:
+    assert repeated(failing([CONFLICT] * (TRIES - 1)), lambda: None) == 7
+    with pytest.raises(QueryError, match="conflict"):
+        repeated(failing([CONFLICT] * TRIES), lambda: None)
+
+
+def test_who_has_lost_the_lease_writes_no_more() -> None:
+    def lost() -> None:
+        raise LeaseHeld("taken over")
+
+    with pytest.raises(LeaseHeld):
+        repeated(failing([CONFLICT]), lost)
+
+
+def test_other_errors_are_not_repeated() -> None:
+    errors: list[Exception] = [QueryError("no such column", condition="UNRESOLVED_COLUMN")]
+    with pytest.raises(QueryError, match="no such column"):
+        repeated(failing(errors), lambda: None)
