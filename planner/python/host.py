@@ -113,6 +113,7 @@ class Child:
             return Cancelled("the run was cancelled.")
         _reap(self._process)
         code = self._process.returncode
+        self._readers[1].join(1)  # what it said last may still be on its way
         output = f" Its last output: {self._output[-1]}" if self._output else ""
         how = f"with exit code {code}" if code is None or code >= 0 else f"by signal {-code}"
         self.stop()
