@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -29,6 +30,7 @@ from planner.errors import MergeplanError
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 IDLE_SECONDS = 0.5
+SECOND_LOOK = 5.0  # seconds after a change, until which the timer looks again; clocks may differ so much
 EYES_TRIES = 5
 EYES_SECONDS = 1.0  # what is not shown by then goes on apart
 DRAIN_TRIES = 5
@@ -316,9 +318,15 @@ class Worker:
                 or is_overdue(record, time.time())
             ):
                 inbox.queue.wake(name, pull.number)
-            self._looked[(name, pull.number)] = pull.updated_at
+            # GitHub tells whole seconds: what is said in the second in which it was looked at would not be seen.
+            self._looked[(name, pull.number)] = pull.updated_at if _is_past(pull.updated_at) else ""
         for number, kind, head in group_news(known, gateway.merge_groups() if opened else {}):
             inbox.deliveries.notice(name, number, kind, head)
+
+
+def _is_past(updated_at: str) -> bool:
+    """True when a time of GitHub's is over for certain, and nothing more can happen in its second."""
+    return bool(updated_at) and time.time() - datetime.fromisoformat(updated_at).timestamp() > SECOND_LOOK
 
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from bot.child.processes import birth
 from bot.records import PullState
+from bot.service.worker import _is_past
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 GREEN = {"tests": "success", "plan": "success", "environment": "success", "promotion": "success"}
@@ -437,3 +439,10 @@ def test_a_defect_of_the_planner_is_tried_again_and_then_told(bench: Bench) -> N
     assert len(bench.calls("plan", "pr_1")) == 3
     assert "the fault is mergeplan's" in bench.plan(number)
     assert bench.conclusions(bench.head(number))["plan"] == "failure"
+
+
+def test_the_timer_looks_again_until_the_second_of_a_change_is_over() -> None:
+    now = datetime.now(UTC)
+    assert not _is_past(now.isoformat(timespec="seconds"))
+    assert not _is_past("")
+    assert _is_past((now - timedelta(seconds=10)).isoformat(timespec="seconds"))
