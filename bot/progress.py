@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -22,6 +23,7 @@ from planner.contract.plan import ModelChange
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line
 
+WEB_ADDRESS = re.compile(r"https?://[^\s()<>\"'`\[\]]+")  # and nothing that a link could do but lead there
 COUNTED = {"tests": TestLine, "create": TableLine, "promote": ViewLine}  # a line of each for each thing of the stage
 
 
@@ -77,7 +79,7 @@ def with_line(progress: RunProgress, line: Line) -> RunProgress:
             models = tuple(ModelProgress(each.name) for each in line.plan.models if _is_computed(each))
             return replace(progress, models=models)
         case StageLine():
-            ui = line.spark_ui or progress.spark_ui
+            ui = line.spark_ui if WEB_ADDRESS.fullmatch(line.spark_ui) else progress.spark_ui
             return replace(progress, stage=line.name, done=0, of=line.total, note="", spark_ui=ui)
         case BatchLine():
             return _with_batch(progress, line)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from bot.progress import WEB_ADDRESS
 from bot.records import ProdRecord, PullRecord, PullState
 from bot.report.markdown import (
     NAMES,
@@ -28,7 +28,6 @@ from planner.contract.plan import ModelChange, PlanView
 from planner.contract.result import PromotionRow
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
-WEB_ADDRESS = re.compile(r"https?://[^\s()<>\"'`\[\]]+")
 WHY_MOST = 4  # reasons, names: what is longer is counted
 REFUSED_MOST = 20  # files that cannot be opened
 COLUMNS_MOST = 8

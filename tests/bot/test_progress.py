@@ -84,3 +84,10 @@ def test_an_address_that_is_more_than_one_is_no_link(bench: Bench) -> None:
 
     assert "evil" not in bench.plan(number)
     assert bench.record(number).spark_ui
+
+
+def test_a_page_links_to_no_address_but_one_of_the_web() -> None:
+    stage = {"event": "stage", "name": "backfill", "total": 4}
+    addresses = ("https://h.example/app-1/", "javascript:alert(1)", "https://h.example/ x")
+
+    assert [run_of({**stage, "spark_ui": each}).spark_ui for each in addresses] == [addresses[0], "", ""]
