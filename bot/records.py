@@ -120,6 +120,7 @@ class CheckRef:
     digest: str = ""
     done: bool = False
     url: str = ""
+    node: str = ""  # its GraphQL id, by which several are written in one call
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ class PullRecord:
     shown_plan: str = ""
     shown_revision: int = 0
     comment_id: int = 0
+    comment_node: str = ""  # its GraphQL id
     comment_digest: str = ""
     checks: tuple[CheckRef, ...] = ()
     shows_deployments: bool = False  # the project wants them on GitHub

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+import structlog
 from github.CheckRun import CheckRun
 
 from bot.github.calls import Calls
-from bot.github.patience import GitHubFailed
+from bot.github.patience import GitHubFailed, is_passing
+from bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, written
 from bot.report.checks import CheckView
 
+log = structlog.get_logger(__name__)
 ANNOTATIONS_A_CALL = 50
 KNOWN_SECONDS = 20.0  # less than a lease: meanwhile no other service writes the checks of this pull request
 COMMITS_MOST = 500
+APART_SECONDS = 600.0  # how long all is written one by one after GraphQL was refused
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class _Known:
     """The checks of a commit by key, as they were found at a moment and written since."""
 
     at: float
-    ids: dict[str, int]
+    ids: dict[str, CheckId]
 
 
 class CheckRuns:
@@ -34,9 +39,10 @@ class CheckRuns:
         self._calls, self._folder = calls, PurePosixPath(folder)
         self._known: dict[str, _Known] = {}
         self._lock = threading.Lock()
+        self._apart_until = 0.0
 
-    def find(self, sha: str, key: str) -> int:
-        """The id of our check with that key on a commit, 0 when there is none.
+    def find(self, sha: str, key: str) -> CheckId:
+        """Our check with that key on a commit; its id is 0 when there is none.
 
         The checks of a commit are written one after the other: it is asked once for all of them.
         """
@@ -45,61 +51,95 @@ class CheckRuns:
         if known is None or time.monotonic() - known.at > KNOWN_SECONDS:
             at = time.monotonic()
             found = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
-            known = _Known(at, {each.external_id: each.id for each in reversed(found)})
+            known = _Known(at, {each.external_id: _id(each) for each in reversed(found)})
             with self._lock:
                 for old in list(self._known)[: max(0, len(self._known) - COMMITS_MOST)]:
                     del self._known[old]
                 self._known[sha] = known
-        return known.ids.get(key, 0)
+        return known.ids.get(key, CheckId())
 
-    def write(self, sha: str, view: CheckView, key: str, known: int = 0, details: str = "") -> tuple[int, str]:
-        """Makes a check on a commit say this, and returns its id and GitHub's page of it.
-
-        `known` is its id when it stands already; `details` is where its Details link leads.
-        """
-        output, rest = self._output(view)
-        state: dict[str, Any] = {"status": view.status, "external_id": key}
-        if details:
-            state["details_url"] = details
+    def write(self, request: CheckRequest) -> CheckId:
+        """Makes a check on a commit say this, by REST."""
+        view, output, rest = request.view, *self._output(request.view)
+        state: dict[str, Any] = {"status": view.status, "external_id": request.key}
+        if request.details:
+            state["details_url"] = request.details
         if view.done:
             state["conclusion"] = view.conclusion
-        if known:
+        if request.known.id:
             try:
-                run = self._calls.write(lambda: self._edited(known, state, output))
+                run = self._calls.write(lambda: self._edited(request.known.id, state, output))
                 return self._more(run, rest, output)
             except GitHubFailed as error:
                 if error.status not in (403, 404, 422):
                     raise
 
         def look() -> CheckRun | None:
-            found = self._calls.repo.get_commit(sha).get_check_runs(check_name=view.name)
-            return next((each for each in found if each.external_id == key), None)
+            found = self._calls.repo.get_commit(request.sha).get_check_runs(check_name=view.name)
+            return next((each for each in found if each.external_id == request.key), None)
 
         def post() -> CheckRun:
-            return self._calls.repo.create_check_run(name=view.name, head_sha=sha, output=output, **state)
+            return self._calls.repo.create_check_run(name=view.name, head_sha=request.sha, output=output, **state)
 
         try:
             run = self._calls.write_once(look, post, look_first=False)
         except BaseException:
-            with self._lock:
-                self._known.pop(sha, None)  # it may be there all the same
+            self._forget(request.sha)
             raise
-        with self._lock:
-            if sha in self._known:
-                self._known[sha].ids[key] = run.id
+        self._keep(request, _id(run))
         return self._more(run, rest, output)
+
+    def write_together(self, comment: CommentEdit | None, requests: Sequence[CheckRequest]) -> Written | None:
+        """Makes a comment and checks say this in one call; None where that cannot be, or GitHub did not say it is done.
+
+        The caller then writes them one by one, each check looked for first: some may stand already. GitHub counts calls
+        that write, and takes one a second: a comment and the four checks of a commit are one in place of five.
+        """
+        if time.monotonic() < self._apart_until or not all(map(_fits, requests)):
+            return None
+        outputs = [self._output(each.view)[0] for each in requests]
+        clean = replace(comment, body=self._calls.clean(comment.body)) if comment else None
+
+        def send() -> Written:
+            repo = self._calls.repo
+            document, variables = mutation(clean, requests, outputs, repo.node_id)
+            answer = repo.requester.graphql_query(document, variables)[1]
+            return written(answer, comment=clean is not None, checks=len(requests))
+
+        try:
+            done = self._calls.write(send, tries=1)
+        except (GitHubFailed, KeyError, TypeError, ValueError) as error:
+            for request in requests:
+                self._forget(request.sha)
+            if not (isinstance(error, GitHubFailed) and is_passing(error.status)):
+                self._apart_until = time.monotonic() + APART_SECONDS
+            log.info("written_apart", repository=self._calls.name, why=str(error)[:300])
+            return None
+        for request, check in zip(requests, done.checks, strict=True):
+            self._keep(request, check)
+        return done
+
+    def _keep(self, request: CheckRequest, check: CheckId) -> None:
+        with self._lock:
+            if request.sha in self._known:
+                self._known[request.sha].ids[request.key] = check
+
+    def _forget(self, sha: str) -> None:
+        """It is not known what stands there: a write may have been done all the same."""
+        with self._lock:
+            self._known.pop(sha, None)
 
     def _edited(self, check_id: int, state: dict[str, Any], output: dict[str, Any]) -> CheckRun:
         run = self._calls.repo.get_check_run(check_id)
         run.edit(**state, output=output)
         return run
 
-    def _more(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> tuple[int, str]:
+    def _more(self, run: CheckRun, rest: list[dict[str, Any]], output: dict[str, Any]) -> CheckId:
         """GitHub takes 50 annotations a call: the others follow."""
         for start in range(0, len(rest), ANNOTATIONS_A_CALL):
             part = {**output, "annotations": rest[start : start + ANNOTATIONS_A_CALL]}
             self._calls.write(lambda part=part: run.edit(output=part), tries=1)  # type: ignore[misc]
-        return run.id, run.html_url or ""
+        return _id(run)
 
     def _output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         marks = []
@@ -118,3 +158,12 @@ class CheckRuns:
         if marks:
             output["annotations"] = marks[:ANNOTATIONS_A_CALL]
         return output, marks[ANNOTATIONS_A_CALL:]
+
+
+def _id(run: CheckRun) -> CheckId:
+    return CheckId(run.id, run.node_id or "", run.html_url or "")
+
+
+def _fits(request: CheckRequest) -> bool:
+    """False for a check with more annotations than a call takes, or one that an earlier release wrote."""
+    return len(request.view.annotations) <= ANNOTATIONS_A_CALL and bool(request.known.node or not request.known.id)

@@ -17,6 +17,7 @@ from bot.child.planner_process import new_run_id
 from bot.context import BotContext, Later
 from bot.git.checkout import Checkout, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from bot.github.together import CheckRequest
 from bot.inbox.queue import Job
 from bot.prod.branch import prod_branch, wake_pulls
 from bot.prod.decide import (
@@ -462,9 +463,7 @@ class _ProdReconciliation:
         """The promotion check on a commit of the branch."""
         try:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
-            self.gateway.checks.write(commit, view, key, self._known_check(commit), details)
+            known = self.gateway.checks.find(commit, key)
+            self.gateway.checks.write(CheckRequest(commit, view, key, known, details))
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
-
-    def _known_check(self, commit: str) -> int:
-        return self.gateway.checks.find(commit, f"mergeplan:prod:{commit[:12]}")

@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 import structlog
 
-from bot.approvals import SHOWN_MOST, PlanShown
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from bot.github.together import CheckId, CheckRequest, CommentEdit
 from bot.inbox.inbox import Inbox
 from bot.pages.links import page_of
-from bot.records import (
-    AFTER_MERGE,
-    APPROVAL,
-    ENVIRONMENT,
-    PLAN,
-    PROMOTION,
-    TESTS,
-    CheckRef,
-    DeploymentRef,
-    PullRecord,
-    PullState,
-)
-from bot.report.checks import CheckView, checks, promotion_check, superseded
-from bot.report.comment import PLAN_MARKER, Shown, plan_comment
-from bot.report.deployments import DeploymentView, deployments
+from bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
+from bot.records import CheckRef, DeploymentRef, PullRecord
+from bot.report.checks import CheckView
+from bot.report.comment import PLAN_MARKER
+from bot.report.deployments import DeploymentView
 from planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
-ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS)  # what a reader waits for most
-
-
-@dataclass(frozen=True)
-class _Write:
-    """One thing that GitHub shows otherwise than it should: a check on a commit, a deployment, or else the comment."""
-
-    sha: str = ""
-    check: CheckView | None = None
-    deployment: DeploymentView | None = None
 
 
 def publish(
@@ -52,7 +30,11 @@ def publish(
     A pull request's own job, the thread beside it and prod's may all come here. Before each write the newest record is
     read, in the turn of that write: what was overtaken while it waited is never written, and the comment comes first.
     """
-    return _bring_in_line(inbox, gateway, record, lambda newest: _due(inbox, newest) if go_on() else None)
+
+    def due(newest: PullRecord) -> Due | None:
+        return what_is_due(newest, inbox.prods.get(record.repository)) if go_on() else None
+
+    return _bring_in_line(inbox, gateway, record, due)
 
 
 class Shower:
@@ -96,17 +78,11 @@ class Shower:
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
     """Ends the running checks of this head because another run takes its place."""
-    sha = record.head
-
-    def running(newest: PullRecord) -> _Write | None:
-        refs = (ref for ref in newest.checks if not ref.done and ref.sha == sha)
-        return next((_Write(ref.sha, superseded(ref.name, newer)) for ref in refs), None)
-
-    return _bring_in_line(inbox, gateway, record, running)
+    return _bring_in_line(inbox, gateway, record, lambda newest: overtaken(newest, newer, record.head))
 
 
 def _bring_in_line(
-    inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, due: Callable[[PullRecord], _Write | None]
+    inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, due: Callable[[PullRecord], Due | None]
 ) -> PullRecord:
     while True:
         newest = inbox.pulls.get(record.repository, record.number)
@@ -117,39 +93,10 @@ def _bring_in_line(
             write = due(newest)
             if write is None:
                 return newest
-            if write.check:
-                _put_check(inbox, gateway, newest, write.sha, write.check)
-            elif write.deployment:
+            if write.deployment:
                 _put_deployment(inbox, gateway, newest, write.deployment)
-            else:
-                _put_comment(inbox, gateway, newest)
-
-
-def _due(inbox: Inbox, record: PullRecord) -> _Write | None:
-    """What is written next: the comment, the checks of this head, the merge's, and then those of older heads."""
-    if _comment_is_due(inbox, record):
-        return _Write()
-    views = checks(_shown(inbox, record)) if record.head else ()
-    wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
-    if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
-        wanted.append((record.merge_sha, promotion_check(record)))
-    if record.group.head and record.group.head != record.merge_sha:
-        wanted += [
-            (record.group.head, view) for view in checks(Shown(record.of_group, inbox.prods.get(record.repository)))
-        ]
-    for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
-        if not ref.done and ref.sha not in (record.head, record.merge_sha, record.group.head):
-            wanted.append((ref.sha, superseded(ref.name, record.head)))
-    for sha, view in wanted:
-        known = record.check(view.name, sha)
-        if not known or known.digest != view.digest:
-            return _Write(sha, view)
-    return next((_Write(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
-
-
-def _is_due(record: PullRecord, view: DeploymentView) -> bool:
-    known = record.deployment(view.environment)
-    return known is None or (known.sha, known.state) != (view.sha, view.state)
+            elif not _put_together(inbox, gateway, newest, write):
+                _put_first(inbox, gateway, newest, write)  # the others are still due then
 
 
 def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, view: DeploymentView) -> None:
@@ -160,17 +107,31 @@ def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord
     inbox.pulls.change(record.repository, record.number, deployments=(*kept, ref))
 
 
-def _shown(inbox: Inbox, record: PullRecord) -> Shown:
-    return Shown(record, inbox.prods.get(record.repository))
-
-
-def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> None:
-    known = record.check(view.name, sha)
-    key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
-    details = gateway.page(record.number, page_of(view.name))
+def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, write: Due) -> bool:
+    """Writes all of it in one call, True when that was done; one thing alone, or a first comment, is no such call."""
+    is_edit = bool(record.comment_node) and must_be_written(record, write.comment)
+    if len(write.checks) + bool(write.comment) < 2 or (write.comment and not is_edit):
+        return False
     try:
-        found = known.id if known else gateway.checks.find(sha, key)
-        check_id, url = gateway.checks.write(sha, view, key, found, details)
+        requests = [_request(gateway, record, sha, view) for sha, view in write.checks]
+    except GitHubFailed:
+        return False  # one of the commits may be gone: written one by one, each has its own failure
+    edit = CommentEdit(record.comment_node, write.comment) if write.comment else None
+    done = gateway.checks.write_together(edit, requests)
+    if done is None:
+        return False
+    changes = once_shown(record, write.comment, done.edited_at) if edit else {}
+    _keep(inbox, record, zip(write.checks, done.checks, strict=True), changes)
+    return True
+
+
+def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, write: Due) -> None:
+    if write.comment:
+        _put_comment(inbox, gateway, record, write.comment)
+        return
+    sha, view = write.checks[0]
+    try:
+        check = gateway.checks.write(_request(gateway, record, sha, view))
     except GitHubFailed as error:
         if error.status not in (403, 404, 422):
             raise
@@ -182,59 +143,33 @@ def _put_check(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, sha
             check=view.name,
             why=str(error),
         )
-        check_id, url = 0, ""
-    ref = CheckRef(view.name, sha, check_id, view.digest, view.done, url)
+        check = CheckId()
+    _keep(inbox, record, [((sha, view), check)], {})
+
+
+def _keep(
+    inbox: Inbox,
+    record: PullRecord,
+    written: Iterable[tuple[tuple[str, CheckView], CheckId]],
+    changes: Mapping[str, object],
+) -> None:
+    """Records what GitHub shows now."""
     fresh = inbox.pulls.get(record.repository, record.number)
-    inbox.pulls.change(record.repository, record.number, checks=fresh.with_check(ref).checks)
+    for (sha, view), check in written:
+        fresh = fresh.with_check(CheckRef(view.name, sha, check.id, view.digest, view.done, check.url, check.node))
+    inbox.pulls.change(record.repository, record.number, checks=fresh.checks, **changes)
 
 
-def _comment_is_due(inbox: Inbox, record: PullRecord) -> bool:
-    text = plan_comment(_shown(inbox, record))
-    unseen = _is_new(record) or (_shows(record) and bool(record.promises) and not _is_shown(record))
-    return text is not None and (_digest(text) != record.comment_digest or unseen)
+def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
+    ref = record.check(view.name, sha)
+    key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
+    known = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
+    return CheckRequest(sha, view, key, known, gateway.page(record.number, page_of(view.name)))
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _shows(record: PullRecord) -> bool:
-    """True when the comment shows a plan, or that a maintainer has to let it be made."""
-    is_plan = (
-        record.state is PullState.PLANNED
-        or (record.state is PullState.MERGED and record.held)
-        or (record.state is PullState.PLANNING and record.fresh)
-    )
-    return is_plan or record.state is PullState.HELD
-
-
-def _is_new(record: PullRecord) -> bool:
-    """True when what the comment shows is of another head or another prod than before."""
-    return _shows(record) and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
-
-
-def _is_shown(record: PullRecord) -> bool:
-    """True when the comment's last plan was this one, of this head."""
-    last = record.plans_shown[-1] if record.plans_shown else None
-    return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
-
-
-def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
-    """What was promised until now; one more when it is another plan, or another head."""
-    kept = record.plans_shown
-    if _is_shown(record):
-        last = kept[-1]
-        return (*kept[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
-    return (*kept, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else kept
-
-
-def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -> None:
-    text = plan_comment(_shown(inbox, record))
-    assert text is not None
-    digest, is_new, posted = _digest(text), _is_new(record), None
-    changes: dict[str, object] = {"comment_digest": digest}
-    unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
-    if digest != record.comment_digest or unseen:
+def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, text: str) -> None:
+    posted, changes = None, dict[str, object]()
+    if must_be_written(record, text):
         if record.comment_id:
             try:
                 posted = gateway.comments.edit(record.number, record.comment_id, text)
@@ -242,15 +177,6 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord) -
                 if error.status != 404:
                     raise
         posted = posted or gateway.comments.write(record.number, text, PLAN_MARKER)
-        changes["comment_id"] = posted.id
-        if is_new:
-            changes["shown_since"] = posted.updated_at
-    plan = record.outcome.plan if record.outcome else None
-    if _shows(record):
-        changes["plans_shown"] = _plans_shown(record, posted.updated_at if posted else "")
-        changes |= {
-            "shown_head": record.head,
-            "shown_revision": record.prod_revision,
-            "shown_plan": plan.id if plan else "",
-        }
+        changes = {"comment_id": posted.id, "comment_node": posted.node_id}
+    changes |= once_shown(record, text, posted.updated_at if posted else "")
     inbox.pulls.change(record.repository, record.number, **changes)

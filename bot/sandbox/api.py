@@ -4,7 +4,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from bot.sandbox import api_app, api_checks, api_git, api_issues, api_pulls
+from bot.sandbox import api_app, api_checks, api_git, api_graphql, api_issues, api_pulls
 from bot.sandbox.gate import Gate
 from bot.sandbox.limits import ApiError, not_found
 from bot.sandbox.webhooks import Site
@@ -18,7 +18,7 @@ def build(site: Site) -> Gate:
     app = FastAPI(title="GitHub on a laptop", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.site = site
     # Checks come before git: its `/commits/{sha}` would take `/commits/{sha}/check-runs` for a ref.
-    for part in (api_app, api_issues, api_pulls, api_checks, api_git):
+    for part in (api_app, api_graphql, api_issues, api_pulls, api_checks, api_git):
         app.include_router(part.router)
 
     @app.exception_handler(ApiError)

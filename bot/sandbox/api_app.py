@@ -10,7 +10,6 @@ from bot.sandbox.access import (
     READ_MEMBERS,
     READ_ROLES,
     checked_installation,
-    door,
     has_permission,
     issue_token,
     narrowed,
@@ -123,20 +122,6 @@ def repository_installation(call: Call) -> Any:
     if item is None:
         raise not_found()
     return shapes.installation(call.state, item)
-
-
-@route(router, "POST", "/graphql")
-def graphql(call: Call) -> Any:
-    """One question of GraphQL's: when a comment was edited, and by whom; REST does not tell."""
-    asked = call.body.get("variables", {}).get("id")
-    for repo in call.state.repositories.values():
-        for item in repo.comments.values():
-            if shapes.node_id("IC", item.id) == asked:
-                door(call.state, call.caller, repo.full_name, READ)
-                editor = {"login": item.editor.removesuffix("[bot]")} if item.editor else None
-                edited = shapes.time(item.edited_at) if item.edited_at else None
-                return {"data": {"node": {"__typename": "IssueComment", "lastEditedAt": edited, "editor": editor}}}
-    return {"data": {"node": None}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve to a node"}]}
 
 
 @router.post("/app-manifests/{code}/conversions", status_code=201)

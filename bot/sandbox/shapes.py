@@ -71,7 +71,7 @@ def time(moment: datetime | None) -> str | None:
 
 
 def node_id(kind: str, number: int) -> str:
-    """The id that GraphQL would use; a bot never reads it."""
+    """The id that GraphQL uses."""
     return f"{kind}_{number}"
 
 

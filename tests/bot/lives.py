@@ -31,7 +31,7 @@ COMMANDS = (
 )  # fmt: skip
 METHODS: tuple[MergeMethod, ...] = ("merge", "squash")
 READS = (r"/pulls/\d+$", r"/comments$", r"/permission$", r"/reviews$", r"/ref/heads/")
-WRITES = (r"/check-runs$", r"/check-runs/\d+$", r"/comments$", r"/issues/comments/\d+$", r"/reactions$")
+WRITES = (r"^/graphql$", r"/check-runs$", r"/check-runs/\d+$", r"/comments$", r"/issues/comments/\d+$", r"/reactions$")
 
 
 @dataclass

@@ -34,6 +34,7 @@ WRITES = (
     ("POST", r"/check-runs$"),
     ("PATCH", r"/check-runs/\d+$"),
 )
+GRAPHQL = ("POST", r"^/graphql$")
 APART = "MERGEPLAN_CASES" in os.environ
 
 
@@ -75,7 +76,11 @@ def assert_the_usual_end(bench: Bench, number: int) -> None:
 def test_the_calls_below_are_all_that_are_made(bench: Bench) -> None:
     """Behaviour 24: a new call of GitHub is put to the same test."""
     lived(bench)
-    known = [("GET", path) for path in READS] + list(WRITES) + [("GET", "/reactions$|/installation|/app$|/ref/|/git/")]
+    known = (
+        [("GET", path) for path in READS]
+        + [*WRITES, GRAPHQL]
+        + [("GET", "/reactions$|/installation|/app$|/ref/|/git/")]
+    )
     made = {(call.method, call.path) for call in bench.github.calls}
 
     assert not {
@@ -93,16 +98,31 @@ def test_a_read_that_fails_once_changes_no_end(bench: Bench, paths: tuple[str, .
     assert bench.github.faults.armed() == []
 
 
-@pytest.mark.parametrize("fault", ["fail", "lose_answer", "rate_limit"])
+FAULTS = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"says": RateLimit(retry_after=1)}}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("calls", lives(WRITES))
 def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
     bench: Bench, calls: tuple[tuple[str, str], ...], fault: str
 ) -> None:
-    """Behaviours 23, 24: refused, done but not told, or put off: each thing stands once."""
-    more = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"says": RateLimit(retry_after=1)}}
+    """Behaviours 23, 24: refused, done but not told, or put off: each thing stands once, on a GitHub of REST alone."""
+    bench.github.faults.fail(*GRAPHQL, status=404, times=1000)
     for method, path in calls:
-        getattr(bench.github.faults, fault)(method, path, times=1, **more[fault])
+        getattr(bench.github.faults, fault)(method, path, times=1, **FAULTS[fault])
 
     assert_the_usual_end(bench, lived(bench))
     left = {fault.path for fault in bench.github.faults.armed() if isinstance(fault, ApiFault)}
-    assert left <= {r"/app/installations/\d+/access_tokens$"}  # a token may be in hand already
+    assert left <= {r"/app/installations/\d+/access_tokens$", GRAPHQL[1]}  # a token may be in hand already
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("times", [1, 2] if APART else [2])
+def test_a_call_of_many_writes_that_fails_or_whose_answer_is_lost_changes_no_end(
+    bench: Bench, fault: str, times: int
+) -> None:
+    """Behaviours 23, 24: what it wrote is found, and what it did not is written."""
+    getattr(bench.github.faults, fault)(*GRAPHQL, times=times, **FAULTS[fault])
+
+    assert_the_usual_end(bench, lived(bench))
+    assert bench.github.faults.armed() == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from bot.github.calls import redacted
@@ -11,15 +13,18 @@ from bot.sandbox.faults import RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 
-def test_an_answer_lost_after_the_write_leaves_no_second_comment(bench: Bench) -> None:
+@pytest.mark.parametrize("path", ["/check-runs$", "^/graphql$"])
+def test_an_answer_lost_after_the_write_leaves_no_second_comment(bench: Bench, path: str) -> None:
     """Behaviour 24: the connection breaks after the comment and the checks were written; each stands once."""
     bench.github.faults.lose_answer("POST", r"/comments$", times=1)
-    bench.github.faults.lose_answer("POST", r"/check-runs$", times=2)
+    if path != "^/graphql$":
+        bench.github.faults.fail("POST", "^/graphql$", status=404, times=1000)
+    bench.github.faults.lose_answer("POST", path, times=2)
     number = bench.open(COLUMN)
     bench.idle()
 
     assert len(bench.by_bot(number)) == 1
-    posted = [call for call in bench.github.calls if call.method == "POST" and call.path.endswith("/check-runs")]
+    posted = [call for call in bench.github.calls if call.method == "POST" and re.search(path, call.path)]
     names = [
         run.name for run in bench.github.state.repositories[SHOP].checks.values() if run.head_sha == bench.head(number)
     ]
@@ -43,6 +48,7 @@ def test_reads_that_fail_in_passing_are_tried_again(bench: Bench, status: int) -
 
 def test_a_rate_limit_pauses_and_the_work_goes_on(bench: Bench) -> None:
     """Behaviour 23: `retry-after` is heeded, and no report is lost."""
+    bench.github.faults.rate_limit("POST", r"^/graphql$", says=RateLimit(retry_after=1))
     bench.github.faults.rate_limit("POST", r"/check-runs", says=RateLimit(retry_after=1))
     bench.github.faults.rate_limit("PATCH", r"/check-runs", says=RateLimit(429, retry_after=1))
     number = bench.open(COLUMN)

@@ -4,37 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bot.pulls.publish import _due
+from bot.pulls.due import what_is_due
 from bot.records import ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
-
-
-def written(record: PullRecord, name: str, digest: str, sha: str = "") -> PullRecord:
-    """The record after a check was written."""
-    return PullRecord(**{**record.__dict__, "checks": record.with_check(CheckRef(name, sha, 1, digest, True)).checks})
 
 
 def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Bench) -> None:
     """The environment's check, the promotion's, the plan's, the tests'; then those of older heads, and then nothing."""
     number = bench.open(COLUMN)
     bench.idle()
-    whole, order = bench.record(number), list[str]()
+    whole = bench.record(number)
     old = CheckRef(PLAN, "0" * 40, 1, "d", False)
     record = PullRecord(**{**whole.__dict__, "checks": (old,), "comment_digest": ""})
-    while (write := _due(bench.context.inbox, record)) is not None:
-        order.append(write.check.name if write.check else "comment")
-        if write.check:
-            record = written(record, write.check.name, write.check.digest, write.sha)
-        else:
-            record = PullRecord(**{**record.__dict__, "comment_digest": whole.comment_digest})
+    due = what_is_due(record, bench.context.inbox.prods.get(SHOP))
 
-    assert order == ["comment", ENVIRONMENT, PROMOTION, PLAN, TESTS, PLAN]
-    assert record.with_check(old).checks != record.checks
+    assert due is not None
+    assert due.comment == bench.plan(number)
+    assert [view.name for _, view in due.checks] == [ENVIRONMENT, PROMOTION, PLAN, TESTS, PLAN]
+    shown = {**whole.__dict__, "checks": (*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True))}
+    assert what_is_due(PullRecord(**shown), bench.context.inbox.prods.get(SHOP)) is None
 
 
 def test_a_github_that_takes_no_check_holds_no_plan_up(bench: Bench) -> None:
     """The plan is made meanwhile; when GitHub takes checks again, all of them are shown."""
-    bench.github.faults.fail("POST", ".*/check-runs", status=500, times=1000)
+    for path in (".*/check-runs", "^/graphql$"):
+        bench.github.faults.fail("POST", path, status=500, times=1000)
     number = bench.open(COLUMN)
     until(lambda: bench.record(number).state is PullState.PLANNED, what="the plan")
     until(lambda: bench.plan(number), what="the comment")

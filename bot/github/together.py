@@ -1,0 +1,104 @@
+"""A comment and checks in one call: GraphQL's mutations, where REST takes a write for each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.report.checks import CheckView
+
+Input = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CheckId:
+    """A check on GitHub: its number, its GraphQL id ('' where an earlier release wrote it), and GitHub's page of it."""
+
+    id: int = 0
+    node: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """What a check on a commit is to say; `known` is the check when it stands already, `details` its Details link."""
+
+    sha: str
+    view: CheckView
+    key: str
+    known: CheckId = CheckId()
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class CommentEdit:
+    """What a comment, by its GraphQL id, is to say."""
+
+    node: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one call wrote: when the comment was edited (UTC), '' when none was, and the checks in their order."""
+
+    edited_at: str
+    checks: tuple[CheckId, ...]
+
+
+def mutation(
+    comment: CommentEdit | None, requests: Sequence[CheckRequest], outputs: Sequence[Input], repository: str
+) -> tuple[str, Input]:
+    """The document that writes all of them, and its variables.
+
+    `outputs` are the checks' texts in REST's form, one each; `repository` is the repository's GraphQL id. GitHub runs
+    the parts in their order, each by itself. The types are those of GitHub's published schema.
+    """
+    heads, parts, variables = list[str](), list[str](), dict[str, Any]()
+    if comment:
+        heads.append("$comment: UpdateIssueCommentInput!")
+        parts.append("comment: updateIssueComment(input: $comment) { issueComment { updatedAt } }")
+        variables["comment"] = {"id": comment.node, "body": comment.body}
+    for index, (request, output) in enumerate(zip(requests, outputs, strict=True)):
+        kind, name = "Update" if request.known.id else "Create", f"c{index}"
+        heads.append(f"${name}: {kind}CheckRunInput!")
+        parts.append(f"{name}: {kind.lower()}CheckRun(input: ${name}) {{ checkRun {{ id databaseId url }} }}")
+        variables[name] = _input(request, output, repository)
+    return f"mutation({', '.join(heads)}) {{ {' '.join(parts)} }}", variables
+
+
+def written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
+    """What the answer says was written; KeyError, TypeError or ValueError for another answer."""
+    data = answer["data"]
+    edited = datetime.fromisoformat(data["comment"]["issueComment"]["updatedAt"]) if comment else None
+    runs = [data[f"c{index}"]["checkRun"] for index in range(checks)]
+    found = tuple(CheckId(int(run["databaseId"]), str(run["id"]), str(run["url"])) for run in runs)
+    return Written(edited.astimezone(UTC).isoformat() if edited else "", found)
+
+
+def _input(request: CheckRequest, output: Input, repository: str) -> Input:
+    view = request.view
+    fields: Input = {"repositoryId": repository, "externalId": request.key, "status": view.status.upper()}
+    if request.known.id:
+        fields["checkRunId"] = request.known.node
+    else:
+        fields |= {"name": view.name, "headSha": request.sha}
+    if request.details:
+        fields["detailsUrl"] = request.details
+    if view.done:
+        fields["conclusion"] = view.conclusion.upper()
+    marks = [_annotation(each) for each in output.get("annotations", ())]
+    fields["output"] = {**output, "annotations": marks} if marks else dict(output)
+    return fields
+
+
+def _annotation(mark: Input) -> Input:
+    names = {"start_line": "startLine", "end_line": "endLine", "start_column": "startColumn", "end_column": "endColumn"}
+    return {
+        "path": mark["path"],
+        "location": {name: mark[key] for key, name in names.items() if key in mark},
+        "annotationLevel": mark["annotation_level"].upper(),
+        "message": mark["message"],
+    }

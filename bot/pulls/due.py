@@ -1,0 +1,127 @@
+"""What GitHub shows otherwise than a record says, and what is known once it shows it. Pure: `publish` writes it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from bot.approvals import SHOWN_MOST, PlanShown
+from bot.records import (
+    AFTER_MERGE,
+    APPROVAL,
+    ENVIRONMENT,
+    PLAN,
+    PROMOTION,
+    TESTS,
+    ProdRecord,
+    PullRecord,
+    PullState,
+)
+from bot.report.checks import CheckView, checks, promotion_check, superseded
+from bot.report.comment import Shown, plan_comment
+from bot.report.deployments import DeploymentView, deployments
+
+ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS)  # what a reader waits for most
+
+
+@dataclass(frozen=True)
+class Due:
+    """What is to be written next: the comment's text ('': it stands), checks, each on its commit; or a deployment."""
+
+    comment: str = ""
+    checks: tuple[tuple[str, CheckView], ...] = ()
+    deployment: DeploymentView | None = None
+
+
+def what_is_due(record: PullRecord, prod: ProdRecord) -> Due | None:
+    """The comment and the checks (of this head, the merge, older heads), or else a deployment; None for nothing."""
+    shown = Shown(record, prod)
+    views = checks(shown) if record.head else ()
+    wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
+    if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
+        wanted.append((record.merge_sha, promotion_check(record)))
+    if record.group.head and record.group.head != record.merge_sha:
+        wanted += [(record.group.head, view) for view in checks(Shown(record.of_group, prod))]
+    for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
+        if not ref.done and ref.sha not in (record.head, record.merge_sha, record.group.head):
+            wanted.append((ref.sha, superseded(ref.name, record.head)))
+    text = plan_comment(shown) or ""
+    due = Due(text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, wanted))
+    if due.comment or due.checks:
+        return due
+    return next((Due(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
+
+
+def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
+    """The ends of the checks that run on a head whose place a newer one takes."""
+    views = ((sha, superseded(ref.name, newer)) for ref in record.checks if not ref.done and ref.sha == sha)
+    differing = _differing(record, views)
+    return Due(checks=differing) if differing else None
+
+
+def must_be_written(record: PullRecord, text: str) -> bool:
+    """True when the comment says something else, or when its last plan was another one."""
+    unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
+    return _digest(text) != record.comment_digest or unseen
+
+
+def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
+    """What is known of a comment once it shows this record; `at` is when it was written (UTC), '' where it was not."""
+    changes: dict[str, object] = {"comment_digest": _digest(text)}
+    if at and _is_new(record):
+        changes["shown_since"] = at
+    plan = record.outcome.plan if record.outcome else None
+    if _shows(record):
+        changes["plans_shown"] = _plans_shown(record, at)
+        changes |= {
+            "shown_head": record.head,
+            "shown_revision": record.prod_revision,
+            "shown_plan": plan.id if plan else "",
+        }
+    return changes
+
+
+def _differing(record: PullRecord, wanted: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
+    """The checks among those wanted that GitHub shows otherwise."""
+    known = {(each.name, each.sha): each.digest for each in record.checks}
+    return tuple((sha, view) for sha, view in wanted if known.get((view.name, sha)) != view.digest)
+
+
+def _is_due(record: PullRecord, view: DeploymentView) -> bool:
+    known = record.deployment(view.environment)
+    return known is None or (known.sha, known.state) != (view.sha, view.state)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _shows(record: PullRecord) -> bool:
+    """True when the comment shows a plan, or that a maintainer has to let it be made."""
+    is_plan = (
+        record.state is PullState.PLANNED
+        or (record.state is PullState.MERGED and record.held)
+        or (record.state is PullState.PLANNING and record.fresh)
+    )
+    return is_plan or record.state is PullState.HELD
+
+
+def _is_new(record: PullRecord) -> bool:
+    """True when what the comment shows is of another head or another prod than before."""
+    return _shows(record) and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
+
+
+def _is_shown(record: PullRecord) -> bool:
+    """True when the comment's last plan was this one, of this head."""
+    last = record.plans_shown[-1] if record.plans_shown else None
+    return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
+
+
+def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
+    """What was promised until now; one more when it is another plan, or another head."""
+    kept = record.plans_shown
+    if _is_shown(record):
+        last = kept[-1]
+        return (*kept[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
+    return (*kept, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else kept

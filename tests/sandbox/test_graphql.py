@@ -1,0 +1,116 @@
+"""GraphQL of the sandbox: it answers a part of GitHub's published schema, and refuses as GitHub does."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from github import Github, GithubException
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    GraphQLSchema,
+    build_schema,
+    parse,
+    validate,
+)
+
+from bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
+from bot.report.checks import CheckView
+from bot.sandbox.api_graphql import SCHEMA
+from bot.sandbox.server import Sandbox
+
+SHOP = "ann/shop"
+PACKAGE = "@octokit/graphql-schema"
+CREATE = "mutation($c: CreateCheckRunInput!) { createCheckRun(input: $c) { checkRun { id databaseId url } } }"
+
+
+@pytest.fixture(name="published")
+def _published(tmp_path: Path) -> GraphQLSchema:
+    """GitHub's schema, as its own package of it has it."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm fetches the schema")
+    packed = subprocess.run(["npm", "pack", PACKAGE], cwd=tmp_path, capture_output=True, text=True, check=False)
+    if packed.returncode:
+        pytest.skip(f"npm could not fetch {PACKAGE}")
+    (archive,) = tmp_path.glob("*.tgz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    return build_schema((tmp_path / "package" / "schema.graphql").read_text(), assume_valid=True)
+
+
+def fields(kind: GraphQLNamedType | None) -> dict[str, str]:
+    """The fields of a type, or the values of an enumeration, with their types."""
+    if isinstance(kind, GraphQLEnumType):
+        return dict.fromkeys(kind.values, "")
+    return {name: str(field.type) for name, field in getattr(kind, "fields", {}).items()}
+
+
+@pytest.mark.prove
+def test_what_the_sandbox_answers_is_a_part_of_what_github_publishes(published: GraphQLSchema) -> None:
+    """Each field has the same type there; enumerations are whole, and no field that an input needs is missing."""
+    ours = build_schema(SCHEMA.read_text())
+    for name in ours.type_map:
+        there = published.type_map.get(name)
+        assert fields(ours.type_map[name]).items() <= fields(there).items(), name
+        if isinstance(there, GraphQLEnumType):
+            assert fields(ours.type_map[name]) == fields(there), name
+        if isinstance(there, GraphQLInputObjectType):
+            needed = {field for field, kind in fields(there).items() if kind.endswith("!")}
+            assert needed <= set(fields(ours.type_map[name])), name
+        if isinstance(there, GraphQLObjectType) and name in ("Query", "Mutation"):
+            for field in fields(ours.type_map[name]):
+                mine = ours.type_map[name].fields[field].args  # type: ignore[attr-defined]
+                assert {key: str(arg.type) for key, arg in mine.items()} == {
+                    key: str(arg.type) for key, arg in there.fields[field].args.items()
+                }
+
+
+@pytest.mark.prove
+def test_what_the_bot_sends_is_valid_by_githubs_schema(published: GraphQLSchema) -> None:
+    view = CheckView("plan", "Title", "Summary")
+    new, known = (CheckRequest("a" * 40, view, "key", each) for each in (CheckId(), CheckId(1, "CR_1", "http://x")))
+    document, variables = mutation(CommentEdit("IC_1", "Text"), [new, known], [{}, {}], "R_1")
+
+    assert set(variables) == {"comment", "c0", "c1"}
+    assert validate(published, parse(document)) == []
+
+
+def check(sandbox: Sandbox, **more: object) -> dict[str, object]:
+    """What a check on the default branch is asked for with."""
+    repo = sandbox.state.repositories[SHOP]
+    head = sandbox.head(SHOP, repo.default_branch)
+    return {"repositoryId": f"R_{repo.id}", "headSha": head, "name": "plan", "status": "IN_PROGRESS", **more}
+
+
+def test_a_check_is_made_and_webhooks_tell_of_it(sandbox: Sandbox, bot: Github) -> None:
+    _, answer = bot.requester.graphql_query(CREATE, {"c": check(sandbox, conclusion="SUCCESS", status="COMPLETED")})
+    made = answer["data"]["createCheckRun"]["checkRun"]
+    run = bot.get_repo(SHOP).get_check_run(made["databaseId"])
+
+    assert (run.conclusion, run.node_id, run.html_url) == ("success", made["id"], made["url"])
+    assert [each.event for each in sandbox.state.deliveries if each.event == "check_run"]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"status": "DONE"}, "DONE"),
+        ({"headSha": "0" * 40}, "No commit found"),
+        ({"output": {"title": "No summary"}}, "summary"),
+        ({"repositoryId": "R_0"}, "Not Found"),
+        ({"status": "COMPLETED"}, "conclusion is required"),
+    ],
+)
+def test_what_github_would_refuse_is_refused(sandbox: Sandbox, bot: Github, more: dict[str, object], says: str) -> None:
+    before = len(sandbox.state.repositories[SHOP].checks)
+    with pytest.raises(GithubException) as refused:
+        bot.requester.graphql_query(CREATE, {"c": check(sandbox, **more)})
+
+    assert says in str(refused.value)
+    assert len(sandbox.state.repositories[SHOP].checks) == before
