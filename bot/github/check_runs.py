@@ -22,6 +22,7 @@ ANNOTATIONS_A_CALL = 50
 KNOWN_SECONDS = 20.0  # less than a lease: meanwhile no other service writes the checks of this pull request
 COMMITS_MOST = 500
 APART_SECONDS = 600.0  # how long all is written one by one after GraphQL was refused
+FAILURES_MOST = 3  # in a row: a GitHub without GraphQL may answer with any status, or not at all
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class CheckRuns:
         self._calls, self._folder = calls, PurePosixPath(folder)
         self._known: dict[str, _Known] = {}
         self._lock = threading.Lock()
-        self._apart_until = 0.0
+        self._apart_until, self._failures = 0.0, 0
 
     def find(self, sha: str, key: str) -> CheckId:
         """Our check with that key on a commit; its id is 0 when there is none.
@@ -111,10 +112,13 @@ class CheckRuns:
         except (GitHubFailed, KeyError, TypeError, ValueError) as error:
             for request in requests:
                 self._forget(request.sha)
-            if not (isinstance(error, GitHubFailed) and is_passing(error.status)):
-                self._apart_until = time.monotonic() + APART_SECONDS
+            self._failures += 1
+            passing = isinstance(error, GitHubFailed) and is_passing(error.status)
+            if not passing or self._failures >= FAILURES_MOST:
+                self._apart_until, self._failures = time.monotonic() + APART_SECONDS, 0
             log.info("written_apart", repository=self._calls.name, why=str(error)[:300])
             return None
+        self._failures = 0
         for request, check in zip(requests, done.checks, strict=True):
             self._keep(request, check)
         return done

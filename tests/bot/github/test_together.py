@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.github.together import CheckId, CheckRequest, CommentEdit
 from bot.report.checks import CheckAnnotation, CheckView
 from tests.bot.conftest import COLUMN, SHOP, Bench
@@ -33,8 +35,11 @@ def test_a_life_of_a_pull_request_is_under_forty_calls_and_twenty_writes(bench: 
     assert sum(call.method != "GET" for call in calls) < 20
 
 
-def test_without_graphql_all_is_written_one_by_one_and_it_is_not_asked_each_time(bench: Bench) -> None:
-    bench.github.faults.fail("POST", "^/graphql$", status=404, times=1000)
+@pytest.mark.parametrize(("status", "asked"), [(404, 1), (500, 3)])
+def test_without_graphql_all_is_written_one_by_one_and_it_is_not_asked_each_time(
+    bench: Bench, status: int, asked: int
+) -> None:
+    bench.github.faults.fail("POST", "^/graphql$", status=status, times=1000)
     number = bench.open(COLUMN)
     bench.idle()
     bench.github.merge(SHOP, number, author="ann")
@@ -42,7 +47,7 @@ def test_without_graphql_all_is_written_one_by_one_and_it_is_not_asked_each_time
 
     assert bench.conclusions(bench.head(number)) == GREEN
     assert "nothing was computed" in bench.plan(number)
-    assert graphql(bench) == 1
+    assert graphql(bench) == asked
 
 
 def test_a_part_that_is_refused_is_found_beside_what_was_done(bench: Bench) -> None:
