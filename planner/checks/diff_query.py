@@ -85,9 +85,13 @@ class DiffQuery:
         return " OR ".join(f"{prefix}k{n} IS NULL" for n in range(len(self.key)))
 
     @property
-    def hashes_keys(self) -> bool:
-        """True if equal keys have equal hashes for certain: not where a collation or a nested value decides."""
-        return all(_type(each.type).this.name in HASHED and "COLLATE" not in each.type.upper() for each in self.key)
+    def joins_by_hash(self) -> bool:
+        """True if equal keys have equal hashes for certain (no collation or nested value decides), and if that
+        is the faster join: keys of numbers and times alone often lie in their order, and are sorted sooner.
+        """
+        kinds = {_type(each.type).this.name for each in self.key}
+        plain = not any("COLLATE" in each.type.upper() for each in self.key)
+        return plain and kinds <= HASHED and not kinds <= EXACT
 
     def joined(self, inside: str, numbered: bool) -> str:
         """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several."""
@@ -96,7 +100,7 @@ class DiffQuery:
         number = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY h) AS rn" if numbered else "1 AS rn"
         sides = (f"({self.rows(side, [*names, 'kh', number])}{inside})" for side in (0, 1))
         matched = " AND ".join(f"a.{name} <=> b.{name}" for name in names[: len(self.key)])
-        if self.hashes_keys:
+        if self.joins_by_hash:
             # One number is joined by, which is far faster than keys that may be NULL. They are compared all the same:
             # the OR, which is never true, keeps Spark from joining by them too.
             matched = f"a.kh = b.kh AND (({matched}) OR a.kh > b.kh)"

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from planner.fingerprint import digest
-from planner.python.filereads import FileReads
+from planner.python.filereads import FileNames, FileReads
 
 # Folders inside a project's folder that do not belong to it.
 _LEFT_OUT = frozenset(("__pycache__", "node_modules", "spark-warehouse", "metastore_db"))
@@ -22,6 +22,7 @@ class DataFiles:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._hashes: dict[str, str] = {}
+        self._digests: dict[frozenset[str], str] = {}
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -42,13 +43,25 @@ class DataFiles:
             found += ((at / name).relative_to(self.root).as_posix() for name in names if not name.startswith("."))
         return tuple(sorted(found))
 
+    @cached_property
+    def _names(self) -> FileNames:
+        return FileNames(self.paths)
+
+    @cached_property
+    def _of_code_alone(self) -> frozenset[str]:
+        """The files that mergeplan itself does not read."""
+        return frozenset(path for path in self.paths if not _is_read_by_us(path))
+
     def digest(self, reads: FileReads, given: Iterable[str]) -> str:
         """A digest of the files that code may read, with their names; '' when there is none. `given` are texts that it
         is given while it runs."""
-        named = set(reads.named(self.paths, given))
+        named = frozenset(reads.named(self._names, given))
         if reads.unclear:
-            named |= {path for path in self.paths if not _is_read_by_us(path)}
-        return digest(*(part for path in sorted(named) for part in (path, self._hash(path)))) if named else ""
+            named |= self._of_code_alone
+        if named and named not in self._digests:
+            parts = (part for path in sorted(named) for part in (path, self._hash(path)))
+            self._digests[named] = digest(*parts)
+        return self._digests[named] if named else ""
 
     def _hash(self, path: str) -> str:
         if path not in self._hashes:

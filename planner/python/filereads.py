@@ -7,9 +7,13 @@ no text of it names, or lists a folder, it may read any file. More is counted th
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 
 from planner.python.modules import Import, Module
@@ -46,7 +50,7 @@ class FileReads:
     def look(self, node: ast.AST, module: Module) -> None:
         """Analyse a piece of code of a module."""
         bound = _bindings(node) if not isinstance(node, ast.Module) else {}
-        around = _Bindings({**_bindings(module.tree, deep=False), **bound}, module.imports)
+        around = _Bindings({**_of_module(module.tree), **bound}, module.imports)
         for each in ast.walk(node):
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 self.texts.add(each.value)
@@ -90,25 +94,56 @@ class FileReads:
         self.opens = True
         self.unclear = self.unclear or not names.is_written(path)
 
-    def named(self, files: Iterable[str], more: Iterable[str] = ()) -> Iterator[str]:
-        """Those of the files (paths from the root) that the code may read; `more` are texts that it is given."""
+    def named(self, files: FileNames, more: Iterable[str] = ()) -> set[str]:
+        """Those of the files that the code may read; `more` are texts that it is given."""
         texts = {text.strip() for text in (*self.texts, *more)} - {""}
         wholes = {text.replace("\\", "/").removeprefix("./").rstrip("/") for text in texts}
         wholes |= {PurePosixPath(text).as_posix() for text in wholes if ".." not in text}
         wholes |= {text.rsplit("../", 1)[1] for text in wholes if "../" in text}
         folders = {text for text in wholes if self.opens} | {text.rstrip("/") for text in texts if text.endswith("/")}
-        patterns = {text for text in texts if any(mark in text for mark in "*?[")}
-        ends = {text for text in texts if text.startswith(".") and text.count(".") == 1 and "/" not in text}
-        for path in files:
-            names = _ends(path)
-            if (
-                not wholes.isdisjoint(names)
-                or any(path.endswith(end) for end in ends)
-                or any(fnmatch(name, pattern) for pattern in patterns for name in names)
-                or any(not folders.isdisjoint(_ends(above)) for above in _folders(path))
-                or any(text.startswith("/") and text.endswith(f"/{path}") for text in wholes)
-            ):
-                yield path
+        patterns = (text for text in texts if any(mark in text for mark in "*?["))
+        kinds = (text for text in texts if text.startswith(".") and text.count(".") == 1)
+        absolute = (text.split("/") for text in wholes if text.startswith("/"))
+        found = {path for text in wholes for path in files.ends.get(text, ())}
+        found |= {path for text in folders for path in files.below.get(text, ())}
+        found |= {path for text in kinds for path in files.kinds.get(text, ())}
+        found |= {path for text in patterns for name in files.like(text) for path in files.ends[name]}
+        return found | (files.paths & {"/".join(parts[at:]) for parts in absolute for at in range(1, len(parts))})
+
+
+class FileNames:
+    """The files of a project (paths from the root) by what a text of code may say of them.
+
+    `ends`: by path and each end of it; `below`: by each end of a folder's path above them; `kinds`: by suffix.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = frozenset(paths)
+        self.ends: dict[str, list[str]] = {}
+        self.below: dict[str, list[str]] = {}
+        self.kinds: dict[str, list[str]] = {}
+        above: dict[str, list[str]] = {}
+        for path in self.paths:
+            folder, _, _ = path.rpartition("/")
+            if folder not in above:
+                above[folder] = sorted({end for each in _folders(path) for end in _ends(each)})
+            for end in _ends(path):
+                self.ends.setdefault(end, []).append(path)
+            for end in above[folder]:
+                self.below.setdefault(end, []).append(path)
+            if "." in path:
+                self.kinds.setdefault(path[path.rfind(".") :], []).append(path)
+        self._sorted = sorted(self.ends)
+
+    def like(self, pattern: str) -> Iterator[str]:
+        """The ends of paths that match a pattern of a shell. Queries look like patterns too: what such a text begins
+        with leaves no name to compare."""
+        start = re.split(r"[*?[]", pattern, maxsplit=1)[0]
+        for name in islice(self._sorted, bisect_left(self._sorted, start), None):
+            if not name.startswith(start):
+                return
+            if fnmatchcase(name, pattern):
+                yield name
 
 
 @dataclass(frozen=True)
@@ -148,6 +183,11 @@ class _Bindings:
             case ast.Call(func=func, args=args) if args:
                 return self.called(func) in _OF_PATHS and all(self.is_written(each, depth + 1) for each in args)
         return False
+
+
+@lru_cache(maxsize=4096)  # trees are told apart by identity, and are never changed
+def _of_module(tree: ast.Module) -> Mapping[str, list[ast.expr | None]]:
+    return _bindings(tree, deep=False)
 
 
 def _bindings(node: ast.AST, *, deep: bool = True) -> dict[str, list[ast.expr | None]]:

@@ -63,7 +63,7 @@ def python_models(found: RegisteredModel, reader: ModelReader) -> Iterator[Model
     for each in blueprints or [{}]:
         blueprint = dict(each)
         given = {key: _filled(value, blueprint) for key, value in found.arguments.items() if key not in OURS}
-        text = header(given, lines, found.line)
+        text = header(given, lines, found.line, reader.defaults.dialect)
         try:
             model = _model(found, text, reader, blueprint, lines.get("kind", found.line))
         except ProjectError as error:
@@ -73,9 +73,9 @@ def python_models(found: RegisteredModel, reader: ModelReader) -> Iterator[Model
             yield model
 
 
-def header(given: Mapping[str, Any], lines: Mapping[str, int], first: int) -> str:
-    """The arguments of @model as the text of a MODEL block, each in its line."""
-    dialect = str(given.get("dialect") or "spark")
+def header(given: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
+    """The arguments of @model as the text of a MODEL block, each in its line, in its dialect or the default one."""
+    dialect = str(given.get("dialect") or default).partition(",")[0].strip()  # the rest are settings
     text = "\n" * (first - 1) + "MODEL ("
     for key, value in sorted(given.items(), key=lambda each: lines.get(each[0], first)):
         if value is None or (key in ("audits", "signals", "tags") and value == []):
@@ -186,7 +186,7 @@ def _value(key: str, value: Any, dialect: str) -> str:
     if key == "kind":
         return _kind(value, dialect)
     if key == "columns" and isinstance(value, dict):
-        return "(" + ", ".join(f"{name} {_raw(kind)}" for name, kind in value.items()) + ")"
+        return "(" + ", ".join(f"{_column(name, dialect)} {_raw(kind)}" for name, kind in value.items()) + ")"
     if key in ("audits", "signals") and isinstance(value, list):
         return "(" + ", ".join(_call(each, dialect) for each in value) + ")"
     if key in NAMES:
@@ -196,7 +196,11 @@ def _value(key: str, value: Any, dialect: str) -> str:
     if key == "grains" and isinstance(value, list):
         return "(" + ", ".join(f"({', '.join(map(_raw, g))})" if isinstance(g, list) else _raw(g) for g in value) + ")"
     if isinstance(value, dict):
-        return "(" + ", ".join(f"{name} = {_literal(each, dialect)}" for name, each in value.items()) + ")"
+        return (
+            "("
+            + ", ".join(f"{_column(name, dialect)} = {_literal(each, dialect)}" for name, each in value.items())
+            + ")"
+        )
     return _raw(value) if key in PLAIN else _literal(value, dialect)
 
 
@@ -253,6 +257,14 @@ def _literal(value: Any, dialect: str) -> str:
     if isinstance(value, list):
         return "(" + ", ".join(_literal(each, dialect) for each in value) + ")"
     return _text(value, dialect)
+
+
+def _column(name: Any, dialect: str) -> str:
+    """A column's name, or a property's, quoted where it needs to be."""
+    text = str(name)
+    return (
+        text if re.fullmatch(r"[\w.]+", text) else exp.to_identifier(text.strip('`"'), quoted=True).sql(dialect=dialect)
+    )
 
 
 def _text(value: Any, dialect: str) -> str:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from planner.errors import Place
 from planner.fingerprint import digest
@@ -51,12 +52,30 @@ class Reached:
     reads: FileReads = field(default_factory=FileReads)
 
 
+@dataclass(frozen=True)
+class _Names:
+    """A project's modules by name, with their files; what lies above modules; whether one hides one of Python's."""
+
+    known: Mapping[str, str]
+    folders: frozenset[str]
+    hides: bool
+
+
+@lru_cache(maxsize=4)
+def _names(paths: tuple[str, ...]) -> _Names:
+    """Made once for all models of a project: a project may have thousands of them, each in a file of its own."""
+    known = {module_name(path): path for path in paths}
+    parts = [name.split(".") for name in known]
+    folders = frozenset(".".join(each[:end]) for each in parts for end in range(1, len(each)))
+    return _Names(known, folders, any(each[0] in sys.stdlib_module_names for each in parts))
+
+
 class _Lazily(dict[str, Module]):
     """Modules by name, each read when it is first needed; a package without `__init__.py` is not a module."""
 
-    def __init__(self, known: Mapping[str, str], files: Mapping[str, str]) -> None:
+    def __init__(self, names: _Names, files: Mapping[str, str]) -> None:
         super().__init__()
-        self.known, self.files = known, files
+        self.known, self.folders, self.files = names.known, names.folders, files
 
     def __contains__(self, name: object) -> bool:
         return name in self.known
@@ -67,7 +86,7 @@ class _Lazily(dict[str, Module]):
 
     def has_folder(self, name: str) -> bool:
         """True when modules of the project lie below this name."""
-        return any(each.startswith(f"{name}.") for each in self.known)
+        return name in self.folders
 
 
 @dataclass
@@ -93,10 +112,9 @@ def reached(
 
     `versions` returns the installed version of a package. ProjectError at a reached file that is not Python.
     """
-    known = {module_name(name): name for name in files}
-    modules = _Lazily(known, files)
-    walk = _Walk(modules)
-    walk.seeks = any(name.split(".")[0] in sys.stdlib_module_names for name in known)  # one hides a module of Python's
+    names = _names(tuple(files))
+    modules = _Lazily(names, files)
+    walk = _Walk(modules, seeks=names.hides)
     _run(walk, module_name(path))
     _name(walk, module_name(path), entrypoint, entry=True)
     parts = [f"python {RUNNING}"]
@@ -307,6 +325,7 @@ def _constant(module: Module, name: str) -> ast.expr | None:
     return None
 
 
+@lru_cache(maxsize=4096)  # what many models share is looked at once; nodes are told apart by identity
 def _normal(node: Code) -> str:
     """The code as text without comments, formatting and docstrings."""
     return ast.dump(_Plain().visit(deepcopy(node)))  # a tree is read once and kept: it must not be changed

@@ -77,6 +77,19 @@ def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Mac
     return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
 
 
+def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
+    """The statements around a model's code, which has no query; ProjectError for one that is not allowed."""
+    reader = _Reader(source, scope, ())
+    for part in around.before:
+        reader.beside(part, views=False)
+    reader.after_query = True
+    for part in around.after:
+        reader.beside(part, views=False)
+    for part in around.views:
+        reader.beside(part, views=True)
+    return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
+
+
 class _Reader:
     """The state of reading a body."""
 

@@ -63,13 +63,14 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
 def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
     """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
 
-    With `quoted`, keys may be quoted.
+    With `quoted`, keys may be quoted, and hold anything then.
     """
     found: dict[str, Property] = {}
     for part in split(tokens):
         if not part:
             raise source.error(tokens[0], "There are two commas in a row here.")
-        if not _IDENTIFIER.fullmatch(part[0].text) or (part[0].token_type in _TEXTS and not quoted):
+        is_text = part[0].token_type in _TEXTS
+        if not (quoted and part[0].text if is_text else _IDENTIFIER.fullmatch(part[0].text)):
             raise source.error(part[0], f"`{part[0].text}` is not expected here: a key is.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         each = Property(source, part[0], tuple(value))

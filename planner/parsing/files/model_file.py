@@ -20,7 +20,7 @@ from planner.model.kind import Fill, Kind
 from planner.model.model import TABLE_FORMATS, Audit, Model
 from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
-from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_body
+from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_around, read_body
 from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
 from planner.parsing.definitions.incremental import reading_itself
 from planner.parsing.definitions.kinds import cron, with_kind
@@ -141,9 +141,21 @@ def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], genera
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """The model of a MODEL block alone; None with `enabled false`; ProjectError(s)."""
+    """The model of a MODEL block alone, with the statements around its code; None with `enabled false`.
+
+    ProjectError(s) for what is wrong in it.
+    """
     source = opened(path, text, defaults.dialect, defaults.catalog)
-    return _model(source, block_statements(source, tokenize(source), "MODEL")[0], defaults, defaults.scope)
+    first = block_statements(source, tokenize(source), "MODEL")[0]
+    header, held = held_out(source, first)
+    model = _model(source, header, defaults, defaults.scope)
+    if model is None:
+        return None
+    scope = replace(defaults.scope, model=model.name, kind=str(model.kind))
+    body = read_around(source, scope, _around(model.kind, source, held, defaults.around))
+    if body.query is not None:
+        raise source.error(first[0], "Of a Python model no statement is a query: its rows come from its code.")
+    return _with_body(model, body, source, first[0])
 
 
 def line_of(model: Model, identifier: str, header: bool = False) -> Place:

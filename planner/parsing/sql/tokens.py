@@ -26,8 +26,8 @@ OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _PIECES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[()]|[^()'\"`/-]+|.", re.DOTALL)
 _DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
-# how SQLMesh folds the case of names; in Spark, case distinguishes no names
-_FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase")
+# how SQLMesh folds the case of names; in Spark case distinguishes none: names that differ by it alone are refused
+_FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase", "case_sensitive")
 
 Tokens = Sequence[Token]
 
@@ -74,13 +74,13 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 30) -> str:
 def checked_dialect(name: str, place: Place) -> str:
     """The dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
 
-    ProjectError when sqlglot does not read it, or for a setting under which names would be others.
+    ProjectError when sqlglot does not read it, or for a setting that it does not know.
     """
     name, *given = (part.strip() for part in name.split(","))
     for each in given:
         key, _, value = (part.strip().lower() for part in each.partition("="))
         if key != "normalization_strategy" or value not in _FOLDS:
-            hint = f"Known: normalization_strategy = {', '.join(_FOLDS)}. In Spark, case distinguishes no names."
+            hint = f"Known: normalization_strategy = {', '.join(_FOLDS)}."
             raise ProjectError(f"`{each}` of a dialect is not supported.", place=place, hint=hint)
     if name.lower() in NAMES:
         return name.lower()

@@ -60,6 +60,15 @@ def test_a_dialect_may_say_how_it_folds_names(tmp_path: Path) -> None:
     assert project.models["shop.orders"].dialect == "snowflake"
 
 
+def test_names_that_differ_by_case_alone_are_one_name_in_spark(tmp_path: Path) -> None:
+    """A project that distinguishes them elsewhere opens, and two models of one name are refused."""
+    keeps = "model_defaults:\n  dialect: duckdb, normalization_strategy=case_sensitive\n"
+    assert list(opened(tmp_path / "one", keeps, orders=ORDERS.replace("orders", "Orders")).models) == ["shop.orders"]
+
+    with pytest.raises(ProjectError, match=r"shop\.orders"):
+        opened(tmp_path / "two", keeps, orders=ORDERS, other=ORDERS.replace("orders", "ORDERS"))
+
+
 def test_names_are_inferred_from_paths_when_config_says_so(tmp_path: Path) -> None:
     models = {
         "shop__orders": "MODEL (kind FULL);\nSELECT 1 AS id",

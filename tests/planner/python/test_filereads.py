@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.project.loader import load_project
 from planner.python.datafiles import DataFiles
+from planner.python.filereads import FileNames, FileReads
 from planner.python.reached import reached
 from tests.planner.project.test_loader import NOW, project_of
 
@@ -158,3 +162,34 @@ def test_a_file_that_a_variable_names_is_a_part_of_the_model(tmp_path: Path) -> 
     before = code()
     assert code(**{"data/rates.csv": "9"}) != before
     assert code(**{"data/other.csv": "9"}) == before
+
+
+def test_texts_that_look_like_patterns_name_the_files_that_they_match() -> None:
+    """A query is such a text: it is compared with no more names than begin as it does."""
+    files = FileNames(("data/rates.csv", "data/old/rates.csv", "SELECT a?.sql", "seeds/x.json"))
+    reads = FileReads({"SELECT * FROM t WHERE a = '?'", "*/rates.c[st]v", "SELECT [ab][?].sql"})
+
+    assert reads.named(files) == {"data/old/rates.csv", "data/rates.csv", "SELECT a?.sql"}
+    assert list(files.like("SELECT * FROM t")) == []
+
+
+WORDS = st.sampled_from(["a", "b", "data", "x.csv", "[q]", "*", "?", "[a-z]", "/", "./", "../", ".csv", " "])
+
+
+@given(
+    st.sets(st.text("ab/.[]", min_size=1, max_size=8), min_size=1), st.sets(st.lists(WORDS, max_size=4).map("".join))
+)
+def test_a_file_is_found_by_each_end_of_its_path_its_folders_its_kind_and_its_patterns(
+    paths: set[str], texts: set[str]
+) -> None:
+    """The law that the index is held to, file by file."""
+    found = FileReads(set(texts), opens=True).named(FileNames(paths))
+
+    for path in paths:
+        parts = path.split("/")
+        ends = {"/".join(parts[at:]) for at in range(len(parts))}
+        above = {"/".join(parts[start:end]) for end in range(1, len(parts)) for start in range(end)}
+        for text in {each.strip() for each in texts} - {""}:
+            kind = text.startswith(".") and text.count(".") == 1 and path.endswith(text)
+            if text in ends | above or kind or any(fnmatchcase(end, text) for end in ends):
+                assert path in found

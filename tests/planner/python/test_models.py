@@ -131,6 +131,41 @@ def entrypoint(evaluator):
     assert again.sql == "SELECT id FROM shop.items WHERE price < 99"  # a blueprint's own hides the project's
 
 
+@pytest.mark.parametrize(
+    "dialect", ["spark", "tsql", "snowflake", "bigquery", "duckdb,normalization_strategy=case_sensitive"]
+)
+def test_texts_and_names_of_columns_may_hold_anything_in_every_dialect(tmp_path: Path, dialect: str) -> None:
+    texts = """columns={"id": "int", "the price": "int"}, description="It's \\"odd\\"; (yes)",
+    column_descriptions={"the price": "{'a': 'b, c'}"}"""
+    files = model_file("...", texts)
+    config = f"gateways: {{dev: {{connection: {{type: spark}}}}}}\nmodel_defaults: {{dialect: '{dialect}'}}\n"
+    model = load_project(project_of(tmp_path, {"config.yaml": config, **files}), NOW).models["shop.a"]
+
+    assert model.description == 'It\'s "odd"; (yes)'
+    assert [column.name for column in model.columns] == ["id", "the price"]
+    assert model.column_descriptions == (("the price", "{'a': 'b, c'}"),)
+
+
+def test_statements_run_around_the_code_of_a_python_model(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    """Those of its decorator and those of the defaults; a query is none, and one that makes a table is refused."""
+    around = """columns={"id": "int"}, pre_statements=["SET spark.sql.ansi.enabled = false"],
+    post_statements=["ALTER TABLE @this_model SET TBLPROPERTIES ('made' = 'by code')"]"""
+    files = model_file('return context.spark.sql("SELECT 1 AS id")', around)
+    project = project_with(tmp_path, files)
+    applied(project, engine, store)
+    table = store.environments.get("prod").snapshots["shop.a"].table  # type: ignore[union-attr]
+
+    model = project.models["shop.a"]
+    assert [each.head for each in model.pre_statements] == ["SET spark.sql.ansi.enabled = false"]
+    assert ("made", "by code") in engine.fetch(f"SHOW TBLPROPERTIES {table}").rows
+    for statement, says in (("SELECT 1", "its rows come from its code"), ("CREATE TABLE x (a INT)", "not supported")):
+        wrong = model_file("...", f'{COLUMNS}, post_statements=["{statement}"]', "b")
+        with pytest.raises(MergeplanError, match=says):
+            load_project(project_of(tmp_path / says[:3], {"config.yaml": ITEMS["config.yaml"], **wrong}), NOW)
+
+
 def test_an_edit_of_code_is_undecided_and_one_of_a_comment_is_none(tmp_path: Path) -> None:
     before = project_with(tmp_path / "a", PYTHON).models
     edited = project_with(tmp_path / "b", {**PYTHON, "helpers.py": HELPERS.replace("2", "3")}).models
