@@ -12,7 +12,7 @@ from planner.parsing.definitions.properties import spark_type
 from planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
 from planner.parsing.macros.expand import Scalar
 from planner.parsing.sql.dates import end_instant, instant, text_of
-from planner.parsing.sql.names import model_name
+from planner.parsing.sql.names import written_name
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document, Path
 
@@ -101,13 +101,13 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
     dialects, catalog = around.dialects, _catalog(document, at, given, around)
     if not isinstance(given.get("model"), str):
         raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
-    model = model_name(str(given["model"]), document.place((*at, "model")), catalog)
+    model = written_name(str(given["model"]), document.place((*at, "model")), catalog)
     if model not in dialects:
         hint = did_you_mean(model, dialects, most=5)
         place = document.place((*at, "model"))
         raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
     inputs = {
-        model_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
+        written_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
             document, (*at, "inputs", str(table)), value, dialects[model], around.read
         )
         for table, value in _mapping(document, (*at, "inputs"), given.get("inputs") or {}).items()

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
-from planner.errors import Place
 from planner.intervals import Cron
 from planner.model.kind import Kind
 from planner.model.model import AuditCall, Column, Model
@@ -15,7 +14,7 @@ from planner.parsing.definitions.audits import audit_call
 from planner.parsing.definitions.project_defaults import Defaults
 from planner.parsing.definitions.properties import spark_type
 from planner.parsing.sql.dates import moves, text_of
-from planner.parsing.sql.names import model_name
+from planner.parsing.sql.names import written_name
 from planner.parsing.sql.tokens import checked_dialect, did_you_mean
 from planner.parsing.sql.yaml_documents import Document, Path
 
@@ -40,7 +39,7 @@ def external_models(
         _check_keys(document, index, given)
         if given.get("gateway") not in (None, *gateways):
             continue  # of a gateway that config.yaml does not have: nobody can ask it for this table
-        name = _name(given["name"], document.place((index, "name")), defaults.catalog)
+        name = written_name(given["name"], document.place((index, "name")), defaults.catalog)
         gateway = given.get("gateway")
         if gateway in (None, defaults.gateway):
             chosen.append((index, name))
@@ -49,11 +48,6 @@ def external_models(
     for index, name in chosen:
         if name not in named or document.value[index].get("gateway") is not None:
             yield _model(document, text, defaults, index, name)
-
-
-def _name(text: str, place: Place, catalog: str) -> str:
-    """The name of a table, whose parts may be quoted."""
-    return model_name(re.sub('["`]', "", text), place, catalog)
 
 
 def _check_keys(document: Document, index: int, given: Any) -> None:

@@ -35,6 +35,11 @@ def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
     return without_default(".".join(parts), catalog)
 
 
+def written_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
+    """The name that a text of YAML stands for, whose parts may be quoted as in any dialect; ProjectError."""
+    return model_name(re.sub(r'["`\[\]]', "", text), place, catalog)
+
+
 def without_default(name: str, catalog: str) -> str:
     """A name in lower case without the default catalog."""
     return name.removeprefix(f"{catalog}.") if name.count(".") == 2 else name

@@ -93,6 +93,29 @@ def test_session_properties_are_settings_before_the_query(tmp_path: Path) -> Non
     assert [each.head for each in model.shaping] == ["SET spark.sql.ansi.enabled = false"]
 
 
+QUOTED = """
+t:
+  model: '"s"."a"'
+  inputs: {'NAME': [{id: 1}]}
+  outputs: {query: [{id: 1}]}
+"""
+
+
+def test_names_in_yaml_may_be_quoted_as_in_any_dialect(tmp_path: Path) -> None:
+    """As `create_test` and `create_external_models` write them."""
+    for name in ('"raw"."Days"', "[raw].[Days]", "`raw`.`days`"):
+        files = {
+            "config.yaml": CONFIG,
+            "external_models.yaml": f"- name: '{name}'\n  columns: {{id: int}}\n",
+            "models/a.sql": "MODEL (name s.a, kind VIEW);\nSELECT id FROM raw.days",
+            "tests/a.yaml": QUOTED.replace("NAME", name),
+        }
+        project = load_project(project_of(tmp_path / str(len(name)) / name[0], files), NOW)
+
+        assert sorted(project.models) == ["raw.days", "s.a"]
+        assert [test.model for test in project.tests] == ["s.a"]
+
+
 def test_external_tables_of_gateways_that_are_not_there_are_left_out(tmp_path: Path) -> None:
     text = "- name: '\"raw\".`Days`'\n- name: raw.other\n  gateway: local\n"
     (tmp_path / "external_models.yaml").write_text(text)
