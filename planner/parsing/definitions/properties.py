@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -232,12 +233,20 @@ def spark_sql(source: SourceText, tokens: Tokens) -> str:
 
 def spark_type(text: str, dialect: str, place: Place) -> str:
     """A column type of any dialect as Spark writes it: `decimal(10,2)`; ProjectError when there is no such type."""
+    found = _spark_type(text, dialect)
+    if found is None:
+        raise ProjectError(f"`{text}` is not a type of {dialect or 'SQL'}.", place=place)
+    return found
+
+
+@lru_cache(maxsize=4096)  # a project has few types and many columns
+def _spark_type(text: str, dialect: str) -> str | None:
     try:
         built = exp.DataType.build(text, dialect=dialect)
     except (ParseError, SqlTokenError, ValueError):
         built = None
     if not isinstance(built, exp.DataType) or built.this is exp.DType.USERDEFINED:
-        raise ProjectError(f"`{text}` is not a type of {dialect or 'SQL'}.", place=place)
+        return None
     return _type_text(built)
 
 
