@@ -196,11 +196,8 @@ def _value(key: str, value: Any, dialect: str) -> str:
     if key == "grains" and isinstance(value, list):
         return "(" + ", ".join(f"({', '.join(map(_raw, g))})" if isinstance(g, list) else _raw(g) for g in value) + ")"
     if isinstance(value, dict):
-        return (
-            "("
-            + ", ".join(f"{_column(name, dialect)} = {_literal(each, dialect)}" for name, each in value.items())
-            + ")"
-        )
+        pairs = (f"{_column(name, dialect)} = {_literal(each, dialect)}" for name, each in value.items())
+        return "(" + ", ".join(pairs) + ")"
     return _raw(value) if key in PLAIN else _literal(value, dialect)
 
 
@@ -262,9 +259,9 @@ def _literal(value: Any, dialect: str) -> str:
 def _column(name: Any, dialect: str) -> str:
     """A column's name, or a property's, quoted where it needs to be."""
     text = str(name)
-    return (
-        text if re.fullmatch(r"[\w.]+", text) else exp.to_identifier(text.strip('`"'), quoted=True).sql(dialect=dialect)
-    )
+    if re.fullmatch(r"[A-Za-z_][\w.]*", text, re.ASCII):
+        return text
+    return exp.to_identifier(text.strip('`"'), quoted=True).sql(dialect=dialect)
 
 
 def _text(value: Any, dialect: str) -> str:

@@ -135,15 +135,15 @@ def entrypoint(evaluator):
     "dialect", ["spark", "tsql", "snowflake", "bigquery", "duckdb,normalization_strategy=case_sensitive"]
 )
 def test_texts_and_names_of_columns_may_hold_anything_in_every_dialect(tmp_path: Path, dialect: str) -> None:
-    texts = """columns={"id": "int", "the price": "int"}, description="It's \\"odd\\"; (yes)",
-    column_descriptions={"the price": "{'a': 'b, c'}"}"""
+    texts = """columns={"id": "int", "the price": "int", "ökning": "int"}, description="It's \\"odd\\"; (yes)",
+    column_descriptions={"the price": "{'a': 'b, c'}", "ökning": "more"}"""
     files = model_file("...", texts)
     config = f"gateways: {{dev: {{connection: {{type: spark}}}}}}\nmodel_defaults: {{dialect: '{dialect}'}}\n"
     model = load_project(project_of(tmp_path, {"config.yaml": config, **files}), NOW).models["shop.a"]
 
     assert model.description == 'It\'s "odd"; (yes)'
-    assert [column.name for column in model.columns] == ["id", "the price"]
-    assert model.column_descriptions == (("the price", "{'a': 'b, c'}"),)
+    assert [column.name for column in model.columns] == ["id", "the price", "ökning"]
+    assert model.column_descriptions == (("the price", "{'a': 'b, c'}"), ("ökning", "more"))
 
 
 def test_statements_run_around_the_code_of_a_python_model(
