@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bot.child.isolated import brings_code
 from bot.child.planner_process import Finished, new_run_id
 from bot.commands import Command
-from bot.context import BotContext, PlannerCall
+from bot.context import BotContext, PlannerCall, failed
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
 from bot.pulls.arguments import cost_limits, diff_arguments
@@ -66,11 +66,16 @@ class Questions:
     def _asked(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
         """Rows are looked at from prod's commit, where no code of the pull request runs; lineage is its own."""
         base, run_id = record.base_sha, new_run_id()
-        prod = self.context.inbox.prods.get(self.job.repository)
+        if not (base and record.head and self.checkout.has(base) and self.checkout.has(record.head)):
+            return failed("There is no plan of this pull request.", "RequestError", hint="Type `/plan` first.")
         if arguments[0] == "data_diff":
+            prod = self.context.inbox.prods.get(self.job.repository)
             commit, own_code = prod.promoted_commit or base, False
         else:
             commit = self.checkout.merge(base, record.head).commit
+            if not commit:  # an end, not a failure: it would be tried again for ever, and what follows it would wait
+                hint = "Resolve the conflict first."
+                return failed("The branch cannot be merged into prod's commit.", "Conflict", hint=hint)
             own_code = brings_code(self.checkout.changed(base, commit))
         with (
             self.context.project(self.checkout, commit) as folder,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bot.records import PullState
+from bot.github.events import WrittenComment
+from bot.records import Answer, PullState
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 BOTH = {**COLUMN, "models/totals.sql": "SELECT count(*) AS m FROM shop.orders\n"}
@@ -275,6 +278,24 @@ def test_rows_are_computed_again_in_the_environment_alone(bench: Bench) -> None:
     assert "1 non-breaking" in bench.plan(number)
     assert {"--restate-model=shop.orders", "--start=2026-01-01"} <= set(bench.calls("plan", "pr_1")[-1]["argv"])
     assert "Computed again in `pr_1`: `shop.orders` (1 table" in bench.replies(number)[2]
+
+
+def test_what_was_asked_before_the_branch_conflicts_is_answered_all_the_same(bench: Bench) -> None:
+    """There is nothing to ask the planner of. Found by random lives: the job failed, and was tried again for ever."""
+    number, commands = bench.open(COLUMN), bench.context.inbox.commands
+    bench.idle()
+    bench.github.commit(SHOP, "main", {"models/orders.sql": "SELECT 3 AS other\n"}, "Mine", author="ann")
+    bench.idle()
+    comment = bench.github.comment(SHOP, number, "Once more", author="wim")
+    commands.take(SHOP, number, WrittenComment(comment, "wim", "/restate shop.orders", "2026-01-01T00:00:00Z"))
+    (row,) = commands.open(SHOP, number)
+    asked = Answer("/restate shop.orders", True, "", "answer", asked=("plan", "pr_1", "--restate-model=shop.orders"))
+    commands.answer(replace(row, state="accepted", answers=(asked,)))
+    bench.context.inbox.queue.wake(SHOP, number)
+    bench.idle()
+
+    assert commands.open(SHOP, number) == ()
+    assert "cannot be merged into prod's commit" in bench.replies(number)[0]
 
 
 def test_help_lists_every_command_with_who_may_and_an_example(bench: Bench) -> None:
