@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from bot.child.isolated import brings_code
 from bot.child.planner_process import Finished, new_run_id
 from bot.commands import Command
-from bot.context import BotContext, PlannerCall, failed
+from bot.context import DEFECT_TRIES, BotContext, PlannerCall, failed
+from bot.git.call import CheckoutFailed
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
 from bot.pulls.arguments import cost_limits, diff_arguments
@@ -52,7 +53,7 @@ class Questions:
             for index, answer in enumerate(row.answers):
                 if row.state != "accepted" or answer.waits_for != WAITS:
                     continue
-                finished = self._asked(answer.asked, record)
+                finished = self._tried(answer.asked, record)
                 if finished.stopped and not finished.stopped.startswith("It took"):
                     return finished.stopped
                 row = self._keep(row, index, answered(answer, finished))
@@ -62,6 +63,15 @@ class Questions:
         row = replace(row, answers=(*row.answers[:index], answer, *row.answers[index + 1 :]))
         self.context.inbox.commands.answer(row)
         return row
+
+    def _tried(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
+        """What became of it; what fails again and again is answered, so that it holds nothing up for ever."""
+        try:
+            return self._asked(arguments, record)
+        except CheckoutFailed as error:
+            if self.job.attempts + 1 < DEFECT_TRIES:
+                raise
+            return failed(f"The commit cannot be read: {error}", "RequestError", hint="Ask again later.")
 
     def _asked(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
         """Rows are looked at from prod's commit, where no code of the pull request runs; lineage is its own."""

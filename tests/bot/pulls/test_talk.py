@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from bot.git.call import CheckoutFailed
+from bot.git.checkout import Checkout, Merge
 from bot.github.events import WrittenComment
 from bot.records import Answer, PullState
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
@@ -296,6 +298,20 @@ def test_what_was_asked_before_the_branch_conflicts_is_answered_all_the_same(ben
 
     assert commands.open(SHOP, number) == ()
     assert "cannot be merged into prod's commit" in bench.replies(number)[0]
+
+
+def test_a_question_whose_commit_cannot_be_read_is_answered_after_some_tries(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Merge:
+        raise CheckoutFailed("git merge-tree failed (128).")
+
+    number = bench.open(COLUMN)
+    bench.idle()
+    monkeypatch.setattr(Checkout, "merge", broken)
+    bench.say(number, "/lineage shop.orders")
+
+    assert "The commit cannot be read: git merge-tree failed (128)." in bench.replies(number)[0]
 
 
 def test_help_lists_every_command_with_who_may_and_an_example(bench: Bench) -> None:
