@@ -22,7 +22,7 @@ model_defaults: {dialect: spark, start: 2026-01-01}
 """
 MODEL = "MODEL (name shop.total, kind FULL);\nSELECT sum(n) AS total FROM VALUES (1), (2) AS t(n)"
 STEPS = [
-    ("Plans.save", False),
+    ("Plans.begin_adoption", False),
     ("SparkCatalog.rename_table", True),
     ("SparkCatalog.swap_view", True),
     ("SparkTables.take_over", True),
