@@ -185,7 +185,7 @@ class _Bindings:
         return False
 
 
-@lru_cache(maxsize=4096)  # trees are told apart by identity, and are never changed
+@lru_cache(maxsize=4096)  # trees are compared by identity, and never changed
 def _of_module(tree: ast.Module) -> Mapping[str, list[ast.expr | None]]:
     return _bindings(tree, deep=False)
 

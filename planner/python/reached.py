@@ -325,7 +325,7 @@ def _constant(module: Module, name: str) -> ast.expr | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # what many models share is looked at once; nodes are told apart by identity
+@lru_cache(maxsize=4096)  # what many models share is looked at once; nodes are compared by identity
 def _normal(node: Code) -> str:
     """The code as text without comments, formatting and docstrings."""
     return ast.dump(_Plain().visit(deepcopy(node)))  # a tree is read once and kept: it must not be changed

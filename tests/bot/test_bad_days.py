@@ -106,7 +106,7 @@ FAULTS = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"says": Rat
 def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
     bench: Bench, calls: tuple[tuple[str, str], ...], fault: str
 ) -> None:
-    """Behaviours 23, 24: refused, done but not told, or put off: each thing stands once, on a GitHub of REST alone."""
+    """Behaviours 23, 24: refused, done without an answer, or put off: each thing stands once, by REST alone."""
     bench.github.faults.fail(*GRAPHQL, status=404, times=1000)
     for method, path in calls:
         getattr(bench.github.faults, fault)(method, path, times=1, **FAULTS[fault])

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.intervals import Cron
 from planner.model.kind import Fill, Kind
-from planner.model.model import TABLE_FORMATS, Audit, Model
+from planner.model.model import TABLE_FORMATS, Audit, Model, Statement
 from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
 from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_around, read_body
@@ -151,11 +151,24 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     model = _model(source, header, defaults, defaults.scope)
     if model is None:
         return None
+    if "session_properties" in held:
+        _session(model, held["session_properties"], defaults)
     scope = replace(defaults.scope, model=model.name, kind=str(model.kind))
-    body = read_around(source, scope, _around(model.kind, source, held, defaults.around))
-    if body.query is not None:
+    own = read_around(source, scope, _around(model.kind, source, held, Around()))
+    if own.query is not None:
         raise source.error(first[0], "Of a Python model no statement is a query: its rows come from its code.")
-    return _with_body(model, body, source, first[0])
+    for each in (*own.pre_statements, *own.post_statements):
+        if not _is_of_tables(each):
+            message = f"`{each.head}` has no effect on a Python model: its code has a session of its own."
+            raise source.error(first[0], message, "Write it in the code: `context.spark.sql(...)`.")
+    body = read_around(source, scope, _around(model.kind, source, held, defaults.around))
+    before, after = (tuple(filter(_is_of_tables, each)) for each in (body.pre_statements, body.post_statements))
+    return _with_body(model, replace(body, pre_statements=before, post_statements=after), source, first[0])
+
+
+def _is_of_tables(statement: Statement) -> bool:
+    """False for a setting, a temporary view or function: they hold in a session, and code has one of its own."""
+    return statement.head.split()[0].upper() in ("ALTER", "ANALYZE", "REFRESH")
 
 
 def line_of(model: Model, identifier: str, header: bool = False) -> Place:
@@ -366,7 +379,8 @@ def _harmless(model: Model, given: Property, _: Defaults) -> Model:
 def _session(model: Model, given: Property, _: Defaults) -> Model:
     """Those of a Python model: its code has a session of its own, and may set its settings there."""
     if session_statements(given):
-        raise given.error("Settings of Spark in `session_properties` of a Python model are not supported yet.")
+        message = "`session_properties` has no effect on a Python model: its code has a session of its own."
+        raise given.error(message, "Set it in the code: `context.spark.conf.set(...)`.")
     return model
 
 

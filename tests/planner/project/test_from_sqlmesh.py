@@ -93,6 +93,22 @@ def test_session_properties_are_settings_before_the_query(tmp_path: Path) -> Non
     assert [each.head for each in model.shaping] == ["SET spark.sql.ansi.enabled = false"]
 
 
+def test_settings_of_the_defaults_are_not_those_of_code_and_its_own_are_refused(tmp_path: Path) -> None:
+    code = """
+from sqlmesh import model
+@model("shop.a", kind="FULL", columns={"id": "int"}%s)
+def execute(context, **_):
+    ...
+"""
+    project_of(tmp_path, {"models/a.py": code % ""})
+    project = opened(tmp_path, "model_defaults:\n  session_properties: {spark.sql.ansi.enabled: false}\n")
+    assert project.models["shop.a"].pre_statements == ()
+
+    project_of(tmp_path, {"models/a.py": code % ', session_properties={"spark.sql.ansi.enabled": False}'})
+    with pytest.raises(ProjectError, match=r"^models/a.py:3: .*has no effect on a Python model"):
+        opened(tmp_path, "")
+
+
 QUOTED = """
 t:
   model: '"s"."a"'

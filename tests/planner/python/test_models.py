@@ -150,20 +150,25 @@ def test_statements_run_around_the_code_of_a_python_model(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     """Those of its decorator and those of the defaults; a query is none, and one that makes a table is refused."""
-    around = """columns={"id": "int"}, pre_statements=["SET spark.sql.ansi.enabled = false"],
-    post_statements=["ALTER TABLE @this_model SET TBLPROPERTIES ('made' = 'by code')"]"""
+    around = """columns={"id": "int"}, post_statements=[
+        "ALTER TABLE @this_model SET TBLPROPERTIES ('made' = 'by code')", "ANALYZE TABLE @this_model COMPUTE STATISTICS"
+    ]"""
     files = model_file('return context.spark.sql("SELECT 1 AS id")', around)
     project = project_with(tmp_path, files)
     applied(project, engine, store)
     table = store.environments.get("prod").snapshots["shop.a"].table  # type: ignore[union-attr]
 
     model = project.models["shop.a"]
-    assert [each.head for each in model.pre_statements] == ["SET spark.sql.ansi.enabled = false"]
+    assert [each.head.split()[0] for each in model.post_statements] == ["ALTER", "ANALYZE"]
     assert ("made", "by code") in engine.fetch(f"SHOW TBLPROPERTIES {table}").rows
-    for statement, says in (("SELECT 1", "its rows come from its code"), ("CREATE TABLE x (a INT)", "not supported")):
+    for statement, says in (
+        ("SELECT 1", "its rows come from its code"),
+        ("CREATE TABLE x (a INT)", "not supported"),
+        ("SET spark.sql.ansi.enabled = false", "a session of its own"),
+    ):
         wrong = model_file("...", f'{COLUMNS}, post_statements=["{statement}"]', "b")
         with pytest.raises(MergeplanError, match=says):
-            load_project(project_of(tmp_path / says[:3], {"config.yaml": ITEMS["config.yaml"], **wrong}), NOW)
+            load_project(project_of(tmp_path / says[:5], {"config.yaml": ITEMS["config.yaml"], **wrong}), NOW)
 
 
 def test_an_edit_of_code_is_undecided_and_one_of_a_comment_is_none(tmp_path: Path) -> None:
