@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +21,7 @@ from bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
 from bot.report.checks import CheckView
 from bot.sandbox.api_graphql import SCHEMA
 from bot.sandbox.server import Sandbox
+from tests.npm import fetched
 
 SHOP = "ann/shop"
 PACKAGE = "@octokit/graphql-schema"
@@ -33,15 +31,7 @@ CREATE = "mutation($c: CreateCheckRunInput!) { createCheckRun(input: $c) { check
 @pytest.fixture(name="published")
 def _published(tmp_path: Path) -> GraphQLSchema:
     """GitHub's schema, as its own package of it has it."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm fetches the schema")
-    packed = subprocess.run(["npm", "pack", PACKAGE], cwd=tmp_path, capture_output=True, text=True, check=False)
-    if packed.returncode:
-        pytest.skip(f"npm could not fetch {PACKAGE}")
-    (archive,) = tmp_path.glob("*.tgz")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    return build_schema((tmp_path / "package" / "schema.graphql").read_text(), assume_valid=True)
+    return build_schema((fetched(PACKAGE, tmp_path) / "schema.graphql").read_text(), assume_valid=True)
 
 
 def fields(kind: GraphQLNamedType | None) -> dict[str, str]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,21 +12,16 @@ import pytest
 
 from bot.github.events import signature
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench
+from tests.npm import fetched
 
-pytestmark = [pytest.mark.prove, pytest.mark.skipif(shutil.which("npm") is None, reason="npm fetches the examples")]
+pytestmark = pytest.mark.prove
 PACKAGE = "@octokit/webhooks-examples"
 
 
 @pytest.fixture(name="examples")
 def _examples(tmp_path: Path) -> Iterator[list[tuple[str, dict[str, Any]]]]:
     """Each example with the name of its event."""
-    packed = subprocess.run(["npm", "pack", PACKAGE], cwd=tmp_path, capture_output=True, text=True, check=False)
-    if packed.returncode:
-        pytest.skip(f"npm could not fetch {PACKAGE}")
-    (archive,) = tmp_path.glob("*.tgz")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    index = json.loads((tmp_path / "package" / "api.github.com" / "index.json").read_text())
+    index = json.loads((fetched(PACKAGE, tmp_path) / "api.github.com" / "index.json").read_text())
     yield [(event["name"], example) for event in index for example in event["examples"]]
 
 
