@@ -24,7 +24,7 @@ from planner.tables.batch_ids import as_recorded
 from planner.tables.merge.merge import merged
 from planner.tables.self_reference import nothing
 
-THREADS = 4  # dry runs at once
+THREADS = 4  # dry runs, and then creations, at once
 
 
 @dataclass(frozen=True)
@@ -41,37 +41,41 @@ class Creation:
     untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
 
     def run(self, snapshots: tuple[Snapshot, ...]) -> None:
-        """Create the tables of these snapshots in waves: all whose parents stand are dry-run before one of them is
-        created.
+        """Create the tables of these snapshots in waves, several at once: all whose parents stand are dry-run before
+        one of them is created.
 
         QueryError at the model's file when Spark refuses a query, ProjectError when declared columns are not the
         query's.
         """
         waiting = {snapshot.name: snapshot for snapshot in snapshots}
         # One pool for all waves: a catalog connects anew for every thread that comes to it.
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="dry-run") as pool:
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="create") as pool:
             while waiting:
                 wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
                 found = pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
-                self._create_all(wave, list(found))
+                self._create_all(pool, wave, list(found))
                 for snapshot in wave:
                     del waiting[snapshot.name]
 
-    def _create_all(self, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]) -> None:
+    def _create_all(
+        self, pool: ThreadPoolExecutor, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]
+    ) -> None:
         """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
         settled = [
             columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), each)
             for snapshot, each in zip(wave, found, strict=True)
         ]
-        for snapshot, columns in zip(wave, settled, strict=True):
-            change = self.changes.get(snapshot.name)
-            if change and change.adopts and not change.adopts.copies:
-                self._adopt(snapshot, change.adopts, columns)
-            elif change and change.keeps_rows and change.new == snapshot:
-                self._take_over(change, columns)
-            else:
-                self._create(snapshot, columns)
+        for snapshot, _ in zip(wave, pool.map(self._create_one, wave, settled), strict=True):
             self.emit(TableCreated(snapshot.name, snapshot.table))
+
+    def _create_one(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
+        change = self.changes.get(snapshot.name)
+        if change and change.adopts and not change.adopts.copies:
+            self._adopt(snapshot, change.adopts, columns)
+        elif change and change.keeps_rows and change.new == snapshot:
+            self._take_over(change, columns)
+        else:
+            self._create(snapshot, columns)
 
     def _create(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         name, layout, model = snapshot.table, self.layout, snapshot.model
