@@ -145,7 +145,7 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.state is PullState.PLANNED and prod.revision != record.prod_revision and _is_passed_by(record, prod):
         return CarryOver()
     if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.prod_revision:
-        return MakePlan(f"Prod has moved on to revision {prod.revision} since the plan was made.")
+        return MakePlan(f"Planned again, since prod has moved on to revision {prod.revision}.")
     return Rest()
 
 

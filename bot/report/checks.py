@@ -31,7 +31,7 @@ from bot.report.words import (
 from bot.results import PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
-PLANNING = "The plan is being made."
+PLANNING = "Being planned and built."  # true of a plan that stands, too
 
 
 @dataclass(frozen=True)

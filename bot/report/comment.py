@@ -115,7 +115,7 @@ def headline(shown: Shown) -> str:
         case PullState.WAITING:
             return "### ⏳ Waiting for prod's first build"
         case PullState.NEW | PullState.PLANNING:
-            return f"### ⏳ Planning `{record.head[:7]}`"
+            return f"### ⏳ {'Building' if record.fresh else 'Planning'} `{record.head[:7]}`"
         case PullState.CANCELLED if not record.environment_exists:
             return "### 🧹 Its environment was dropped"
         case PullState.CANCELLED:
