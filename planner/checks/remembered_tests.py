@@ -28,7 +28,7 @@ from planner.semantics.spark_functions import depends_on_session, is_random, is_
 # What is said of a model, and not what its query returns. Whatever is not named here counts.
 _BESIDE = frozenset(
     """path line source text_line cron allow_partials start start_moves start_text end description owner tags audits
-    ignored_rules""".split()
+    ignored_rules materialization""".split()
 )
 _DEFAULTS = "spark-defaults.conf"
 # Code that Spark loads and that no text here stands for: it may change what a query returns.

@@ -177,7 +177,11 @@ def lineage_mermaid(found: Lineage) -> str:
 def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
     """A line for each model, parents first."""
     reads = {name: f"  <- {', '.join(parents[name])}" if parents[name] else "" for name in models}
-    return "\n".join(f"{name} ({model.kind}){reads[name]}" for name, model in models.items())
+    return "\n".join(f"{name} ({_kind_of(model)}){reads[name]}" for name, model in models.items())
+
+
+def _kind_of(model: Model) -> str:
+    return f"{model.kind} by {model.materialization}" if model.materialization else str(model.kind)
 
 
 def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:

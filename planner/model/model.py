@@ -164,6 +164,7 @@ class Model:
     on_additive_change: str = "allow"
     auto_restatement_cron: Cron | None = None
     auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
+    materialization: str = ""  # of a model of kind CUSTOM, whose `kind` is what that comes to
     ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
     virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted
     pre_statements: tuple[Statement, ...] = ()

@@ -20,6 +20,7 @@ from planner.model.model import Audit, Model
 from planner.parsing.definitions.audit_calls import check_call
 from planner.parsing.definitions.audits import parse_audits
 from planner.parsing.definitions.known_columns import KnownColumns, NotRead
+from planner.parsing.definitions.materializations.classes import Materializations
 from planner.parsing.definitions.unit_tests import UnitTest
 from planner.parsing.files.base_branch import RULED, opened
 from planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
@@ -113,6 +114,7 @@ def load_project(
     catalogs = catalogs_of(chosen, connection, (_spark_defaults(connection) or ("", ""))[1])
     defaults = read_defaults(config, chosen, document, now, catalogs.default)
     defaults = replace(defaults, jinja=_jinja_macros(reading, config))
+    defaults = replace(defaults, materializations=_materializations(reading, config))
 
     refusing = Refusing(options.strict, reading.errors, reading.text, defaults.infer_names, defaults.catalog)
     code = _read_code(reading, refusing, config, defaults, options.isolation)
@@ -211,6 +213,17 @@ def _config_document(reading: Folder, ruling: str | None = None) -> Document:
 
 def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...]:
     return tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql"))
+
+
+def _materializations(reading: Folder, config: Config) -> Materializations:
+    """The texts of the project's custom materializations, which are never run."""
+    texts: dict[str, str] = {}
+
+    def read(name: str) -> None:
+        texts[name] = reading.text(name)
+
+    reading.each(reading.files("materializations", config.ignore_patterns, ".py"), read)
+    return Materializations(texts)
 
 
 def _document(reading: Folder, name: str) -> Document:

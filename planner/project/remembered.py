@@ -1,9 +1,9 @@
 """What a project's files say, remembered from the last time they were read: a file that did not change is not parsed.
 
 An entry is found by the file's path and content, what the project gives every file, and the version of the reader.
-What the reading asked for beside that (columns of other tables, dates that move, names of macros, Jinja's macros)
-stands in the entry with its answers, and is asked again: another answer, and the file is read anew. A file that calls
-a macro of the project's own is always read anew, because nobody knows what that looks at.
+What the reading asked for beside that (columns of other tables, dates that move, names of macros, Jinja's macros,
+custom materializations) stands in the entry with its answers, and is asked again: another answer, and the file is read
+anew. A file that calls a macro of the project's own is always read anew, because nobody knows what that looks at.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Remembered:
     cache: Cache
     context: str  # a digest of what every file is read with
     shared: str  # the text of what config.yaml gives every model
-    facts: Mapping[str, str]  # "macros", "jinja": digests of what a file may use of the project's
+    facts: Mapping[str, str]  # "macros", "jinja", "materializations": digests of what a file may use of the project's
     _found: dict[str, str] = field(default_factory=dict)
     _new: dict[str, str] = field(default_factory=dict)
 
@@ -91,6 +91,8 @@ class Remembered:
             asked["columns"] = {name: _pairs(columns) for name, columns in noted.columns.items()}
         if noted.dates:
             asked["dates"] = noted.dates
+        if noted.materializations:
+            asked["materializations"] = self.facts["materializations"]
         # Only who writes one of these can mean a macro: a new one then says something that it did not say before.
         uses = {"macros": "@", "jinja": "{"}
         return asked | {fact: self.facts[fact] for fact, mark in uses.items() if mark in text or mark in self.shared}
@@ -118,9 +120,12 @@ def remembered(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
     )
     context = digest(_FORM, reader_version(), repr(given), str(defaults.start), shared)
     jinja = (part for pair in defaults.jinja for part in pair)
-    return Remembered(
-        cache, context, shared, {"macros": digest(*sorted(defaults.macros.names)), "jinja": digest(*jinja)}
-    )
+    facts = {
+        "macros": digest(*sorted(defaults.macros.names)),
+        "jinja": digest(*jinja),
+        "materializations": defaults.materializations.digest,
+    }
+    return Remembered(cache, context, shared, facts)
 
 
 def _pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:

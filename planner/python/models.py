@@ -18,6 +18,7 @@ from planner.errors import Place, ProjectError, ProjectErrors
 from planner.fingerprint import digest
 from planner.model.kind import Fill, Kind
 from planner.model.model import Model, PythonCode
+from planner.parsing.definitions.custom_kind import check_interval
 from planner.parsing.definitions.incremental import reading_itself
 from planner.parsing.files.model_file import Defaults, parse_block, parse_model
 from planner.parsing.sql.names import model_name
@@ -103,6 +104,7 @@ def _model(
     if not model.columns:
         hint = 'Write `columns={"id": "int"}` in @model.'
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
+    check_interval(model, _reads_interval(found, files))
     code = reached(files, found.path, found.name, reader.versions)
     tables = _tables(found, model, code, defaults.catalog)
     model = _reading_itself(model) if model.name in tables else model
@@ -117,6 +119,18 @@ def _model(
     return replace(
         model, source=files[found.path], columns=columns, depends_on=tuple(sorted(tables - {model.name})), python=python
     )
+
+
+def _reads_interval(found: RegisteredModel, files: Mapping[str, str]) -> bool:
+    """True when a function looks at the start or the end of its batch, or at all that it is given; in doubt too."""
+    nodes = read_module(found.path, files[found.path]).defined.get(found.name, ())
+    for node in nodes:
+        if not isinstance(node, ast.FunctionDef):
+            return True
+        wanted = {"start", "end", *([node.args.kwarg.arg] if node.args.kwarg else [])}
+        if any(isinstance(each, ast.Name) and each.id in wanted for part in node.body for each in ast.walk(part)):
+            return True
+    return not nodes
 
 
 def _reading_itself(model: Model) -> Model:
@@ -210,6 +224,8 @@ def _kind(value: Any, dialect: str) -> str:
 
 
 def _setting(key: str, value: Any, dialect: str) -> str:
+    if key == "materialization_properties" and isinstance(value, dict):
+        return _value(key, value, dialect)
     if isinstance(value, dict) and "column" in value:  # a time column
         form = f", {_text(value['format'], dialect)}" if value.get("format") else ""
         return f"({_raw(value['column'])}{form})"

@@ -288,10 +288,11 @@ FIELDS: dict[str, object] = {
     "settings": (("spark.sql.ansi.enabled", "false"),),
 }
 # Where it stands and what its text was; what a query reads, and whether that is itself, is in its text; `start_moves`
-# says that there is a `start_text`; the linter's own. The text that runs is judged by `sql`, and by `misread` where
-# that does not say all of it.
+# says that there is a `start_text`; the linter's own; of a custom materialization, the kind says all. The text that
+# runs is judged by `sql`, and by `misread` where that does not say all of it.
 NOT_ITSELF = set(
-    "name path line source text text_line dialect depends_on reads_itself start_moves ignored_rules".split()
+    """name path line source text text_line dialect depends_on reads_itself start_moves ignored_rules
+    materialization""".split()
 )
 
 

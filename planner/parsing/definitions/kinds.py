@@ -14,6 +14,7 @@ from planner.errors import Place, ProjectError
 from planner.intervals import Cron, cron_error
 from planner.model.kind import Kind
 from planner.model.model import Model, Seed
+from planner.parsing.definitions.custom_kind import CUSTOM, custom
 from planner.parsing.definitions.incremental import (
     BOTH,
     KEYS,
@@ -23,10 +24,11 @@ from planner.parsing.definitions.incremental import (
     with_policies,
     with_settings,
 )
+from planner.parsing.definitions.materializations.classes import Materializations
 from planner.parsing.definitions.properties import Property, boolean, inside, properties, settings, word, words
 from planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split
 
-LATER = frozenset(("MANAGED", "CUSTOM", "INCREMENTAL"))
+LATER = frozenset(("MANAGED", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}
 # what pandas, and so SQLMesh with `keep_default_na true`, reads as NULL
 PANDAS_NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
@@ -47,39 +49,34 @@ def kind_named(text: str, place: Place) -> Kind:
         return ALIASES[text.upper()]
     if text.upper() in LATER:
         raise ProjectError(f"The kind {text.upper()} is not supported yet.", place=place)
+    if text.upper() == CUSTOM:
+        raise ProjectError("CUSTOM needs a `materialization`.", place=place)
     raise ProjectError(f"`{text}` is not a kind of model.", place=place, hint=did_you_mean(text, [*Kind.__members__]))
 
 
-def with_kind(model: Model, given: Property) -> Model:
-    """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing."""
-    if given.value[0].text.upper() == "CUSTOM":
-        raise _custom(given)
-    kind = kind_named(given.value[0].text, given.source.place(given.value[0]))
+def with_kind(model: Model, given: Property, known: Callable[[], Materializations]) -> Model:
+    """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing.
+
+    `known` are the project's materializations, which the kind CUSTOM asks for.
+    """
     rest = given.value[1:]
     if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
         raise given.error(f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0])
+    if given.value[0].text.upper() == CUSTOM:
+        comes_to = custom(given, rest[1:-1], known())
+        block = f"the kind {comes_to.kind}, to which the materialization `{comes_to.materialization}` comes"
+        found = settings([*comes_to.given, *comes_to.derived], SETTINGS[comes_to.kind][0], (), block)
+        return _settled(replace(model, materialization=comes_to.materialization), comes_to.kind, given, found)
+    kind = kind_named(given.value[0].text, given.source.place(given.value[0]))
     later = ("dialect",) if kind.is_incremental else ()
-    keys, read = SETTINGS[kind]
-    found = settings(properties(given.source, joined_whens(rest[1:-1])), keys, later, f"the kind {kind}")
+    own = properties(given.source, joined_whens(rest[1:-1]))
+    return _settled(model, kind, given, settings(own, SETTINGS[kind][0], later, f"the kind {kind}"))
+
+
+def _settled(model: Model, kind: Kind, given: Property, found: dict[str, Property]) -> Model:
     if "auto_restatement_cron" in found:
         model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
-    return read(replace(model, kind=kind), given, found)
-
-
-def _custom(given: Property) -> ProjectError:
-    """Why a materialization that somebody wrote is not run: it would write tables that nobody could put back."""
-    named = [
-        value.text
-        for word, value in zip(given.value, given.value[1:], strict=False)
-        if word.text.lower() == "materialization" and value.token_type is TokenType.STRING
-    ]
-    what = f"the materialization `{named[0]}`" if named else "its materialization"
-    return given.error(
-        f"The kind CUSTOM is not supported: {what} writes tables by itself, and only what mergeplan writes can be "
-        "planned, promoted and rolled back.",
-        "Use the kind that does what its `insert` does: FULL for `replace_query`, INCREMENTAL_UNMANAGED for "
-        "`insert_append`, INCREMENTAL_BY_UNIQUE_KEY for `merge`; rows that need code come from a Python model.",
-    )
+    return SETTINGS[kind][1](replace(model, kind=kind), given, found)
 
 
 def _without_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:

@@ -83,11 +83,13 @@ def _kind(value: dict[str, Any], document: Document) -> str:
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
     if name.upper() in {kind for kind in Kind if not kind.has_query}:
         raise ProjectError(f"`{name}` cannot be the default kind.", place=document.place((AT, "kind")))
-    listed = ", ".join(f"{key} {_setting(each)}" for key, each in settings.items())
+    listed = ", ".join(f"{key} {_setting(key, each)}" for key, each in settings.items())
     return f"{name} ({listed})" if listed else name
 
 
-def _setting(value: Any) -> str:
+def _setting(key: str, value: Any) -> str:
+    if key == "materialization_properties" and isinstance(value, dict):
+        return f"({', '.join(f'{_quoted(name)} = {_literal(each)}' for name, each in value.items())})"
     if isinstance(value, dict) and "column" in value:  # of a time column
         parts = [value["column"], *([value["format"]] if "format" in value else [])]
         return f"({', '.join(_scalar(each) for each in parts)})"
@@ -105,6 +107,13 @@ def _text(value: Any) -> str:
 def _scalar(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text if _PLAIN.fullmatch(text) and not isinstance(value, date) else _quoted(text)
+
+
+def _literal(value: Any) -> str:
+    """A value of the kind that it is: a number, true or false, a string, or a list of these."""
+    if isinstance(value, list):
+        return f"({', '.join(map(_literal, value))})"
+    return str(value).lower() if isinstance(value, bool | int | float) else _quoted(value)
 
 
 def _quoted(value: Any) -> str:

@@ -10,6 +10,7 @@ from planner.model.kind import Kind
 from planner.model.model import AuditCall
 from planner.naming import SESSION_CATALOG
 from planner.parsing.definitions.body import Around, Macros, StatementTokens
+from planner.parsing.definitions.materializations.classes import NONE, Materializations
 from planner.parsing.definitions.properties import Property
 from planner.parsing.macros.expand import MacroScope
 from planner.parsing.sql.dates import end_instant, instant, moves
@@ -27,6 +28,7 @@ class Noted:
     columns: dict[str, ColumnTypes | None] = field(default_factory=dict)
     dates: list[tuple[str, bool, str]] = field(default_factory=list)
     called: bool = False  # a macro of the project's own
+    materializations: bool = False  # those of the project
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Defaults:
     gateway: str = ""
     macros: UserMacros = field(default_factory=NoMacros)  # the project's own
     jinja: Macros = ()
+    materializations: Materializations = NONE  # the project's own, of models of kind CUSTOM
     on_destructive_change: str = ""
     on_additive_change: str = ""
     properties: tuple[Property, ...] = ()  # defaults of each block
@@ -70,6 +73,11 @@ class Defaults:
         if moves(text):
             self.noted.dates.append((text, end, found.isoformat()))
         return found
+
+    def custom(self) -> Materializations:
+        """The project's materializations, for a model of kind CUSTOM."""
+        self.noted.materializations = True
+        return self.materializations
 
     def noting(self) -> Defaults:
         """These defaults, with what the reading of a file asks for noted apart."""

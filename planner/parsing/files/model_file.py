@@ -6,6 +6,7 @@ Accepted in MODEL because they have no effect here: `enabled`, `formatting`, `op
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from planner.parsing.definitions.audits import read_audits
 from planner.parsing.definitions.blueprints import blueprints, held_out
 from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_around, read_body
 from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
+from planner.parsing.definitions.custom_kind import check_interval
 from planner.parsing.definitions.incremental import reading_itself
 from planner.parsing.definitions.kinds import cron, with_kind
 from planner.parsing.definitions.model_defaults import MERGED, applying, merged
@@ -59,6 +61,7 @@ from planner.semantics.spark_sql import FAILURES
 LATER = """physical_version default_catalog
     table_properties project""".split()
 FORMATS = ("parquet", "orc")
+_INTERVAL = re.compile(r"@(start|end)_", re.IGNORECASE)
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
@@ -89,7 +92,14 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
             around = _around(model.kind, source, held, defaults.around)
             body = read_body(source, below, scope, defaults.jinja, around, first[0])
             models.append(_with_body(model, body, source, first[0]))
+            check_interval(models[-1], _reads_interval(models[-1]))
     return tuple(models), audits
+
+
+def _reads_interval(model: Model) -> bool:
+    """True when a query or a statement reads when its interval starts or ends; in doubt too."""
+    around = (text for each in (*model.pre_statements, *model.post_statements) for text in (each.head, each.query))
+    return any(map(_INTERVAL.search, (model.sql, *around)))
 
 
 def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
@@ -403,7 +413,7 @@ _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
     "name": lambda model, given, _: replace(model, name=_named(given)),
-    "kind": lambda model, given, _: with_kind(model, given),
+    "kind": lambda model, given, defaults: with_kind(model, given, defaults.custom),
     "dialect": _harmless,  # `opened` has read it
     "columns": lambda model, given, _: replace(model, columns=columns(given)),
     "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),

@@ -31,7 +31,7 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
     project = opened(tmp_path, {f"models/{name}.sql": text for name, text in files.items()})
 
     assert sorted(project.models) == ["shop.c", "shop.good"]
-    with pytest.raises(ProjectError, match=r"^models/own.sql:1: The kind CUSTOM is not supported: "):
+    with pytest.raises(ProjectError, match=r"^models/own.sql:1: There is no materialization `m`"):
         project.refused.check_model("shop.own")
     with pytest.raises(ProjectError, match=r"^models/b.sql:2: `shop.b` reads `shop.a`, which cannot be opened.$"):
         project.refused.check_model("shop.b")
@@ -43,7 +43,7 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
 
 
 def test_a_project_of_which_nothing_opens_is_closed(tmp_path: Path) -> None:
-    with pytest.raises(ProjectErrors, match="CUSTOM"):
+    with pytest.raises(ProjectErrors, match="materialization"):
         opened(tmp_path, {"models/good.sql": CUSTOM})
 
 

@@ -1,0 +1,109 @@
+"""`kind CUSTOM (materialization 'name', ...)`: the kind that does what the materialization's `insert` does.
+
+The code is never run: rows that something else writes are not recorded, and nobody could say after a crash, a rollback
+or a promotion what a table holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.errors import ProjectError
+from planner.model.kind import Fill, Kind
+from planner.model.model import Model
+from planner.parsing.definitions.incremental import BOTH, ORDER_KEYS
+from planner.parsing.definitions.materializations.classes import Materializations
+from planner.parsing.definitions.materializations.values import Column, Listed, NotUnderstood, Quoted, Unclear, Value
+from planner.parsing.definitions.materializations.writes import Write
+from planner.parsing.definitions.properties import Property, inside, items, properties, settings, word
+from planner.parsing.sql.tokens import SourceText, Tokens, tokenize
+
+CUSTOM = "CUSTOM"
+KEYS = ("materialization", "materialization_properties", *BOTH, *ORDER_KEYS, "auto_restatement_cron",
+        "auto_restatement_intervals")  # fmt: skip
+HELP = (
+    "Only what mergeplan writes itself can be planned, promoted and rolled back: docs/moving.md says what it reads of "
+    "a materialization, and which kind to use instead."
+)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """What a model of kind CUSTOM comes to: its materialization, the kind that does the same, and its settings."""
+
+    materialization: str
+    kind: Kind
+    given: tuple[Property, ...]  # as the model has them
+    derived: tuple[Property, ...]  # as the materialization has them
+
+
+def custom(given: Property, rest: Tokens, known: Materializations) -> Custom:
+    """What `kind CUSTOM (settings)` comes to; ProjectError for a materialization that is not understood."""
+    found = settings(properties(given.source, rest), KEYS, (), "the kind CUSTOM")
+    if "materialization" not in found:
+        raise given.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
+    named = found.pop("materialization")
+    used = known.named(word(named), named.source.place(named.value[0]))
+    try:
+        write = used.write(_values(found.pop("materialization_properties", None)))
+    except NotUnderstood as error:
+        what = f"The materialization `{used.name}` is not supported: at {used.path}:{error.line}, {error.why}."
+        raise given.error(what, HELP) from None
+    return Custom(used.name, write.kind, tuple(found.values()), _derived(given, write))
+
+
+def check_interval(model: Model, reads: bool) -> None:
+    """ProjectError for a model whose materialization replaces all rows by those of one interval."""
+    if model.materialization and model.kind.fill is Fill.WHOLE and reads:
+        message = (
+            f"The materialization `{model.materialization}` of `{model.name}` replaces the table by the rows of the "
+            "last interval: the model reads its start or its end."
+        )
+        hint = "Leave them out and use kind FULL, or use INCREMENTAL_BY_TIME_RANGE to keep the rows of other intervals."
+        raise ProjectError(message, place=model.place, hint=hint)
+
+
+def _derived(given: Property, write: Write) -> tuple[Property, ...]:
+    """The settings that a write needs, as a model of that kind has them."""
+    if not write.columns:
+        return ()
+    columns = ", ".join(f"`{name}`" for name in write.columns)
+    text = f"time_column {columns}" if write.kind.is_by_time else f"unique_key ({columns})"
+    source = SourceText(given.source.path, text, "spark", given.source.place(given.value[0]))
+    first, *rest = tokenize(source)
+    return (Property(source, first, tuple(rest)),)
+
+
+def _values(given: Property | None) -> dict[str, Value]:
+    """`('a' = 'b', c = (d, e))` as the values that SQLMesh gives the code."""
+    if given is None:
+        return {}
+    return {each.at.text: _value(each) for each in properties(given.source, inside(given), quoted=True)}
+
+
+def _value(given: Property) -> Value:
+    unclear = Unclear(f"the property `{given.at.text}` of the model is no plain value")
+    parts = items(given)
+    if len(parts) == 1 and len(given.value) == len(parts[0]):
+        return _single(parts[0], unclear)
+    listed = [_single(part, unclear) for part in parts]
+    if any(isinstance(each, Unclear) for each in listed):
+        return unclear
+    return Listed(tuple(Quoted(each) if isinstance(each, str) else each for each in listed))
+
+
+def _single(part: list[Token], unclear: Unclear) -> Value:
+    if len(part) != 1:
+        return unclear
+    match part[0]:
+        case Token(token_type=TokenType.STRING, text=text):
+            return text
+        case Token(token_type=TokenType.NUMBER, text=text):
+            return int(text) if text.isdecimal() else float(text)
+        case Token(token_type=TokenType.TRUE | TokenType.FALSE, text=text):
+            return text.lower() == "true"
+        case Token(token_type=TokenType.VAR | TokenType.IDENTIFIER, text=text):
+            return Column(text)
+    return unclear

@@ -1,0 +1,144 @@
+"""What names mean in a file of materializations/, and which of its code only looks; nothing of it is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_SAFE_CALLS = frozenset("isinstance type len str repr bool int float list tuple dict set sorted hasattr".split())
+_SAFE_METHODS = frozenset("get items keys values sql split strip lower upper join format startswith endswith".split())
+_MAKERS = ("getLogger", "get_logger", "TypeVar")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What names mean in the file of a class: imports (name -> dotted name), constants, loggers, every name that the
+    file binds, and the properties of the class's kind, each with what it returns."""
+
+    imports: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, ast.expr] = field(default_factory=dict)
+    loggers: frozenset[str] = frozenset()
+    bound: frozenset[str] = frozenset()
+    hoisted: Mapping[str, ast.expr] = field(default_factory=dict)
+
+
+def dotted(node: ast.expr, names: Names) -> str:
+    """The dotted name of what an expression names by an import; '' for anything else."""
+    match node:
+        case ast.Name(id=name):
+            return names.imports.get(name, "")
+        case ast.Attribute(value=of, attr=name):
+            above = dotted(of, names)
+            return f"{above}.{name}" if above else ""
+    return ""
+
+
+def of_sqlmesh(node: ast.expr, name: str, names: Names) -> bool:
+    """True for what is imported from SQLMesh by this name."""
+    found = dotted(node, names)
+    return found.startswith("sqlmesh.") and found.endswith(f".{name}")
+
+
+def is_text(statement: ast.stmt) -> bool:
+    """True for a docstring, `pass` or `...`."""
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def only_defines(statement: ast.stmt, names: Names) -> bool:
+    """True for a statement at the top of a file that changes nothing of what other statements define."""
+    match statement:
+        case ast.Import() | ast.ClassDef():
+            return True
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return not statement.decorator_list
+        case ast.ImportFrom(names=aliases):
+            return all(each.name != "*" for each in aliases)
+        case ast.Assign(targets=targets, value=value):
+            return all(isinstance(each, ast.Name) for each in targets) and _is_made(value, names)
+        case ast.AnnAssign(target=target, value=value):
+            return isinstance(target, ast.Name) and (value is None or _is_made(value, names))
+        case ast.If(body=body, orelse=orelse):
+            return all(isinstance(each, ast.Import | ast.ImportFrom | ast.Pass) for each in (*body, *orelse))
+    return is_text(statement)
+
+
+def harmless(node: ast.AST, names: Names) -> bool:
+    """True for an expression that only looks: it calls nothing but what is known to change nothing."""
+    return all(_only_looks(each, names) for each in ast.walk(node))
+
+
+def _only_looks(node: ast.AST, names: Names) -> bool:
+    match node:
+        case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom() | ast.Lambda():
+            return False
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _SAFE_CALLS and name not in names.bound
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _SAFE_METHODS
+        case ast.Call():
+            return False
+    return True
+
+
+def names_of(tree: ast.Module) -> Names:
+    """What a file's names mean, where each is bound once."""
+    imports: dict[str, str] = {}
+    constants: dict[str, ast.expr] = {}
+    bound: list[str] = []
+    for node in _at_top(tree.body):
+        match node:
+            case ast.Import(names=aliases):
+                pairs = [(each.asname or each.name.partition(".")[0], each) for each in aliases]
+                imports |= {name: each.name if each.asname else name for name, each in pairs}
+                bound += {name for name, _ in pairs}
+            case ast.ImportFrom(module=module, names=aliases, level=level):
+                imports |= {each.asname or each.name: f"{'.' * level}{module}.{each.name}" for each in aliases}
+                bound += [each.asname or each.name for each in aliases]
+            case ast.Assign(targets=targets, value=value):
+                named = [each.id for each in targets if isinstance(each, ast.Name)]
+                constants |= dict.fromkeys(named, value)
+                bound += named
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                constants[name] = value
+                bound.append(name)
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.append(name)
+    once = {name for name in bound if bound.count(name) == 1} - _rebound(tree)
+    return Names(
+        {name: each for name, each in imports.items() if name in once},
+        {name: each for name, each in constants.items() if name in once},
+        frozenset(name for name in once if _is_logger(name, imports, constants)),
+        frozenset(bound),
+    )
+
+
+def _at_top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for each in body:
+        if isinstance(each, ast.If):
+            yield from (*each.body, *each.orelse)
+        else:
+            yield each
+
+
+def _rebound(tree: ast.Module) -> set[str]:
+    """Names that a function binds in its file."""
+    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+
+
+def _is_made(value: ast.expr, names: Names) -> bool:
+    """True for a value that is made without a change of anything: a constant, a logger, the variable of a type."""
+    return harmless(value, names) or _maker(value) in _MAKERS
+
+
+def _maker(value: ast.expr | None) -> str:
+    match value:
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+            return name
+    return ""
+
+
+def _is_logger(name: str, imports: Mapping[str, str], constants: Mapping[str, ast.expr]) -> bool:
+    return _maker(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"

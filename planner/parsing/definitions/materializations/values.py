@@ -1,0 +1,270 @@
+"""The values in the code of a custom materialization, read from its syntax tree; nothing of it is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.parsing.definitions.materializations.names import Names, harmless
+
+_IDENTIFIER = re.compile(r"\w+")
+_PLAIN = (str, int, float, bool, type(None))
+_METHODS = ("split", "strip", "lower", "upper")  # of strings
+_COLUMN = frozenset(
+    f"@{module}.{name}"
+    for module in ("sqlglot", "sqlglot.exp", "sqlglot.expressions")
+    for name in ("column", "to_column", "to_identifier", "parse_one")
+)
+_FIELDS = "@sqlmesh.utils.pydantic.list_of_fields_validator"
+_STRING = ("@sqlmesh.utils.pydantic.validate_string", "@str")
+PROPERTIES = ("model.custom_materialization_properties", "model.kind.materialization_properties")
+TARGET, SOURCE = "columns of the table", "columns of the query"
+MOST = 100  # properties of a kind that lead to each other
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, as an expression."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A string of SQL, as an expression."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list of SQL, as an expression: `(a, b)`."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the code does not make itself, by its path: `model.partitioned_by`; what is imported begins with `@`."""
+
+    path: str
+
+
+class NotUnderstood(Exception):
+    """What of the code cannot be read as one of the writes that are known: the line, and why."""
+
+    def __init__(self, node: ast.AST, why: str) -> None:
+        super().__init__(why)
+        self.line: int = getattr(node, "lineno", 0)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Unclear:
+    """A value that nobody knows, and why, which is no harm until it is used."""
+
+    why: str
+
+
+Value = (
+    str | int | float | bool | None | Column | Quoted | Listed | Given | Unclear
+    | tuple["Value", ...] | Mapping[str, "Value"]
+)  # fmt: skip
+
+
+_OF_MODEL: dict[str, Value] = {
+    "self._get_target_and_source_columns": (Given(TARGET), Given(SOURCE)),
+    "model.render_merge_filter": None,  # only a kind of SQLMesh's own has a filter
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What names mean at a statement: those of the file, the `materialization_properties` of the model, local names."""
+
+    names: Names
+    properties: Mapping[str, Value]
+    local: Mapping[str, Value] = field(default_factory=dict)
+    depth: int = 0
+
+    def having(self, local: Mapping[str, Value]) -> Scope:
+        """The scope with these local names and no others."""
+        return replace(self, local=local, depth=self.depth + 1)
+
+
+def shown(node: ast.AST) -> str:
+    """The code as a short text."""
+    text = ast.unparse(node).partition("\n")[0]
+    return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
+
+
+def value_of(node: ast.expr, scope: Scope) -> Value:
+    """The value of an expression; NotUnderstood when it is none that can be read."""
+    match node:
+        case ast.Constant(value=str() | int() | float() | bool() | None as plain):
+            return plain
+        case ast.Name(id=name):
+            return _named(node, name, scope)
+        case ast.Attribute(value=of, attr=name):
+            return _attribute(node, value_of(of, scope), name, scope)
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return tuple(value_of(each, scope) for each in items)
+        case ast.Subscript(value=of, slice=key):
+            return _item(node, value_of(of, scope), value_of(key, scope))
+        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[_, *_], keywords=[]):
+            return _got(node, value_of(of, scope), [value_of(each, scope) for each in node.args])
+        case ast.Call():
+            return _called(node, scope)
+        case ast.ListComp() | ast.GeneratorExp():
+            return _each(node, scope)
+        case ast.BoolOp(op=op, values=values):
+            *most, last = values
+            for each in most:
+                found = value_of(each, scope)
+                if truth(each, found) is isinstance(op, ast.Or):
+                    return found
+            return value_of(last, scope)
+        case ast.UnaryOp(op=ast.Not(), operand=of):
+            return not truth(of, value_of(of, scope))
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _compared(node, op, value_of(left, scope), value_of(right, scope))
+    raise _unknown(node)
+
+
+def clear(node: ast.AST, value: Value) -> Value:
+    """The value itself, where it is used; NotUnderstood when nobody knows it."""
+    if isinstance(value, Unclear):
+        raise NotUnderstood(node, value.why)
+    return value
+
+
+def truth(node: ast.AST, value: Value) -> bool:
+    """Whether a value counts as true; NotUnderstood when it is not known before the model runs."""
+    if isinstance(clear(node, value), Given):
+        raise NotUnderstood(node, f"{shown(node)} is not known before the model runs")
+    return isinstance(value, Column | Quoted | Listed) or bool(value)
+
+
+def fields(node: ast.AST, value: Value) -> tuple[str, ...]:
+    """The names of the columns in a list of expressions; NotUnderstood for anything else."""
+    clear(node, value)
+    items = value.items if isinstance(value, Listed) else value if isinstance(value, tuple) else (value,)
+    names = [each.name if isinstance(each, Column) else each for each in items]
+    if not names or isinstance(value, str) or not all(isinstance(each, str) and _is_name(each) for each in names):
+        raise NotUnderstood(node, f"{shown(node)} is not a list of columns")
+    return tuple(str(each) for each in names)
+
+
+def _unknown(node: ast.AST) -> NotUnderstood:
+    return NotUnderstood(node, f"{shown(node)} is no value that mergeplan reads")
+
+
+def _is_name(text: str) -> bool:
+    return _IDENTIFIER.fullmatch(text) is not None
+
+
+def _named(node: ast.AST, name: str, scope: Scope) -> Value:
+    if name in scope.local:
+        return clear(node, scope.local[name])
+    if name in scope.names.imports:
+        return Given(f"@{scope.names.imports[name]}")
+    if name in scope.names.constants and scope.depth < MOST:
+        return value_of(scope.names.constants[name], scope.having({}))
+    if name in ("str", "list", "tuple") and name not in scope.names.bound:
+        return Given(f"@{name}")
+    raise _unknown(node)
+
+
+def _attribute(node: ast.AST, of: Value, name: str, scope: Scope) -> Value:
+    match of:
+        case Given(path=path):
+            if f"{path}.{name}" in PROPERTIES:
+                return scope.properties
+            if path == "model.kind" and name in scope.names.hoisted and scope.depth < MOST:
+                return value_of(scope.names.hoisted[name], scope.having({"self": Given("model.kind")}))
+            return Given(f"{path}.{name}")
+        case Column() | Quoted() if name == "name":
+            return of.name
+        case Listed() if name == "expressions":
+            return of.items
+    raise _unknown(node)
+
+
+def _item(node: ast.AST, of: Value, key: Value) -> Value:
+    match of, key:
+        case Given(path="kwargs"), str():
+            return Given(key)
+        case Mapping(), str():
+            if key not in of:
+                raise NotUnderstood(node, f"{shown(node)} is not among the model's `materialization_properties`")
+            return clear(node, of[key])
+        case tuple(), int() if -len(of) <= key < len(of):
+            return of[key]
+    raise _unknown(node)
+
+
+def _got(node: ast.AST, of: Value, given: list[Value]) -> Value:
+    """`properties.get(key)`, or with a default."""
+    match of, given:
+        case Given(path="kwargs"), [str() as key, *_]:
+            return Given(key)  # SQLMesh gives all that it knows of
+        case Mapping(), [str() as key]:
+            return clear(node, of.get(key))
+        case Mapping(), [str() as key, default]:
+            return clear(node, of.get(key, default))
+    raise _unknown(node)
+
+
+def _called(node: ast.Call, scope: Scope) -> Value:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.keywords:
+        of, given = value_of(node.func.value, scope), [value_of(each, scope) for each in node.args]
+        if isinstance(of, str) and all(isinstance(each, str) for each in given):
+            try:
+                found = getattr(of, node.func.attr)(*given)
+            except (TypeError, ValueError):
+                raise _unknown(node) from None
+            return tuple(found) if isinstance(found, list) else str(found)
+    called = value_of(node.func, scope)
+    path = called.path if isinstance(called, Given) else ""
+    if path in _OF_MODEL and all(harmless(each, scope.names) for each in (*node.args, *node.keywords)):
+        return _OF_MODEL[path]
+    if not node.args or isinstance(node.args[0], ast.Starred) or not path:
+        raise _unknown(node)
+    first = value_of(node.args[0], scope)
+    if path == "self.adapter.columns" and first == Given("table_name"):
+        return Given(TARGET)
+    if path == _FIELDS and isinstance(first, str | tuple | Listed | Column):
+        return tuple(map(Column, fields(node.args[0], (first,) if isinstance(first, str) else first)))
+    if len(node.args) > 1 or any(each.arg != "quoted" for each in node.keywords):
+        raise _unknown(node)
+    if path in _COLUMN and isinstance(first, str) and _is_name(first):
+        return Column(first)
+    if path in _STRING and isinstance(first, str | Column | Quoted):
+        return first if isinstance(first, str) else first.name
+    if path in ("@list", "@tuple") and isinstance(first, tuple):
+        return first
+    raise _unknown(node)
+
+
+def _each(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
+    """`[f(x) for x in items]`."""
+    match node.generators:
+        case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
+            found = value_of(source, scope)
+            items = found.items if isinstance(found, Listed) else found
+            if isinstance(items, tuple):
+                return tuple(value_of(node.elt, scope.having({**scope.local, name: each})) for each in items)
+    raise _unknown(node)
+
+
+def _compared(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
+    """A comparison of plain values, or with None."""
+    if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, Given | Unclear):
+        return (left is None) is isinstance(op, ast.Is)
+    if isinstance(left, _PLAIN) and isinstance(right, _PLAIN) and isinstance(op, ast.Eq | ast.NotEq):
+        return (left == right) is isinstance(op, ast.Eq)
+    if isinstance(left, str) and isinstance(right, Mapping) and isinstance(op, ast.In | ast.NotIn):
+        return (left in right) is isinstance(op, ast.In)
+    raise _unknown(node)
