@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent.parent
 STAGES = """
     planner.errors planner.intervals planner.naming planner.fingerprint planner.serial
     planner.model planner.semantics planner.snapshot
-    planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.files planner.parsing.render
+    planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.config_code
+    planner.parsing.files planner.parsing.render
     planner.plan
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli

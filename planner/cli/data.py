@@ -20,6 +20,7 @@ from planner.contract.result import ResultLine
 from planner.engine.protocol import Connection, Rows
 from planner.engine.spark.warm import serve_warm
 from planner.errors import RequestError
+from planner.parsing.files.configuration import CONFIGS
 
 
 @click.command()
@@ -63,7 +64,7 @@ def warm(root: Path, gateway: str | None) -> int:
     mergeplan warm &
     """
     with opened(root, gateway) as work:
-        is_project = any((work.settings.root / name).is_file() for name in ("config.yaml", "config.yml"))
+        is_project = any((work.settings.root / name).is_file() for name in CONFIGS)
         serve_warm(work.settings.folder, work.connection if is_project else Connection(), say=click.echo)
     return 0
 

@@ -18,7 +18,7 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import workspace
 from planner.contract.result import FormatResult, LeftFile, ResultLine
-from planner.errors import Place, ProjectError, ProjectErrors, RequestError
+from planner.errors import ProjectError, ProjectErrors, RequestError
 from planner.parsing.definitions.block_format import COMMENT
 from planner.parsing.definitions.formatting import Formatted, Style, formatted
 from planner.parsing.sql.tokens import checked_dialect, did_you_mean
@@ -65,9 +65,9 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    config, files = sql_files(root)
+    config, document, files = sql_files(root)
     wanted = _style(Style(**config.format.model_dump()), style)
-    dialect = checked_dialect(config.model_defaults.dialect, Place("config.yaml"))
+    dialect = checked_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
     results = _formatted(_chosen(root.resolve(), files, names), dialect, wanted)
     changed = [each for each in results if each.changed]
     if not check and not diff:

@@ -25,6 +25,7 @@ from planner.parsing.definitions.unit_tests import UnitTest
 from planner.parsing.files.base_branch import RULED, opened
 from planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
 from planner.parsing.files.config import read_config, read_defaults
+from planner.parsing.files.configuration import CONFIGS, Source, read_source, the_one
 from planner.parsing.files.environments import naming_of
 from planner.parsing.files.external_models import external_models
 from planner.parsing.files.gateway_settings import DEFAULTS_FILE, GatewaySettings, computed_under, gateway_settings
@@ -35,7 +36,6 @@ from planner.parsing.files.schema import Config, ConnectionConfig
 from planner.parsing.sql.macro_scope import Scalar
 from planner.parsing.sql.tokens import did_you_mean
 from planner.parsing.sql.yaml_documents import Document, read_document
-from planner.project.config_code import config_is_code
 from planner.project.folder import Folder
 from planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
 from planner.project.remembered import Remembered, Said, remembered
@@ -46,7 +46,6 @@ from planner.python.messages import RegisteredModel
 from planner.python.project import ProjectCode
 
 NO_CACHE = Cache(None)
-CONFIGS = ("config.yaml", "config.yml")
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 
 
@@ -68,6 +67,7 @@ class Project:
     rule_files: Mapping[str, str] = field(default_factory=dict)  # Python texts by path, for rules of the project's own
     refused: RefusedModels = NOTHING  # what is not in `models` since it cannot be opened
     catalogs: Catalogs = field(default_factory=Catalogs)  # of its gateway
+    config_path: str = "config.yaml"  # or config.py
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -84,7 +84,7 @@ class Project:
 class LoadOptions:
     """How a project is opened.
 
-    `gateways_from` is another config.yaml whose gateways, `openlineage` and `audits` replace the folder's own. Unless
+    `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
     `strict`, a model that cannot be opened is refused by itself, with what reads it.
     """
 
@@ -99,7 +99,7 @@ def load_project(
 ) -> Project:
     """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
 
-    Environment variables are read only where config.yaml uses them with `{{ env_var('X') }}`. ProjectErrors when no
+    Environment variables are read only where the configuration uses them. ProjectErrors when no
     model is left. Refused when the folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = Folder(root.resolve(), options.cache)
@@ -142,17 +142,17 @@ def load_project(
     reading.finish()
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *_seeds(models))
-    rest = (code, rules, rule_files, refused, catalogs)
+    rest = (code, rules, rule_files, refused, catalogs, document.path)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
 
 def _ruled_config(reading: Folder, gateways_from: Path | None) -> tuple[Config, Document, Document]:
-    """The configuration, the folder's own config.yaml, and the one in which its gateways are written."""
+    """The configuration, the folder's own file of it, and the one in which its gateways are written."""
     if gateways_from is None:
         document = _config_document(reading)
         return read_config(document), document, document
-    ruling = gateways_from.read_text("utf-8")
-    document, ruled_by = _config_document(reading, ruling), read_document("config.yaml", ruling, os.environ)
+    ruling = Source(gateways_from.name, gateways_from.read_text("utf-8"))
+    document, ruled_by = _config_document(reading, ruling), read_source(ruling, os.environ, str(reading.root))
     ruled = read_config(ruled_by)
     config = read_config(document).model_copy(update={name: getattr(ruled, name) for name in RULED})
     return config, document, ruled_by
@@ -167,10 +167,11 @@ class SqlFile:
     newline: str = "\n"
 
 
-def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
-    """config.yaml and every SQL file of a folder; ProjectErrors when one cannot be read."""
+def sql_files(root: Path) -> tuple[Config, Document, tuple[SqlFile, ...]]:
+    """The configuration with its document, and every SQL file of a folder; ProjectErrors when one cannot be read."""
     reading = Folder(root.resolve(), NO_CACHE)
-    config = read_config(_config_document(reading))
+    document = _config_document(reading)
+    config = read_config(document)
     found: list[SqlFile] = []
 
     def read(name: str) -> None:
@@ -180,7 +181,7 @@ def sql_files(root: Path) -> tuple[Config, tuple[SqlFile, ...]]:
     for folder in ("models", "audits"):
         reading.each(reading.files(folder, config.ignore_patterns, ".sql"), read)
     reading.finish()
-    return config, tuple(found)
+    return config, document, tuple(found)
 
 
 def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
@@ -196,19 +197,25 @@ def with_variables(project: Project, model: Model, variables: Mapping[str, Scala
     return replace(found, settings=model.settings)
 
 
-def _config_document(reading: Folder, ruling: str | None = None) -> Document:
-    name = next((name for name in CONFIGS if (reading.root / name).is_file()), None)
-    if name is not None:
-        text = reading.text(name)
-        return read_document("config.yaml", text, os.environ if ruling is None else opened(text, ruling, os.environ))
-    if (reading.root / "config.py").is_file():
-        raise config_is_code(reading.text("config.py"))
-    above = next((each for each in reading.root.parents if any((each / name).is_file() for name in CONFIGS)), None)
+def _config_document(reading: Folder, ruling: Source | None = None) -> Document:
+    names = [name for name in CONFIGS if (reading.root / name).is_file()]
+    source = the_one(Source(name, reading.text(name)) for name in names)
+    if source is not None:
+        environment = os.environ if ruling is None else opened(source, ruling, os.environ)
+        return read_source(source, environment, str(reading.root))
+    above = next((each for each in reading.root.parents if _is_project(each)), None)
     hint = "Run `mergeplan init` to create a project."
     if above is not None:
         there = os.path.relpath(above, reading.root)
         hint = f"The project above is {above}: go there, or add `-p {there}`."
     raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
+
+
+def _is_project(folder: Path) -> bool:
+    with suppress(OSError):
+        files = ((folder / name) for name in CONFIGS if (folder / name).is_file())
+        return any(Source(file.name, file.read_text("utf-8", "replace")).is_configuration for file in files)
+    return False
 
 
 def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...]:

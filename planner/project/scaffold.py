@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from planner.errors import RequestError
+from planner.parsing.files.configuration import CONFIGS
 
 FOLDERS = ("models", "seeds", "audits", "tests", "macros")
 IGNORED = (".mergeplan/", "spark-warehouse/", "metastore_db/", "derby.log", "__pycache__/")
@@ -44,7 +45,7 @@ def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
     """
     contents = {name: data for name, data in _template() if wishes.template == "default" or name == "config.yaml"}
     contents["config.yaml"] = _config(contents["config.yaml"], wishes)
-    for name in ("config.yaml", "config.yml", *contents):
+    for name in dict.fromkeys((*CONFIGS, *contents)):
         if (target / name).exists():
             message = f"`{target / name}` exists already: nothing was written."
             raise RequestError(message, hint="Choose an empty folder." if "/" in name else "This is a project already.")

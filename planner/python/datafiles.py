@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from planner.fingerprint import digest
+from planner.parsing.files.configuration import CONFIGS
 from planner.python.filereads import FileNames, FileReads
 
 # Folders inside a project's folder that do not belong to it.
@@ -72,7 +73,7 @@ class DataFiles:
 def _is_read_by_us(path: str) -> bool:
     """True for files that mergeplan itself reads: code, queries, tests, the configuration."""
     kind = (path.split("/")[0], Path(path).suffix)
-    return kind in _READ_BY_US or kind[1] == ".py" or path in ("config.yaml", "config.yml")
+    return kind in _READ_BY_US or kind[1] == ".py" or path in CONFIGS
 
 
 def _content(path: Path) -> str:

@@ -122,7 +122,7 @@ def planned_for(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]
 
 def _placed(work: Workspace, plan: Plan) -> Plan:
     """The plan, once its views have catalogs to lie in; ProjectError."""
-    check_views(views_of(plan.new), work.project.catalogs, lambda: Place("config.yaml"))
+    check_views(views_of(plan.new), work.project.catalogs, lambda: Place(work.project.config_path))
     return plan
 
 

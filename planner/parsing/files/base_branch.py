@@ -1,5 +1,4 @@
-"""The sections of config.yaml that are taken from the base branch, and the environment variables that are closed to a
-pull request.
+"""The sections of a configuration that are taken from the base branch, and the variables closed to a pull request.
 
 A variable that the base branch reads for its gateways only, a password above all, would be a text like another where a
 pull request's `variables` read it.
@@ -10,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.parsing.sql.yaml_documents import Document, Path, read_document, variables_in
+from planner.parsing.files.configuration import END, START, Source, marked
+from planner.parsing.sql.yaml_documents import Document, Path
 
 RULED = ("gateways", "default_gateway", "openlineage", "audits")
 _STAND_IN = "1"  # a text, a number and true
 
 
-def opened(text: str, ruling: str, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment that a config.yaml may read where another's `RULED` sections hold.
+def opened(source: Source, ruling: Source, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment that a configuration may read where another's `RULED` sections hold.
 
     ProjectError at the line outside of these that reads a variable which the other reads in them only. Where it has
     sections of its own, a stand-in is given for those.
     """
-    theirs, ours = _marked(ruling), _marked(text)
+    theirs, ours = marked(ruling), marked(source)
     closed = _names(theirs, ruled=True) - _names(theirs, ruled=False)
     for at, name in _read(ours):
         if name in closed and at[0] not in RULED:
@@ -31,11 +31,6 @@ def opened(text: str, ruling: str, environment: Mapping[str, str]) -> Mapping[st
     if all(_section(ours, name) == _section(theirs, name) for name in RULED):
         return environment
     return {**environment, **dict.fromkeys(closed & environment.keys(), _STAND_IN)}
-
-
-def _marked(text: str) -> Document:
-    """config.yaml with the names of variables in the place of their values."""
-    return read_document("config.yaml", text, {name: f"\ue002{name}\ue003" for name in variables_in(text)})
 
 
 def _section(document: Document, name: str) -> Any:
@@ -63,5 +58,5 @@ def _within(at: Path, value: Any) -> Iterator[tuple[Path, str]]:
         for index, each in enumerate(value):
             yield from _within((*at, index), each)
     elif isinstance(value, str):
-        for part in value.split("\ue002")[1:]:
-            yield at, part.partition("\ue003")[0]
+        for part in value.split(START)[1:]:
+            yield at, part.partition(END)[0]

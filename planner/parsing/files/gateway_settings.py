@@ -24,13 +24,14 @@ class GatewaySettings:
     name: str
     conf: Mapping[str, str]
     places: Mapping[str, Place]
+    config: str = "config.yaml"  # the file of the configuration
 
     @property
     def shaping(self) -> Settings:
         return shaping(self.conf)
 
     def place(self, key: str) -> Place:
-        return self.places.get(key, Place("config.yaml", 1))
+        return self.places.get(key, Place(self.config, 1))
 
 
 def gateway_settings(
@@ -51,7 +52,7 @@ def gateway_settings(
         message = f"`{key}: {conf[key]}` is not supported: Spark would parse queries differently than mergeplan."
         hint = f"Remove it, or set `{key}: {UNREADABLE[key]}` in `config` of the gateway `{name}`."
         raise ProjectError(message, place=places[key], hint=hint)
-    return GatewaySettings(name, conf, places)
+    return GatewaySettings(name, conf, places, document.path)
 
 
 def conf_of(connection: ConnectionConfig) -> dict[str, str]:

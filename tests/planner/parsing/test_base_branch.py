@@ -1,4 +1,4 @@
-"""A pull request's config.yaml under the base branch's: the password of a gateway is no text for it."""
+"""A pull request's configuration under the base branch's: the password of a gateway is no text for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import ProjectError
-from planner.project.loader import LoadOptions, load_project
+from planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
 SECRET = "hunter2"  # noqa: S105  # nobody's
@@ -21,11 +21,27 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAGE", "blue")
 
 
+CODE = """import os
+from sqlmesh.core.config import Config, GatewayConfig, SparkConnectionConfig
+spark = SparkConnectionConfig(config={"spark.hadoop.password": os.environ["PASSWORD"]})
+config = Config(gateways={"spark": GatewayConfig(connection=spark)}, VARIABLES)
+"""
+OPEN_CODE = CODE.replace("VARIABLES", "variables={'stage': os.getenv('STAGE')}")
+
+
+def ruled(tmp_path: Path, base: tuple[str, str], own: tuple[str, str]) -> Project:
+    """The project with a configuration of its own (name and text) under the base branch's."""
+    ruling = tmp_path / f"run.gateways.{base[0].rpartition('.')[2]}"
+    ruling.write_text(base[1])
+    root = project_of(tmp_path / "p", {own[0]: own[1]})
+    if own[0] != "config.yaml":
+        (root / "config.yaml").unlink()
+    return load_project(root, NOW, options=LoadOptions(gateways_from=ruling))
+
+
 def refused(tmp_path: Path, own: str) -> str:
-    (tmp_path / "ruling.yaml").write_text(BASE + OPEN)
-    root = project_of(tmp_path / "p", {"config.yaml": own})
     with pytest.raises(ProjectError) as error:
-        load_project(root, NOW, options=LoadOptions(gateways_from=tmp_path / "ruling.yaml"))
+        ruled(tmp_path, ("config.yaml", BASE + OPEN), ("config.yaml", own))
     return str(error.value)
 
 
@@ -58,11 +74,53 @@ def test_an_error_in_a_pull_requests_own_gateways_does_not_tell_it(own: str, tmp
     assert SECRET not in refused(tmp_path, own)
 
 
-def test_other_variables_stay_open_and_the_base_branchs_gateways_hold(tmp_path: Path) -> None:
-    (tmp_path / "ruling.yaml").write_text(BASE + OPEN)
-    root = project_of(tmp_path / "p", {"config.yaml": BASE + OPEN})
-
-    project = load_project(root, NOW, options=LoadOptions(gateways_from=tmp_path / "ruling.yaml"))
+@pytest.mark.parametrize("base", [("config.yaml", BASE + OPEN), ("config.py", OPEN_CODE)])
+@pytest.mark.parametrize("own", [("config.yaml", BASE + OPEN), ("config.py", OPEN_CODE)])
+def test_other_variables_stay_open_and_the_base_branchs_gateways_hold(
+    base: tuple[str, str], own: tuple[str, str], tmp_path: Path
+) -> None:
+    project = ruled(tmp_path, base, own)
 
     assert project.defaults.variables == {"stage": "blue"}
+    assert project.config.gateways["spark"].connection.config == {"spark.hadoop.password": SECRET}
+    assert project.config_path == own[0]
+
+
+@pytest.mark.parametrize("base", [("config.yaml", BASE + OPEN), ("config.py", OPEN_CODE)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "variables={'x': os.environ['PASSWORD']}",
+        "variables={'x': [f'a{os.environ.get(\"PASSWORD\", \"b\")}']}",
+        "variables=spark_config",
+        "project=str(os.getenv('PASSWORD'))",
+        "log_limit=int(os.environ['PASSWORD'])",
+    ],
+)
+def test_a_config_py_does_not_open_what_is_closed(base: tuple[str, str], more: str, tmp_path: Path) -> None:
+    own = CODE.replace("spark = ", "spark_config = {'p': os.environ['PASSWORD']}\nspark = ").replace("VARIABLES", more)
+
+    with pytest.raises(ProjectError, match="`PASSWORD` is reserved for the gateways of the base branch") as error:
+        ruled(tmp_path, base, ("config.py", own))
+
+    assert SECRET not in str(error.value)
+    assert error.value.place
+    assert error.value.place.path == "config.py"
+
+
+@pytest.mark.parametrize("more", ["or os.getenv('STAGE')", "if os.getenv('STAGE') else 'x'", "[:1]"])
+def test_no_condition_makes_a_closed_variable_a_text(more: str, tmp_path: Path) -> None:
+    own = CODE.replace("VARIABLES", f"variables={{'x': os.environ['PASSWORD'] {more}}}")
+
+    with pytest.raises(ProjectError, match="without running it") as error:
+        ruled(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
+
+    assert SECRET not in str(error.value)
+
+
+def test_a_pull_requests_config_py_does_not_choose_its_spark(tmp_path: Path) -> None:
+    own = OPEN_CODE.replace('"spark.hadoop.password": os.environ["PASSWORD"]', '"spark.jars": "evil.jar"')
+
+    project = ruled(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
+
     assert project.config.gateways["spark"].connection.config == {"spark.hadoop.password": SECRET}

@@ -1,4 +1,4 @@
-"""A config.py is read and never run."""
+"""A project whose configuration is a config.py opens as it is."""
 
 from __future__ import annotations
 
@@ -6,20 +6,93 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectError
+from planner.errors import ProjectError, RequestError
 from planner.project.loader import load_project
-from tests.planner.shop import NOW
+from planner.project.scaffold import write_example
+from tests.planner.project.test_loader import CONFIG, NOW
+
+CODE = """from sqlmesh.core.config import Config, GatewayConfig, ModelDefaultsConfig, SparkConnectionConfig
+
+config = Config(
+    gateways={"lake": GatewayConfig(connection=SparkConnectionConfig(config={"spark.ui.enabled": False}))},
+    model_defaults=ModelDefaultsConfig(dialect="spark"),
+    variables={"n": 1},
+)
+"""
+MODEL = "MODEL (name shop.orders, kind FULL);\nSELECT @n AS n"
 
 
-def test_a_config_that_is_code_is_not_run_and_its_keys_are_named(tmp_path: Path) -> None:
-    (tmp_path / "config.py").write_text(
-        f"open({str(tmp_path / 'ran')!r}, 'w')\nfrom sqlmesh.core.config import Config\n"
-        "config = Config(gateways={}, default_gateway='x', model_defaults=None)\n"
+def folder(root: Path, **files: str) -> Path:
+    for name, text in {"config__py": CODE, "models/orders__sql": MODEL, **files}.items():
+        file = root / name.replace("__", ".")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+def refused(root: Path) -> str:
+    with pytest.raises(ProjectError) as error:
+        load_project(root, NOW)
+    return str(error.value)
+
+
+def test_a_config_py_is_the_projects_configuration(tmp_path: Path) -> None:
+    project = load_project(folder(tmp_path), NOW)
+
+    assert project.models["shop.orders"].sql == "SELECT 1 AS n"
+    assert project.config.gateways["lake"].connection.config == {"spark.ui.enabled": False}
+    assert project.config_path == "config.py"
+
+
+def test_nothing_of_it_is_run(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+
+    said = refused(folder(tmp_path, config__py=f"open({str(ran)!r}, 'w')\n{CODE}"))
+
+    assert said.startswith("config.py:1: A call of `open` may change the configuration here")
+    assert not ran.exists()
+
+
+def test_a_wrong_key_is_told_at_its_line_of_config_py(tmp_path: Path) -> None:
+    typo = CODE.replace("variables=", "variable=")
+    engine = CODE.replace("SparkConnectionConfig", "DuckDBConnectionConfig").replace(
+        'config={"spark.ui.enabled": False}', ""
+    )
+    setting = CODE.replace("spark.ui.enabled", "spark.sql.ansi.doubleQuotedIdentifiers").replace("False", "True")
+
+    assert refused(folder(tmp_path, config__py=typo)).startswith("config.py:6: `variable` is not a known key.")
+    assert refused(folder(tmp_path, config__py=engine)).startswith(
+        "config.py:4: mergeplan runs on Spark, not on `duckdb`"
+    )
+    assert refused(folder(tmp_path, config__py=setting)).startswith(
+        "config.py:4: `spark.sql.ansi.doubleQuotedIdentifiers:"
     )
 
-    with pytest.raises(ProjectError) as refused:
-        load_project(tmp_path, NOW)
 
-    assert str(refused.value).startswith("config.py:3: config.py is code, and mergeplan runs none to learn how")
-    assert "with the keys that it gives: `gateways`, `default_gateway`, `model_defaults`." in str(refused.value)
-    assert not (tmp_path / "ran").exists()
+@pytest.mark.parametrize("other", ["config__yaml", "config__yml"])
+def test_two_configurations_are_refused_as_in_sqlmesh(other: str, tmp_path: Path) -> None:
+    said = refused(folder(tmp_path, **{other: CONFIG}))
+
+    assert said.startswith(f"config.py: There are several configurations, `{other.replace('__', '.')}` and `config.py`")
+
+
+def test_a_config_py_of_something_else_is_no_configuration(tmp_path: Path) -> None:
+    code = "# of https://github.com/TobikoData/sqlmesh\nDEBUG = True\n"
+    project = load_project(folder(tmp_path / "both", config__py=code, config__yaml=CONFIG + "variables: {n: 2}\n"), NOW)
+
+    assert project.models["shop.orders"].sql == "SELECT 2 AS n"
+    assert refused(folder(tmp_path / "alone", config__py=code)).startswith("There is no config.yaml in ")
+
+
+def test_the_project_above_is_named(tmp_path: Path) -> None:
+    (folder(tmp_path) / "models" / "deep").mkdir()
+
+    assert f"The project above is {tmp_path}: go there, or add `-p ../..`." in refused(tmp_path / "models" / "deep")
+
+
+def test_init_does_not_write_a_second_configuration(tmp_path: Path) -> None:
+    (tmp_path / "config.py").write_text(CODE)
+
+    with pytest.raises(RequestError, match=r"config\.py` exists already: nothing was written"):
+        write_example(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.py"]

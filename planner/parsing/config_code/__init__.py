@@ -1,0 +1,1 @@
+"""A SQLMesh project's `config.py` as data: it is read by its syntax tree and never run."""
