@@ -31,10 +31,10 @@ from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line
 from planner.errors import Cancelled, MergeplanError
+from planner.parsing.files.configuration import CONFIGS, Source, the_one
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
-CONFIG_FILES = ("config.yaml", "config.yml")
 DEFECT_TRIES = 3
 RUNS_CODE = ("plan", "apply", "run", "test", "lint", "audit", "data_diff", "table_diff")  # a project's own
 WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
@@ -64,7 +64,7 @@ class PlannerCall:
     folder: Path
     arguments: tuple[str, ...]
     run_id: str
-    gateways: Path | None = None  # the config.yaml whose gateways count; None: the folder's own
+    gateways: Path | None = None  # the configuration whose gateways count; None: the folder's own
     own_code: bool = False  # the change brings code of its own
 
 
@@ -95,22 +95,26 @@ class BotContext:
             return self._checkouts[gateway.name]
 
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
-        """The rules at a commit of the prod branch; None when there is no project there."""
-        for name in CONFIG_FILES:
-            path = (Path(self.settings.project_path) / name).as_posix()
-            text = checkout.read(commit, path)
-            if text is not None:
-                return read_config(text, path, default_branch)
-        return None
+        """The rules at a commit of the prod branch; None when there is no project there, ProjectError when there is no
+        telling them."""
+        source = the_one(self.configurations(checkout, commit))
+        path = (Path(self.settings.project_path) / source.name).as_posix() if source else ""
+        return read_config(source.text, path, default_branch) if source else None
 
     def has_project(self, checkout: Checkout, commit: str) -> bool:
-        """True when the project's folder holds a config.yaml at that commit."""
-        root = Path(self.settings.project_path)
-        return any(checkout.read(commit, (root / name).as_posix()) is not None for name in CONFIG_FILES)
+        """True when the project's folder holds a configuration at that commit."""
+        return bool(self.configurations(checkout, commit))
+
+    def configurations(self, checkout: Checkout, commit: str) -> tuple[Source, ...]:
+        """The configurations in the project's folder at a commit: a project has one."""
+        paths = ((name, (Path(self.settings.project_path) / name).as_posix()) for name in CONFIGS)
+        found = ((name, checkout.read(commit, path)) for name, path in paths)
+        sources = (Source(name, text) for name, text in found if text is not None)
+        return tuple(each for each in sources if each.is_configuration)
 
     def no_project(self, subject: str) -> Finished:
         """The end of a plan that found no project; `subject` is what would leave none."""
-        path = (Path(self.settings.project_path) / CONFIG_FILES[0]).as_posix()
+        path = (Path(self.settings.project_path) / CONFIGS[0]).as_posix()
         hint = "Bring the file back; to move the project, tell the bot's operator its new folder."
         return failed(
             f"{subject} would leave no `{path}`, and without it there is no project.", "ProjectError", hint=hint
@@ -124,15 +128,14 @@ class BotContext:
 
     @contextmanager
     def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
-        """The base commit's config.yaml in a file: a pull request does not choose the Spark it runs on, nor its jars.
+        """The base commit's configuration in a file: a pull request does not choose the Spark it runs on, nor its jars.
 
         Where the base has no project yet it is the embedded Spark.
         """
-        paths = ((Path(self.settings.project_path) / name).as_posix() for name in CONFIG_FILES)
-        texts = (checkout.read(base, path) for path in paths)
-        file = checkout.folder / "trees" / f"{run_id}.gateways.yaml"
+        source = next(iter(self.configurations(checkout, base)), Source(CONFIGS[0], EMBEDDED))
+        file = checkout.folder / "trees" / f"{run_id}.gateways{Path(source.name).suffix}"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(next((text for text in texts if text is not None), EMBEDDED))
+        file.write_text(source.text)
         try:
             yield file
         finally:

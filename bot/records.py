@@ -202,7 +202,7 @@ class PullRecord:
     destructive: tuple[str, ...] = ()  # models that may lose columns
     destructive_head: str = ""  # in plans of this head
     allowed_head: str = ""  # a fork's head that a maintainer let in
-    edits_rules: bool = False  # it changes config.yaml, whose rules come from the base branch
+    edits_rules: bool = False  # it changes the configuration, whose rules come from the base branch
     changes_rules: bool = False  # and `cicd_bot` in it
     merge_sha: str = ""
     promoted_revision: int = 0

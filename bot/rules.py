@@ -1,4 +1,4 @@
-"""The project's own rules for the bot: `cicd_bot` in the config.yaml of the base branch."""
+"""The project's own rules for the bot: `cicd_bot` in the configuration of the base branch."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from bot.promotion_rules import PromotionRule
 from bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
 from planner.contract.base import Detail
 from planner.errors import Place, ProjectError, RequestError
+from planner.parsing.files.configuration import section_of_code
 from planner.snapshot.environment import checked_name
 
 MergeMethod = Literal["merge", "squash", "rebase"]
@@ -175,7 +176,7 @@ class CicdBot(BaseModel):
 
 
 def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
-    """The rules that a `config.yaml` gives; ProjectError names the key and its line when one is wrong or unknown."""
+    """The rules that a configuration gives; ProjectError names the key and its line when one is wrong or unknown."""
     section = _section(text or "", path)
     if section is None:
         return BotConfig(prod_branch=default_branch)
@@ -191,11 +192,13 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         wrong = (
             "is not a key that mergeplan knows" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
         )
-        line = _line_of(text or "", str(first["loc"][0]) if first["loc"] else "cicd_bot")
+        line = _line_of(text or "", path, str(first["loc"][0]) if first["loc"] else "cicd_bot")
         hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
         raise ProjectError(f"`cicd_bot.{key}` {wrong}.", place=Place(path, line), hint=hint) from None
     except RequestError as error:
-        raise ProjectError(error.message, place=Place(path, _line_of(text or "", "pr_environment_name"))) from None
+        raise ProjectError(
+            error.message, place=Place(path, _line_of(text or "", path, "pr_environment_name"))
+        ) from None
     return BotConfig(
         prod_branch=read.prod_branch_name or read.production_branch_name or default_branch,
         environment_prefix=prefix,
@@ -222,6 +225,8 @@ def _diff_rules(read: CicdBot) -> DiffRules:
 
 
 def _section(text: str, path: str) -> object:
+    if path.endswith(".py"):
+        return section_of_code(path, text, "cicd_bot").value.get("cicd_bot")
     try:
         config = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -230,8 +235,10 @@ def _section(text: str, path: str) -> object:
     return config.get("cicd_bot") if isinstance(config, dict) else None
 
 
-def _line_of(text: str, key: str) -> int:
+def _line_of(text: str, path: str, key: str) -> int:
     """The first line after `cicd_bot:` that starts with the key."""
+    if path.endswith(".py"):
+        return section_of_code(path, text, "cicd_bot").place(("cicd_bot", key)).line
     inside = False
     for number, line in enumerate(text.splitlines(), start=1):
         inside = inside or line.startswith("cicd_bot")

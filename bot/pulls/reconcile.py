@@ -15,7 +15,7 @@ import structlog
 
 from bot.child.isolated import brings_code
 from bot.child.planner_process import Finished, new_run_id
-from bot.context import CONFIG_FILES, DEFECT_TRIES, BotContext, Later, PlannerCall, Superseded, failed, now_text
+from bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall, Superseded, failed, now_text
 from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
@@ -291,8 +291,8 @@ class _Reconciliation:
         return self.context.no_project("A merge") if gone else NOTHING
 
     def _edits_rules(self, base: str, merge: Merge) -> bool:
-        changed = self.checkout.changed(base, merge.commit) if merge.commit else ()
-        return any(path.rpartition("/")[2] in CONFIG_FILES for path in changed)
+        before, after = (self.context.configurations(self.checkout, each) for each in (base, merge.commit or base))
+        return before != after
 
     def _run(self, record: PullRecord, commit: str, shower: Shower) -> Finished:
         self._change(environment_exists=True)  # from here on there may be something to drop

@@ -318,8 +318,8 @@ def _notes(shown: Shown) -> list[str]:
     notes = []
     if record.edits_rules:
         notes.append(
-            "This pull request edits `config.yaml`. Who may do what, which branch is prod and every `cicd_bot` key are "
-            "read from the base branch: the edit counts after the merge."
+            "This pull request edits the project's configuration. Who may do what, which branch is prod and every "
+            "`cicd_bot` key are read from the base branch: the edit counts after the merge."
         )
     for each in problems_of(outcome.plan.warnings) if outcome and outcome.plan else ():
         notes.append(f"Warning: {problem_line(each).removeprefix('- ')}")

@@ -41,7 +41,7 @@ def digest(*parts: object) -> str:
 
 
 def models() -> dict[str, str]:
-    if not Path("config.yaml").exists():
+    if not any(Path(name).exists() for name in ("config.yaml", "config.py")):
         fail("There is no config.yaml.", "", 0, "ProjectError", "")
     found = {}
     for path in sorted(Path("models").glob("*.sql")):

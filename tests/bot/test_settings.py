@@ -54,10 +54,48 @@ def test_the_projects_rules_are_read() -> None:
     assert (config.needs["rollback"], config.merge_method, config.deploys) == ("maintain", "squash", False)
 
 
+CODE = """import os
+from sqlmesh.core.config import Config, GatewayConfig, SparkConnectionConfig
+from sqlmesh.integrations.github.cicd.config import GithubCICDBotConfig as Bot, MergeMethod
+
+spark = SparkConnectionConfig(config={"spark.password": os.environ["NOBODY_SETS_THIS"]})
+config = Config(
+    gateways={"spark": GatewayConfig(connection=spark)},
+    cicd_bot=Bot(
+        merge_method=MergeMethod.SQUASH, enable_deploy_command=True,
+        prod_branch_name="live",
+    ),
+)
+"""
+
+
+def test_the_rules_of_a_config_py_are_read_without_its_environment() -> None:
+    config = read_config(CODE, "etl/config.py", "main")
+
+    assert (config.prod_branch, config.merge_method, config.deploys) == ("live", "squash", True)
+    assert read_config(CODE.replace("cicd_bot=", "plan="), "config.py", "main").prod_branch == "main"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said", "line"),
+    [
+        ("prod_branch_name", "typo", "`cicd_bot.typo` is not a key", 10),
+        ('"live"', 'os.getenv("BRANCH")', "`cicd_bot` cannot use environment variables.", 10),
+        ('"live"', "branch()", "A call of `branch` may change the configuration here", 10),
+        ('{"spark": Gate', '{**more(), "spark": Gate', "A call of `more`", 7),
+    ],
+)
+def test_a_wrong_rule_of_a_config_py_is_named_with_its_line(old: str, new: str, said: str, line: int) -> None:
+    with pytest.raises(ProjectError) as caught:
+        read_config(CODE.replace(old, new), "etl/config.py", "main")
+
+    assert said in caught.value.message
+    assert str(caught.value.place) == f"etl/config.py:{line}"
+
+
 @pytest.mark.parametrize(
     ("text", "said", "line"),
     [
-        ("a: 1\ncicd_bot:\n  typo: 1\n", "`cicd_bot.typo` is not a key", 3),
         ("cicd_bot:\n  pr_environment_name: a b\n", "cannot name an environment", 2),
         ("cicd_bot:\n  permissions:\n    rollback: god\n", "`cicd_bot.permissions.rollback` is wrong", 2),
         ("cicd_bot:\n  rules: [{approvers: [a b]}]\n", "a login, or a team", 2),
