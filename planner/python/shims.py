@@ -177,6 +177,7 @@ def install() -> None:
         "model": model, "macro": macro, "signal": signal, "ExecutionContext": ExecutionContext,
         "ModelKindName": ModelKindName, "MacroEvaluator": Evaluator, "SQL": SQL,
         "DatetimeRanges": list[tuple[datetime, datetime]], "DatetimeRange": tuple[datetime, datetime],
+        "CustomKind": kinds["CustomKind"],
     }  # fmt: skip
     errors = {"SQLMeshError": SQLMeshError, "ConfigError": ConfigError, "MacroEvalError": MacroEvalError}
     dates = {

@@ -14,9 +14,9 @@ from planner.errors import ProjectError
 from planner.model.kind import Fill, Kind
 from planner.model.model import Model
 from planner.parsing.definitions.incremental import BOTH, ORDER_KEYS
+from planner.parsing.definitions.materializations.calls import Write
 from planner.parsing.definitions.materializations.classes import Materializations
 from planner.parsing.definitions.materializations.values import Column, Listed, NotUnderstood, Quoted, Unclear, Value
-from planner.parsing.definitions.materializations.writes import Write
 from planner.parsing.definitions.properties import Property, inside, items, properties, settings, word
 from planner.parsing.sql.tokens import SourceText, Tokens, tokenize
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.cli.test_start import imported_by
+from tests.planner.parsing.test_custom_kind import FILE, REPLACE, code
 from tests.planner.shop import written
 
 ODD = "MODEL (name shop.odd, kind FULL);\nSELECT id, n FROM raw.stuff"
@@ -156,6 +157,14 @@ def test_dag_takes_its_selection_as_arguments_too(shop: CommandLine) -> None:
     assert listed == "shop.apart (FULL)\nshop.items (SEED)\nshop.daily (INCREMENTAL_BY_TIME_RANGE)  <- shop.items\n"
     assert shop("dag", "--select", "+shop.daily", "--select", "shop.apart").out == listed
     assert shop("dag", "nothing").code == 1
+
+
+def test_dag_says_of_which_materialization_a_kind_is(shop: CommandLine) -> None:
+    shop.edit("models/apart.sql", "kind FULL", "kind CUSTOM (materialization OWN)")
+    (shop.root / FILE).parent.mkdir()
+    (shop.root / FILE).write_text(code(REPLACE))
+
+    assert "shop.apart (FULL by own)\n" in shop("dag").out
 
 
 def test_dag_as_json_tells_parents_and_kinds(shop: CommandLine) -> None:

@@ -100,6 +100,7 @@ def test_a_class_is_found_by_its_name_in_any_case() -> None:
     own = code(REPLACE).replace('    NAME = "own"\n', "").replace("import CustomKind, CustomMaterialization,", "import")
     alias = "from sqlmesh import CustomMaterialization as Base\n"
     text = own.replace("logger =", f"{alias}logger =").replace("(CustomMaterialization)", "(Base)")
+    text = text.replace("    def insert", "    @t.override\n    def insert")
     dotted = own.replace("logger =", "import sqlmesh as sm\nlogger =").replace("(CustomM", "(sm.CustomM")
 
     assert model("CUSTOM (materialization 'OWN')", {FILE: text}) == model("FULL")

@@ -153,6 +153,14 @@ DERIVED = {
         "",
         "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
     ),
+    "a key, as SQLMesh's own merge": (
+        f"{ONE}\nself.adapter.merge(table_name, query_or_df, target_columns_to_types=columns_to_types,"
+        f" unique_key=[exp.column('id')], when_matched=model.when_matched, source_columns=source,"
+        f" merge_filter=model.render_merge_filter(start=kwargs.get('start')),"
+        f" physical_properties=kwargs.get('physical_properties', model.physical_properties))",
+        "",
+        "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+    ),
     "a property decides": (
         f"if {PROPERTIES}.get('mode', 'full') == 'append':\n    {APPEND}\nelse:\n    {REPLACE}",
         "'mode' = 'append'",
@@ -242,6 +250,7 @@ REFUSED = {
     "what the batch decides": (branched(REPLACE, APPEND).replace("is_first_insert", "kwargs['batch_index']"), "is not"),
     "a write in what is said": (f"print(self.adapter.execute('x'))\n{REPLACE}", "('x'))` is none of the writes"),
     "a write in an assertion": (f"assert self.adapter.execute('x')\n{REPLACE}", "is no value that mergeplan reads"),
+    "a name of Python's": (f"print = self.adapter.execute\n{REPLACE}", "`print` is assigned, which mergeplan does not"),
     "a property changed": (f"{PROPERTIES}['key'] = 'n'\n{REPLACE}", "is assigned, which mergeplan does not follow"),
     "an assertion that fails": (f"assert {PROPERTIES}.get('key')\n{REPLACE}", "the assertion"),
     "a guard that holds": (f"if not {PROPERTIES}:\n    raise ValueError\n{REPLACE}", "`raise ValueError` is"),

@@ -157,7 +157,7 @@ BY_TEXT = MERGE.format("[exp.column(model.custom_materialization_properties['key
 
 @pytest.mark.parametrize("kind", [AS_DICT, AS_CLASS])
 def test_a_python_model_is_of_that_kind_too(kind: str, tmp_path: Path) -> None:
-    text = PYTHON.format(imports="from sqlmesh.core.model import CustomKind\n", kind=kind, body="return [start]")
+    text = PYTHON.format(imports="from sqlmesh import CustomKind\n", kind=kind, body="return [start]")
 
     found = opened(tmp_path, {"models/own.py": text, FILE: code(BY_TEXT)}, strict=True).models["shop.own"]
 

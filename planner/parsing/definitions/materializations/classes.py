@@ -13,6 +13,7 @@ from functools import cached_property
 
 from planner.errors import Place, ProjectError
 from planner.fingerprint import digest
+from planner.parsing.definitions.materializations.calls import Write
 from planner.parsing.definitions.materializations.names import (
     Names,
     dotted,
@@ -22,7 +23,7 @@ from planner.parsing.definitions.materializations.names import (
     only_defines,
 )
 from planner.parsing.definitions.materializations.values import NotUnderstood, Scope, Value, shown
-from planner.parsing.definitions.materializations.writes import Write, written
+from planner.parsing.definitions.materializations.writes import written
 from planner.parsing.sql.tokens import did_you_mean
 
 BASE, KIND = "CustomMaterialization", "CustomKind"

@@ -1,0 +1,138 @@
+"""The calls by which a custom materialization writes, each as the kind that does the same."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.model.kind import Kind
+from planner.parsing.definitions.materializations.values import (
+    SOURCE,
+    TARGET,
+    Column,
+    Given,
+    NotUnderstood,
+    Scope,
+    Value,
+    fields,
+    shown,
+    value_of,
+)
+
+_COLUMNS = ("columns_to_types", "source_columns")
+WRITES: dict[str, tuple[Kind, tuple[str, ...]]] = {  # with the names of arguments by position
+    "self.adapter.replace_query": (Kind.FULL, ("table_name", "query_or_df", "columns_to_types")),
+    "self._replace_query_for_model": (Kind.FULL, ("model", "table_name", "query_or_df", "render_kwargs")),
+    "self.adapter.insert_append": (Kind.INCREMENTAL_UNMANAGED, ("table_name", "query_or_df", "columns_to_types")),
+    "self.adapter.insert_overwrite_by_partition": (
+        Kind.INCREMENTAL_BY_PARTITION, ("table_name", "query_or_df", "partitioned_by", "columns_to_types"),
+    ),
+    "self.adapter.insert_overwrite_by_time_partition": (
+        Kind.INCREMENTAL_BY_TIME_RANGE,
+        ("table_name", "query_or_df", "start", "end", "time_formatter", "time_column", "columns_to_types"),
+    ),
+    "self.adapter.merge": (
+        Kind.INCREMENTAL_BY_UNIQUE_KEY,
+        ("table_name", "query_or_df", "columns_to_types", "unique_key", "when_matched", "merge_filter"),
+    ),
+}  # fmt: skip
+_SAME = {
+    "target_columns_to_types": "columns_to_types", "target_table": "table_name", "source_table": "query_or_df",
+    "name": "table_name",
+}  # fmt: skip
+_MODELS = """table_format storage_format partitioned_by partition_interval_unit clustered_by column_descriptions
+    columns_to_types""".split()
+# The values with which an argument says nothing more than the model does.
+_USUAL: dict[str, tuple[Value, ...]] = {
+    **{name: (Given(name),) for name in ("table_name", "query_or_df", "model", "render_kwargs", "start", "end")},
+    **{name: (Given(f"model.{name}"), None) for name in _MODELS},
+    "columns_to_types": (
+        Given(TARGET),
+        Given("model.columns_to_types"),
+        Given("model.columns_to_types_or_raise"),
+        None,
+    ),
+    "source_columns": (Given(SOURCE), None),
+    "time_formatter": (Given("model.convert_to_time_column"),),
+    "table_description": (Given("model.description"), None),
+    "table_properties": (Given("model.physical_properties"), Given("physical_properties"), None),
+    "physical_properties": (Given("model.physical_properties"), Given("physical_properties"), None),
+    "when_matched": (Given("model.when_matched"), None),  # which only a kind of SQLMesh's own has
+    "merge_filter": (Given("model.merge_filter"), None),
+    "track_rows_processed": (True, False),
+    "skip_grants": (True, False),
+}
+_OPTIONAL: dict[Kind, tuple[str, ...]] = {
+    Kind.FULL: (*_MODELS, "source_columns", "table_description", "table_properties", "physical_properties",
+                "skip_grants"),
+    Kind.INCREMENTAL_UNMANAGED: (*_COLUMNS, "track_rows_processed"),
+    Kind.INCREMENTAL_BY_PARTITION: _COLUMNS,
+    Kind.INCREMENTAL_BY_TIME_RANGE: _COLUMNS,
+    Kind.INCREMENTAL_BY_UNIQUE_KEY: (*_COLUMNS, "when_matched", "merge_filter", "physical_properties"),
+}  # fmt: skip
+_REST = ("self._replace_query_for_model", "self.adapter.insert_overwrite_by_time_partition")  # may take **kwargs
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write, as the kind that does the same, with the columns that it needs: a unique key, a time column."""
+
+    kind: Kind
+    columns: tuple[str, ...] = ()
+
+
+def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
+    """The write of a call; NotUnderstood for an argument that says something else than the model does."""
+    kind, positions = WRITES[path]
+    rest = [each.value for each in call.keywords if each.arg is None]
+    if rest and (path not in _REST or value_of(rest[0], scope) != Given("kwargs") or len(rest) > 1):
+        raise _not_read(call, "**", rest[0])
+    given = _arguments(path, call)
+    found = {name: value_of(each, scope) for name, each in given.items()}
+    columns: tuple[str, ...] = ()
+    if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY and "unique_key" in found:
+        if found.pop("unique_key") == Given("model.unique_key"):
+            raise NotUnderstood(call, "`model.unique_key` is empty for a model of kind CUSTOM")
+        columns = fields(given["unique_key"], value_of(given["unique_key"], scope))
+    if kind is Kind.INCREMENTAL_BY_TIME_RANGE and "time_column" in found:
+        columns = _time_column(given["time_column"], found.pop("time_column"))
+    needed = {*positions} - {*_OPTIONAL[kind], "unique_key", "time_column", "render_kwargs"}
+    missing = sorted(needed - found.keys() - ({"start", "end"} if rest else set()))
+    if kind in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_TIME_RANGE) and not columns:
+        missing.append("unique_key" if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY else "time_column")
+    if missing:
+        raise NotUnderstood(call, f"{shown(call.func)} is called without `{missing[0]}`")
+    for name, value in found.items():
+        if not any(type(value) is type(usual) and value == usual for usual in _USUAL[name]):
+            raise _not_read(call, name, given[name])
+    return Write(kind, columns)
+
+
+def _arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
+    """The arguments by name, one name for all versions of SQLMesh."""
+    kind, positions = WRITES[path]
+    found: dict[str, ast.expr] = {}
+    pairs = [
+        *((positions[index] if index < len(positions) else "", each) for index, each in enumerate(call.args)),
+        *((_SAME.get(each.arg, each.arg), each.value) for each in call.keywords if each.arg),
+    ]
+    for name, value in pairs:
+        known = name in positions or name in _OPTIONAL[kind]
+        if not known or name in found or isinstance(value, ast.Starred):
+            raise _not_read(call, name, value)
+        found[name] = value
+    return found
+
+
+def _not_read(call: ast.Call, name: str, value: ast.expr) -> NotUnderstood:
+    text = f"`{name}={shown(value)[1:]}" if name else shown(value)
+    return NotUnderstood(value, f"{text} of {shown(call.func)} is no argument that mergeplan reads")
+
+
+def _time_column(node: ast.expr, value: Value) -> tuple[str, ...]:
+    if value == Given("model.time_column"):
+        raise NotUnderstood(node, "`model.time_column` is empty for a model of kind CUSTOM")
+    if not isinstance(value, str | Column):
+        raise NotUnderstood(node, f"{shown(node)} is not a column")
+    return fields(node, Column(value) if isinstance(value, str) else value)
