@@ -8,7 +8,7 @@ from planner.errors import Place, ProjectError
 from planner.parsing.config_code.calls import WITHOUT_RUNNING
 from planner.parsing.config_code.expressions import Imported
 from planner.parsing.config_code.statements import names_of
-from planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, plain
+from planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, plain, valued
 from planner.parsing.sql.yaml_documents import Document
 
 LONGEST = 100_000  # characters of a config.py
@@ -20,10 +20,14 @@ def read_code(path: str, text: str, filling: Filling, section: str | None = None
     be read without running it."""
     try:
         config = _configuration(_tree(text))
-        entries = config.content
-        assert isinstance(entries, Entries)
-        if section is not None:
-            entries = Entries({key: each for key, each in entries.values.items() if key == section})
+        assert isinstance(config.content, Entries)
+        entries = Entries(
+            {
+                key: (line, _named(value) if key == "gateways" else value)
+                for key, (line, value) in config.content.values.items()
+                if section in (None, key)
+            }
+        )
         lines: dict[tuple[str | int, ...], int] = {}
         return Document(path, plain(Value(entries, config.line, 0, 0), (), lines, filling), lines)
     except Unreadable as error:
@@ -54,6 +58,14 @@ def _configuration(tree: ast.Module) -> Value:
     if not isinstance(found.content, Entries) or found.content.made_by != "Config":
         raise Unreadable(found.line, f"`{NAME}` is not made by SQLMesh's `Config(...)`, {WITHOUT_RUNNING}")
     return found
+
+
+def _named(gateways: Value) -> Value:
+    """SQLMesh's `gateways=GatewayConfig(...)`, one without a name, is the gateway `default`."""
+    content = gateways.content
+    if not isinstance(content, Entries) or content.made_by != "GatewayConfig":
+        return gateways
+    return valued(Entries({"default": (gateways.line, gateways)}), gateways.line)
 
 
 def _instead(text: str) -> str:

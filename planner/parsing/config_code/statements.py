@@ -146,6 +146,8 @@ def _check(names: Names, statement: ast.stmt) -> None:
 
 def _check_node(names: Names, node: ast.AST) -> None:
     match node:
+        case ast.Call(ast.Name(name)) if isinstance(found := names.bound.get(name), Unreadable):
+            raise Unreadable(node.lineno, found.message)
         case ast.Call() if not _is_harmless(names, node):
             what = f"A call of `{shown(node.func)}`"
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):

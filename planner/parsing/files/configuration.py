@@ -14,7 +14,7 @@ from planner.parsing.sql.yaml_documents import Document, read_document, variable
 
 CONFIGS = ("config.yaml", "config.yml", "config.py")
 NAME = "config.yaml"  # what a project has that has nothing else
-_IMPORTS = re.compile(r"^\s*(?:from|import)\b.*\bsqlmesh\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^[ \t]*(?:from|import)\b.*\bsqlmesh\b", re.MULTILINE)
 START, END = "\ue002", "\ue003"  # around the name of a variable in the place of its value
 
 

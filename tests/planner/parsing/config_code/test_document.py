@@ -98,6 +98,13 @@ def test_the_last_config_counts_and_others_are_ignored() -> None:
     assert read(text).value == {"a": 3}
 
 
+def test_a_gateway_without_a_name_is_the_default_one() -> None:
+    text = "config = Config(\n    gateways=GatewayConfig(connection=SparkConnectionConfig()),\n)\n"
+
+    assert read(text).value == {"gateways": {"default": {"connection": {"type": "spark"}}}}
+    assert read(text).place(("gateways", "default")).line == BEFORE + 2
+
+
 def test_each_key_has_the_line_on_which_it_stands() -> None:
     text = (
         "SPARK = {\n    'a': 1,\n}\nconfig = Config(\n    x=[\n        1,\n        {'b': 2},\n    ],\n    y=SPARK,\n)\n"
@@ -216,7 +223,7 @@ def test_a_value_that_may_have_changed_is_not_believed(statement: str) -> None:
         ("config = {'gateways': {}}\n", "`config` is not made by SQLMesh's `Config(...)`"),
         ("from settings import config\n", "`config` is imported from `settings`"),
         ("if 1:\n    config = Config()\n", "`config` is set within `if`"),
-        ("class Config(Config): pass\nconfig = Config()\n", "A call of `Config` may change the configuration here"),
+        ("class Config(Config): pass\nconfig = Config()\n", "`Config`, a class of this file, decides the configuration"),
         ("config = Config.parse_obj({})\n", "A call of `sqlmesh.core.config.Config.parse_obj` decides"),
         ("from sqlmesh.dbt.loader import sqlmesh_config as c\nconfig = c('.')\n", "the configuration of a dbt project"),
         ("config = (\n", "This is not Python: '(' was never closed."),
