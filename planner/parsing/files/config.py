@@ -130,6 +130,8 @@ def _sentence(
             return path[:-1], f"`{key}` is missing here.", ""
         case "literal_error" if own[-2:] == ("connection", "type"):
             return path, f"mergeplan runs on Spark, not on `{error['input']}`: set `type: spark`.", ""
+        case "literal_error" if own[-2:] == ("state_connection", "type"):
+            return path, f"The state is not kept in `{error['input']}`: set `type: sqlite` or `type: postgres`.", ""
     if error["type"] in ("literal_error", "too_long") and key in INSTEAD:
         return path, f"`{key}: {_shown(error['input'])}` is not supported.", INSTEAD[key]
     path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)

@@ -116,7 +116,8 @@ def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, 
 def _scalar(path: str, loader: Any, node: yaml.ScalarNode, values: list[str]) -> Any:
     """A scalar as YAML means it; a plain one that held a variable is read again, so that a number stays a number."""
     if _MARK.search(node.value):
-        node.value = _MARK.sub(lambda match: values[int(match[1])], node.value)
+        marks = dict(enumerate(values))
+        node.value = _MARK.sub(lambda match: marks.get(int(match[1]), match[0]), node.value)
         if node.style is None:
             node.tag = loader.resolve(yaml.ScalarNode, node.value, (True, False))
     if "{{" in node.value and path.endswith("config.yaml"):

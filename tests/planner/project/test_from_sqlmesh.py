@@ -19,6 +19,10 @@ def opened(root: Path, config: str, **models: str) -> Project:
     return load_project(project_of(root, {"config.yaml": CONFIG + config, **files}), NOW)
 
 
+def test_a_character_of_private_use_is_no_variable(tmp_path: Path) -> None:
+    assert opened(tmp_path, 'variables: {x: "a\\ue0007\\ue001"}\n').defaults.variables == {"x": "a\ue0007\ue001"}
+
+
 def test_keys_without_effect_are_accepted(tmp_path: Path) -> None:
     project = opened(
         tmp_path,
