@@ -223,7 +223,7 @@ def test_a_value_that_may_have_changed_is_not_believed(statement: str) -> None:
         ("config = {'gateways': {}}\n", "`config` is not made by SQLMesh's `Config(...)`"),
         ("from settings import config\n", "`config` is imported from `settings`"),
         ("if 1:\n    config = Config()\n", "`config` is set within `if`"),
-        ("class Config(Config): pass\nconfig = Config()\n", "`Config`, a class of this file, decides the configuration"),
+        ("class Config(Config): pass\nconfig = Config()\n", "`Config`, a class of this file, decides"),
         ("config = Config.parse_obj({})\n", "A call of `sqlmesh.core.config.Config.parse_obj` decides"),
         ("from sqlmesh.dbt.loader import sqlmesh_config as c\nconfig = c('.')\n", "the configuration of a dbt project"),
         ("config = (\n", "This is not Python: '(' was never closed."),
