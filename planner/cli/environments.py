@@ -12,13 +12,13 @@ from planner.apply.events import Promoted
 from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output, output_of, output_option, showing
-from planner.cli.terminal import counted
+from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
 from planner.contract.base import Names
 from planner.contract.from_events import view_counts
-from planner.contract.result import EnvironmentRow, PromotionRow, ResultLine, RevisionRow
+from planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine, RevisionRow
 from planner.session.applying import Record
-from planner.session.environments import check_droppable
+from planner.session.environments import Swept, check_droppable
 from planner.session.environments import invalidate as drop
 from planner.session.environments import janitor as sweep
 from planner.session.environments import rollback as roll_back
@@ -123,7 +123,7 @@ def janitor(
     output: str,
 ) -> int:
     """Drop the environments that have expired, and the tables that no environment, no recent history and no open plan
-    refers to.
+    refers to; then old versions of the rows of Delta and Iceberg tables, if `table_history_ttl` is set.
 
     \b
     mergeplan janitor
@@ -133,7 +133,7 @@ def janitor(
     with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
         found = sweep(work, None if days is None else timedelta(days=days), keep)
     if isinstance(out, JsonLines):
-        out.result(ResultLine(ok=True, expired=found.environments, tables=found.tables, dropped=found.dropped))
+        out.result(_swept(found))
         return 0
     out.finished()
     for name in found.environments:
@@ -141,6 +141,7 @@ def janitor(
     for table in found.tables if dry_run else ():
         out.say(table)
     out.say(f"{counted(len(found.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+    _say_old_versions(out, found)
     if gone := found.forgotten.total:
         out.say(f"{counted(gone, 'old record')} removed from the state.")
     return 0
@@ -163,6 +164,26 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     else:
         click.echo("The state database is up to date.")
     return 0
+
+
+def _swept(found: Swept) -> ResultLine:
+    old = found.old_versions
+    return ResultLine(
+        ok=True,
+        expired=found.environments,
+        tables=found.tables,
+        dropped=found.dropped,
+        cleaned=old.removed or None,
+        kept=tuple(KeptRow(table=each.table, reason=each.reason) for each in old.kept) or None,
+    )
+
+
+def _say_old_versions(out: Terminal, found: Swept) -> None:
+    removed = "removed" if found.dropped else "would be removed, unless its last merge needs them"
+    for table in found.old_versions.removed:
+        out.say(f"Old versions of {table} {removed}.")
+    for each in found.old_versions.kept:
+        out.say(f"Old versions of {each.table} kept: {each.reason}.")
 
 
 def _environment(shown: Environment) -> EnvironmentRow:

@@ -65,6 +65,13 @@ class PromotionRow(Data):
     backfill: Maybe[BackfillCounts] = Field(default=None, description="what was computed before it, by the same run")
 
 
+class KeptRow(Data):
+    """A table whose old versions all stay."""
+
+    table: str = Field(description="the table")
+    reason: str = Field(description="why, as a sentence")
+
+
 class EnvironmentRow(Data):
     """An environment."""
 
@@ -198,6 +205,12 @@ class ResultLine(Data):
     )
     dropped: Maybe[bool] = Field(default=None, description="`janitor`: false under `--dry-run`")
     expired: Maybe[Names] = Field(default=None, description="`janitor`: names of the environments that have expired")
+    cleaned: Maybe[Names] = Field(
+        default=None, description="`janitor`: tables whose old versions were removed, or would be looked at"
+    )
+    kept: Maybe[tuple[KeptRow, ...]] = Field(
+        default=None, description="`janitor`: tables whose old versions all stay, and why"
+    )
     environment: Maybe[str] = Field(default=None, description="`diff`: what was compared")
     other: Maybe[str] = Field(default=None, description="`diff`: the other environment; absent: the project's files")
     different: Maybe[bool] = Field(default=None, description="`diff`: whether it differs")

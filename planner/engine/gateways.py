@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from planner.engine.protocol import Catalog, Engine, Merge, ProjectConnection, Rows, TableStore, Written
+from planner.engine.protocol import Catalog, Engine, Expiry, Merge, ProjectConnection, Rows, TableStore, Written
 from planner.engine.table import Table
 from planner.intervals import Interval, Timeline
 from planner.model.model import Column
@@ -139,6 +140,10 @@ class RoutedTables:
     def refresh(self, name: str) -> None:
         """Forget what the project's own gateway remembers of a table's files."""
         self._gateways.on("").tables.refresh(name)
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Remove a table's old versions, on the project's own gateway."""
+        return self._gateways.on("").tables.expire(name, keep, now)
 
     def drop(self, name: str) -> None:
         """Drop a table by its name, on the project's own gateway."""

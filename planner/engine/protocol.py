@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
@@ -96,6 +97,14 @@ class Written:
 
     rows: int
     partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """What became of a table's old versions: `removed`, or `kept` and why; neither where none was to be removed."""
+
+    removed: bool = False
+    kept: str = ""
 
 
 class Stands(Enum):
@@ -200,6 +209,13 @@ class TableStore(Protocol):
 
     def refresh(self, name: str) -> None:
         """Forget what is remembered of a table's files: another Spark has written it."""
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Remove the versions of a table (Delta, Iceberg) that were replaced longer ago than `keep`, at least a week.
+
+        What `merge` and `unmerge` may go back to stays, or all does. The caller keeps writers away, and knows that no
+        other table stands on this one's files.
+        """
 
     def drop(self, name: str) -> None:
         """Drop the table and its files if it exists (a view of that name is dropped as a view)."""

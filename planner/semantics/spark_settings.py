@@ -23,7 +23,7 @@ _BESIDE_SQL = re.compile(
     locality|log|logConf|logLineage|master|memory|metrics|modify|network|port|proxyUser|pyspark|python|r|rdd|redaction|
     reducer|repl|resources|rpc|scheduler|security|serializer|service|shuffle|speculation|ssl|stage|standalone|storage|
     streaming|submit|taskMetrics|ui|unsafe|user|worker|yarn|
-    databricks\.delta\.snapshotPartitions|
+    databricks\.delta\.(snapshotPartitions|vacuum\.enforceTimeTravelWithinDeletedFileRetentionDuration)|
     (driver|executor|task)\.(?!extraJavaOptions|defaultJavaOptions|extraClassPath|extraLibraryPath|userClassPathFirst)
     [\w.]+)(\..*)?""",
     re.VERBOSE,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from planner.apply.events import Promoted, PromotionRecovered, Recovery
 from planner.apply.events import silent as no_events
 from planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
+from planner.apply.old_versions import OldVersions, remove_old_versions, to_remove
 from planner.apply.promotion import Rollback, drop_environment
 from planner.apply.promotion import rollback as roll_back
 from planner.errors import RequestError
@@ -49,6 +50,7 @@ class Swept:
     tables: tuple[str, ...]
     dropped: bool
     forgotten: Forgotten = field(default_factory=Forgotten)
+    old_versions: OldVersions = field(default_factory=OldVersions)
 
 
 def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
@@ -91,7 +93,8 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
 
 def janitor(work: Workspace, retention: timedelta | None = None, keep: Collection[str] = ()) -> Swept:
     """Expired environments are dropped, and the tables that no environment, no history younger than the retention and
-    no open plan refers to, and the state forgets what is older than `history_ttl`.
+    no open plan refers to, then versions of rows that tables replaced longer ago than `table_history_ttl`, where that
+    is set; and the state forgets what is older than `history_ttl`.
 
     The environments to `keep` do not expire. A workspace that only looks says which environments and tables they are.
     """
@@ -101,12 +104,16 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
     pinned = {name.lower() for name in (*config.pinned_environments, *keep)}
     if work.only_looks:
         over, tables = expired(work.store, work.now, pinned), unneeded(work.store, work.now, retention)
-        return Swept(tuple(over), tuple(tables), dropped=False)
+        old = to_remove(work.store) if config.table_history_ttl else OldVersions()
+        return Swept(tuple(over), tuple(tables), dropped=False, old_versions=old)
     over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
     gone = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
     history = ttl(config.history_ttl) if config.history_ttl else HISTORY
     forgotten = work.store.retention.forget(datetime.now(UTC) - max(history, retention))
-    return Swept(tuple(over), tuple(gone), dropped=True, forgotten=forgotten)
+    old = OldVersions()
+    if config.table_history_ttl:
+        old = remove_old_versions(work.store, work.engine, ttl(config.table_history_ttl), datetime.now(UTC))
+    return Swept(tuple(over), tuple(gone), dropped=True, forgotten=forgotten, old_versions=old)
 
 
 def _finished(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:

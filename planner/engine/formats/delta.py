@@ -7,16 +7,18 @@ repeated starts from that version, and one that was not recorded is taken back t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from planner.engine.formats.committed_tables import CommittedTables
 from planner.engine.formats.conditions import ALL, within
 from planner.engine.formats.definition import create_table
-from planner.engine.protocol import Written
-from planner.engine.spark.quoting import quoted
+from planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention
+from planner.engine.protocol import Expiry, Written
+from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
 from planner.engine.table import Table
 from planner.intervals import Timeline
@@ -89,6 +91,29 @@ class Delta(CommittedTables):
         if last.batch_id[:8] == batch_id[:8]:
             self._run(f"RESTORE TABLE {quoted(table.name)} TO VERSION AS OF {last.before}")
 
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Remove the versions that were replaced longer ago than that with VACUUM, which takes no file that another
+        table brought into a clone. The version before the last merge stays."""
+        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()}
+        found = retention(properties, keep)
+        if found is None:
+            return Expiry(kept=f"`{RETENTION}` of the table is no number of days or hours, or less than a week")
+        if found.lacks:
+            pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in found.lacks)
+            self._run(f"ALTER TABLE {quoted(name)} SET TBLPROPERTIES ({pairs})")
+        history = self._history(name)
+        commits = [
+            Commit(each["version"], datetime.fromtimestamp(each["at"] / 1000, UTC), each["operation"])
+            for each in history
+        ]
+        if not is_due(commits, found.keep, now):
+            return Expiry()
+        last = _merge_of(history)
+        if is_pinned(commits, last.before if last.batch_id else None, now):
+            return Expiry(kept="its last merge, which may be taken back, is about a week old or older")
+        self._run(f"VACUUM {quoted(name)} RETAIN {found.hours} HOURS").collect()
+        return Expiry(removed=True)
+
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""
         self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
@@ -110,18 +135,24 @@ class Delta(CommittedTables):
         history = self._history(name, RECENT)
         if _telling(history) is None and len(history) == RECENT:
             history = self._history(name)
-        mark = _telling(history)
-        found = MARK.fullmatch(mark["userMetadata"]) if mark else None
-        return LastMerge(history[0]["version"], *((found[1], int(found[2])) if found else ()))
+        return _merge_of(history)
 
     def _history(self, name: str, limit: int | None = None) -> list[Any]:
         """The commits of a table, the newest first."""
         sql = f"DESCRIBE HISTORY {quoted(name)}{f' LIMIT {limit}' if limit else ''}"
-        return self._run(sql).select("version", "operation", "operationParameters", "userMetadata").collect()
+        told = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
+        return self._run(sql).selectExpr(*told).collect()
 
     def _types(self, name: str) -> dict[str, str]:
         fields = self._run(f"SELECT * FROM {quoted(name)}").schema.fields
         return {field.name.lower(): field.dataType.simpleString() for field in fields}
+
+
+def _merge_of(history: Sequence[Any]) -> LastMerge:
+    """What the commits of a table, the newest first, tell of its last merge."""
+    mark = _telling(history)
+    found = MARK.fullmatch(mark["userMetadata"]) if mark else None
+    return LastMerge(history[0]["version"], *((found[1], int(found[2])) if found else ()))
 
 
 def _telling(history: Iterable[Any]) -> Any:

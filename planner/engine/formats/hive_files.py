@@ -8,6 +8,7 @@ its own place: were that cut off, the next attempt would write aside, and what i
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from planner.engine.formats.definition import create_table, in_order, partition_
 from planner.engine.formats.hive_location import HiveLocation
 from planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
 from planner.engine.formats.shared_files import let_go, share
-from planner.engine.protocol import Written
+from planner.engine.protocol import Expiry, Written
 from planner.engine.spark.described import describe
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
@@ -98,6 +99,10 @@ class HiveFiles:
         if known.batch_id[:8] == batch_id[:8]:
             before = literal(self._before(known, table.name))
             self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {before}")
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Nothing: other tables, and readers, may stand on files that this one is not pointed at any more."""
+        return Expiry()
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from planner.engine.formats.committed_tables import CommittedTables
 from planner.engine.formats.conditions import ALL, within
 from planner.engine.formats.definition import create_table
-from planner.engine.protocol import Written
+from planner.engine.protocol import Expiry, Written
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
 from planner.engine.table import Table
@@ -25,6 +26,8 @@ from planner.naming import parts_of
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
 MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
+MAX_AGE = "history.expire.max-snapshot-age-ms"
+FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 NONE = 0  # the snapshot of a table that has none yet
 
 
@@ -82,11 +85,28 @@ class Iceberg(CommittedTables):
         if last.batch_id[:8] != batch_id[:8]:
             return
         if last.before:
-            catalog = parts_of(table.name)[0] or self._sessions.current.spark.catalog.currentCatalog()
-            procedure = f"{quoted(catalog)}.system.rollback_to_snapshot"
+            procedure = self._procedure(table.name, "rollback_to_snapshot")
             self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {last.before})")
         else:
             self._overwrite(table, self._run(f"SELECT * FROM {quoted(table.name)} WHERE false"), ALL)
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Remove the snapshots that are older than that with expire_snapshots: not the one before the last merge, nor
+        any after it, nor what a branch or a tag names."""
+        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()}
+        own = properties.get(MAX_AGE, "0")
+        if not own.isdecimal():
+            return Expiry(kept=f"`{MAX_AGE}` is no number of milliseconds")
+        current, snapshots = self._snapshots(name)
+        longest = max(keep, timedelta(milliseconds=min(int(own), FOR_EVER)))
+        millis = int((now - longest).timestamp() * 1000)
+        before = _oldest_needed(current, snapshots, millis)
+        if not any(at < before for snapshot, *_, at in snapshots if snapshot != current):
+            return Expiry()
+        moment = f"{datetime.fromtimestamp(before // 1000, UTC):%Y-%m-%d %H:%M:%S}.{before % 1000:03}+00:00"
+        given = f"table => {literal(name)}, older_than => TIMESTAMP {literal(moment)}"
+        counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({given})").collect()
+        return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files."""
@@ -103,15 +123,43 @@ class Iceberg(CommittedTables):
             writer.overwrite(self._sessions.current.condition(where))
 
     def _last_merge(self, name: str) -> LastMerge:
+        return _last_merge(*self._snapshots(name))
+
+    def _snapshots(self, name: str) -> tuple[int, list[Any]]:
+        """The snapshot of a table, and all that it has: id, parent, what it says of itself, when it was made (ms)."""
         refs = self._run(f"SELECT snapshot_id FROM {quoted(name)}.refs WHERE name = 'main'").collect()
-        snapshots = self._run(f"SELECT snapshot_id, parent_id, summary['{KEY}'] FROM {quoted(name)}.snapshots")
-        return _last_merge(refs[0][0] if refs else NONE, snapshots.collect())
+        told = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
+        snapshots = self._run(f"SELECT {told} FROM {quoted(name)}.snapshots").collect()
+        return (refs[0][0] if refs else NONE), snapshots
+
+    def _procedure(self, name: str, procedure: str) -> str:
+        catalog = parts_of(name)[0] or self._sessions.current.spark.catalog.currentCatalog()
+        return f"{quoted(catalog)}.system.{procedure}"
+
+
+def _oldest_needed(current: int, snapshots: Iterable[Any], before: int) -> int:
+    """The time (ms) from which on snapshots are kept: `before`, or earlier where the last merge needs earlier ones.
+
+    Needed are the snapshot before the last merge, and all by which it is found from the table's own.
+    """
+    known = {snapshot: (parent, mark, at) for snapshot, parent, mark, at in snapshots}
+    last = _last_merge(current, snapshots)
+    if not last.batch_id:
+        return before
+    needed: list[int] = [known[last.before][2]] if last.before in known else []
+    at: int | None = current
+    while at in known:
+        at, mark, made = known[at]
+        needed.append(made)
+        if mark:
+            break
+    return min(before, *needed)
 
 
 def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
     """What the snapshots of a table, from its own back, tell of its last merge. Others' snapshots tell nothing: a batch
     is no less interrupted when somebody deleted a row after it."""
-    known = {snapshot: (parent, mark) for snapshot, parent, mark in snapshots}
+    known = {snapshot: (parent, mark) for snapshot, parent, mark, _ in snapshots}
     at: int | None = current
     while at in known:
         at, mark = known[at]

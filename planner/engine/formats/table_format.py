@@ -13,14 +13,16 @@ written aside, and then the table is pointed at them. A format that commits by i
 | merge              | all rows, of those of before       | of `VERSION AS OF`          | the same             |
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
 | take_over          | the files of the other table       | SHALLOW CLONE, or a copy    | a copy               |
+| expire             | nothing                            | VACUUM                      | expire_snapshots     |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from planner.engine.protocol import Written
+from planner.engine.protocol import Expiry, Written
 from planner.engine.spark.session import Frame
 from planner.engine.table import Table
 from planner.intervals import Interval, Timeline
@@ -60,6 +62,10 @@ class TableFormat(Protocol):
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Let the table hold what it held before the first batch whose id begins so: see `TableStore.unmerge`."""
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Remove the versions of a table that exists which were replaced longer ago than that: see
+        `TableStore.expire`."""
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""

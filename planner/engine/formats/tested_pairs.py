@@ -79,6 +79,11 @@ TESTED = (
             ("spark.jars.excludes", PROVIDED),
             # Delta reads its own log with 50 tasks for each statement, which is for logs of millions of files.
             ("spark.databricks.delta.snapshotPartitions", "4"),
+            # VACUUM lists a table with as many tasks as this says, 10,000 by default, however few its files are.
+            ("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64"),
+            # What a merge began from is read again when it is repeated or taken back, however long that is after: the
+            # janitor leaves its files.
+            ("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false"),
         ),
     ),
     TestedPair(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from planner.engine.formats.delta import Delta
 from planner.engine.formats.hive_files import HiveFiles
 from planner.engine.formats.iceberg import Iceberg
 from planner.engine.formats.table_format import TableFormat
-from planner.engine.protocol import Merge, Written
+from planner.engine.protocol import Expiry, Merge, Written
 from planner.engine.spark.content import question
 from planner.engine.spark.described import describe
 from planner.engine.spark.errors import is_spark
@@ -107,6 +108,14 @@ class SparkTables:
         """Forget what is remembered of a table's files: another Spark has written it."""
         with self._sessions.statement():
             self._sessions.run(f"REFRESH TABLE {quoted(name)}")
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        """Remove the versions of a table that were replaced longer ago than that."""
+        with self._sessions.statement():
+            known = describe(self._sessions, name)
+            if known is None or known.is_view:
+                return Expiry()
+            return self._format(known.format).expire(name, keep, now)
 
     def drop(self, name: str) -> None:
         """Drop the table and its files if it exists (a view of that name is dropped as a view)."""

@@ -22,6 +22,7 @@ _UNITS = {
 }
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _LONGEST = timedelta(days=36_500)
+SHORTEST_TABLE_HISTORY = timedelta(days=7)  # Delta's own default, below which it calls a VACUUM unsafe
 
 
 def ttl(text: str) -> timedelta:
@@ -65,11 +66,15 @@ def naming_of(config: Config, default: str = SESSION_CATALOG) -> Naming:
 
 def check_environments(config: Config, document: Document) -> None:
     """ProjectError at the line of a duration, a pattern or a name that cannot be used."""
-    for key in ("environment_ttl", "snapshot_ttl", "history_ttl"):
+    for key in ("environment_ttl", "snapshot_ttl", "history_ttl", "table_history_ttl"):
         try:
             ttl(getattr(config, key) or "in 1 day")
         except ValueError as error:
             raise document.error((key,), f"`{key}`: {error}") from None
+    if (kept := config.table_history_ttl) and ttl(kept) < SHORTEST_TABLE_HISTORY:
+        message = f"`table_history_ttl`: `{kept}` is too short."
+        hint = "Keep at least `in 7 days`: who began to read a table before it was written reads files of that time."
+        raise document.error(("table_history_ttl",), message, hint)
     if config.environment_suffix_target == "catalog" and config.environment_catalog_mapping:
         message = "`environment_suffix_target: catalog` does not go with `environment_catalog_mapping`."
         raise document.error(("environment_suffix_target",), message, "Each says which catalog views lie in: keep one.")

@@ -363,6 +363,11 @@ class Config(Section):
         description="How long it is remembered who promoted what and when, such as `in 1 year`; never less than "
         "`snapshot_ttl`.",
     )
+    table_history_ttl: str | None = Field(
+        default=None,
+        description="How long Delta and Iceberg tables keep versions of their rows that were replaced, such as `in 2 "
+        "weeks`; at least a week. The janitor removes older ones. `null`: for ever.",
+    )
     environment_ttl: str | None = Field(
         default="in 1 week",
         description="How long an environment is kept after its last plan, such as `in 1 week`; `null`: for ever.",

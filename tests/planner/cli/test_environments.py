@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from planner.apply.events import silent
+from planner.apply.promotion import Wanted, promote
 from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
+from planner.snapshot.environment import Environment
+from tests.planner.builders import snapshot
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE, rows
 
@@ -102,6 +108,31 @@ def test_the_janitor_forgets_revisions_that_are_older_than_the_history_is_kept(s
 
     assert re.search(r"^\d+ old records removed from the state\.$", said, re.MULTILINE)
     assert [row["revision"] for row in listed] == [2]
+
+
+def test_the_janitor_names_the_tables_whose_old_versions_go_and_why_others_keep_theirs(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    one, two = (
+        snapshot(Model(f"lake.{name}", Kind.FULL, "m.sql", 1, "", "SELECT 1 AS id", table_format="delta"))
+        for name in ("one", "two")
+    )
+    for name, reads in ((one.table, ()), (two.table, ()), ("lake.clone", (two.table,))):
+        mergeplan.state.tables.register(name, (Column("id", "int"),), reads)
+    with mergeplan.state.leases.hold("lake", "test") as lease:
+        wanted = Wanted(mergeplan.state.environments.get("lake"), Environment("lake", {one.name: one, two.name: two}))
+        promote(mergeplan.state, engine, lease, wanted, emit=silent)
+    assert "versions" not in mergeplan("janitor", "--dry-run").out
+    mergeplan.edit("config.yaml", "default_gateway", "table_history_ttl: in 1 week\ndefault_gateway")
+
+    dry, as_json = mergeplan("janitor", "--dry-run").out, mergeplan("janitor", "--dry-run", "-o", "json").result
+
+    assert f"Old versions of {one.table} would be removed, unless its last merge needs them.\n" in dry
+    reason = "`lake.clone` was made from it, and may read its files"
+    assert f"Old versions of {two.table} kept: {reason}.\n" in dry
+    assert (as_json["cleaned"], as_json["kept"]) == ([one.table], [{"table": two.table, "reason": reason}])
 
 
 def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: SparkEngine) -> None:

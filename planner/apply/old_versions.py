@@ -1,0 +1,100 @@
+"""Old versions of tables with a transaction log: of which tables they may go, why not of the others, and removing them.
+
+Nothing points at an old version but the table's own last merge, which its format looks after: environments, their
+history and plans name tables. What stands on old files of another table is a clone, and while there is one its source
+keeps everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from planner.apply.physical_tables import table_lease
+from planner.engine.protocol import Engine
+from planner.errors import LeaseHeld, QueryError
+from planner.model.model import TABLE_FORMATS
+from planner.snapshot.snapshot import Snapshot
+from planner.state.physical_tables import PhysicalTable
+from planner.state.store import StateStore
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A table whose old versions stay, and why, as a sentence."""
+
+    table: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class OldVersions:
+    """The tables whose old versions go, and those whose stay."""
+
+    removed: tuple[str, ...] = ()
+    kept: tuple[Kept, ...] = ()
+
+
+def to_remove(store: StateStore) -> OldVersions:
+    """What `remove_old_versions` would ask of Spark now: it alone knows what a table's last merge needs."""
+    shown = [each for environment in store.environments.all() for each in environment.snapshots.values()]
+    return judged(shown, store.tables.all(), physical_views(store.snapshots.all()))
+
+
+def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now: datetime) -> OldVersions:
+    """Remove the versions of tables that were replaced longer ago than `keep`, each table while nobody writes it.
+
+    A table that Spark refuses to clean keeps what it has. Killed at any moment, it is done again the next time.
+    """
+    views, planned = physical_views(store.snapshots.all()), to_remove(store)
+    removed, kept = list[str](), list(planned.kept)
+    for name in planned.removed:
+        try:
+            with store.leases.hold(table_lease(name), "the janitor"):
+                # Whoever clones a table holds its lease until the clone is recorded: from here on there comes none.
+                if reason := reason_to_keep(name, store.tables.all(), views):
+                    kept.append(Kept(name, reason))
+                    continue
+                found = engine.tables.expire(name, keep, now)
+        except LeaseHeld:
+            kept.append(Kept(name, "it is being written"))
+            continue
+        except QueryError as error:
+            kept.append(Kept(name, error.message.partition("\n")[0]))
+            continue
+        if found.removed:
+            removed.append(name)
+        elif found.kept:
+            kept.append(Kept(name, found.kept))
+    return OldVersions(tuple(removed), tuple(sorted(kept, key=lambda each: each.table)))
+
+
+def judged(shown: Iterable[Snapshot], known: Mapping[str, PhysicalTable], views: Collection[str]) -> OldVersions:
+    """Of the tables that environments show, which are the ones that are written again and again, those whose old
+    versions may go; `views` are tables that are physical views: what they read they read as it is now."""
+    formats: dict[str, set[str]] = {}
+    for each in shown:
+        if each.kind.is_stored:
+            formats.setdefault(each.table, set()).add(each.model.table_format)
+    with_log = sorted(name for name, found in formats.items() if found <= set(TABLE_FORMATS))
+    reasons = {name: reason_to_keep(name, known, views) for name in with_log}
+    kept = tuple(Kept(name, reason) for name, reason in reasons.items() if reason)
+    return OldVersions(tuple(name for name, reason in reasons.items() if not reason), kept)
+
+
+def reason_to_keep(name: str, known: Mapping[str, PhysicalTable], views: Collection[str]) -> str:
+    """Why all versions of a table stay; '' where they need not. Whatever reads it and is not known to be a view counts
+    as a clone."""
+    table = known.get(name)
+    if table is None or table.garbage or not table.columns:
+        return "it is not in the state, or about to be dropped"
+    clones = sorted(each.name for each in known.values() if name in each.reads and each.name not in views)
+    return f"`{clones[0]}` was made from it, and may read its files" if clones else ""
+
+
+def physical_views(snapshots: Iterable[Snapshot]) -> frozenset[str]:
+    """The tables of these snapshots that are physical views, and nothing else."""
+    snapshots = tuple(snapshots)
+    views = {each.table for each in snapshots if each.kind.is_view}
+    return frozenset(views - {each.table for each in snapshots if not each.kind.is_view})

@@ -1,0 +1,86 @@
+"""How long a Delta table keeps its old versions, and whether a VACUUM may remove any of them now.
+
+Delta 4.3 ignores `VACUUM ... RETAIN`: what counts is `delta.deletedFileRetentionDuration` of the table. Files
+that were removed longer ago are forgotten by the log's checkpoints, whatever the property says later: a version that is
+still needed is safe only while the files that it lost were removed within the last week, Delta's own minimum.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+RETENTION, LOG, OURS = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration", "mergeplan.retention"
+WEEK = timedelta(days=7)  # Delta's default, and the shortest that it calls safe
+LOG_DEFAULT = timedelta(days=30)
+LONGEST = timedelta(days=36_500)
+MARGIN = timedelta(days=1)  # between the clocks of those who write files, those who keep them and ours
+HOUR = timedelta(hours=1)
+_UNITS = {"minute": timedelta(minutes=1), "hour": HOUR, "day": timedelta(days=1), "week": WEEK}
+_INTERVAL = re.compile(r"(?:interval\s+)?(\d{1,7})\s+(minute|hour|day|week)s?")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a table's log."""
+
+    version: int
+    at: datetime
+    operation: str
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long a table is to keep what its versions lost, and the properties that it lacks for that."""
+
+    keep: timedelta
+    lacks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def hours(self) -> int:
+        return -(-self.keep // HOUR)
+
+
+def retention(properties: Mapping[str, str], keep: timedelta) -> Retention | None:
+    """The longer of `keep` and what the table's properties say, unless we set them; None where they cannot be read, or
+    name less than a week: its log may have forgotten too much."""
+    own, log = duration(properties.get(RETENTION), WEEK), duration(properties.get(LOG), LOG_DEFAULT)
+    if own is None or log is None or own < WEEK:
+        return None
+    is_ours = RETENTION not in properties or properties[RETENTION] == properties.get(OURS)
+    wanted = keep if is_ours else max(own, keep)
+    lacks = ((RETENTION, _interval(wanted)), (OURS, _interval(wanted))) if wanted != own else ()
+    if log < wanted + WEEK:  # what is over must still be in the log when the janitor comes
+        lacks = (*lacks, (LOG, _interval(wanted + WEEK)))
+    return Retention(wanted, lacks)
+
+
+def duration(text: str | None, default: timedelta) -> timedelta | None:
+    """`interval 7 days` as a duration, at most a hundred years; None for what is not one."""
+    if text is None:
+        return default
+    match = _INTERVAL.fullmatch(" ".join(text.lower().split()))
+    return min(int(match[1]) * _UNITS[match[2]], LONGEST) if match else None
+
+
+def _interval(length: timedelta) -> str:
+    return f"interval {-(-length // HOUR)} hours"
+
+
+def is_pinned(history: Iterable[Commit], needed: int | None, now: datetime) -> bool:
+    """True when a version is needed that lost files longer ago than a VACUUM is sure to respect."""
+    return needed is not None and any(each.version > needed and each.at <= now - WEEK + MARGIN for each in history)
+
+
+def is_due(history: Iterable[Commit], keep: timedelta, now: datetime) -> bool:
+    """True when a version has been replaced for longer than `keep` and no VACUUM has come since, or when one may have
+    gone by other properties."""
+    history = tuple(history)
+    written = [each for each in history if not each.operation.startswith("VACUUM")]
+    ended = max((each.at for each in history if each.operation == "VACUUM END"), default=None)
+    over = [each.at + keep for each in written if each.version > 0 and each.at + keep <= now]
+    if ended is None or not over:
+        return bool(over)
+    return max(over) >= ended or any(each.at >= ended for each in written if each.operation == "SET TBLPROPERTIES")

@@ -1,0 +1,182 @@
+"""Of which tables the janitor removes old versions, and why it leaves the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.apply.events import silent
+from planner.apply.old_versions import Kept, OldVersions, judged, physical_views, remove_old_versions, to_remove
+from planner.apply.physical_tables import table_lease
+from planner.apply.promotion import Wanted, promote
+from planner.engine.protocol import Engine, Expiry, ViewText
+from planner.errors import QueryError
+from planner.model.kind import Kind
+from planner.model.model import Column, Model
+from planner.snapshot.snapshot import Snapshot
+from planner.state.physical_tables import PhysicalTable
+from planner.state.store import StateStore
+from tests.planner.builders import environment, snapshot
+
+ID = (Column("id", "int"),)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WEEK = timedelta(days=7)
+
+
+def delta(name: str, kind: Kind = Kind.FULL, form: str = "delta") -> Snapshot:
+    return snapshot(Model(name, kind, "m.sql", 1, "", "SELECT 1 AS id", table_format=form))
+
+
+A, B, VIEW, PLAIN = delta("s.a"), delta("s.b"), delta("s.v", Kind.VIEW), delta("s.p", form="")
+
+
+class Lake:
+    """An engine that notes which tables it is asked to clean, and answers as it is told."""
+
+    def __init__(self, **answers: Expiry | Exception) -> None:
+        self.asked: list[tuple[str, timedelta]] = []
+        self._answers = answers
+
+    @property
+    def tables(self) -> Lake:
+        return self
+
+    @property
+    def catalog(self) -> Lake:
+        return self
+
+    def swap_view(self, view: ViewText) -> bool:
+        return True
+
+    def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+        self.asked.append((name, keep))
+        answer = self._answers.get(name.split("__")[-2], Expiry(removed=True))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def shown(store: StateStore, *snapshots: Snapshot) -> None:
+    for each in snapshots:
+        store.tables.register(each.table, ID)
+    engine: Any = Lake()
+    with store.leases.hold("prod", "test") as lease:
+        wanted = Wanted(store.environments.get("prod"), environment("prod", *snapshots))
+        promote(store, engine, lease, wanted, emit=silent)
+
+
+def removed(store: StateStore, lake: Lake) -> OldVersions:
+    engine: Engine = lake  # type: ignore[assignment]
+    return remove_old_versions(store, engine, WEEK, NOW)
+
+
+def test_old_versions_go_of_the_tables_with_a_log_that_an_environment_shows(store: StateStore) -> None:
+    shown(store, A, VIEW, PLAIN)
+    store.tables.register(B.table, ID)  # of the past, or of a plan: nobody writes it, it goes as a whole
+
+    lake = Lake()
+
+    assert removed(store, lake) == OldVersions((A.table,)) == to_remove(store)
+    assert lake.asked == [(A.table, WEEK)]
+
+
+def test_a_table_keeps_everything_while_a_clone_of_it_is_known_even_one_that_nobody_needs(store: StateStore) -> None:
+    shown(store, A)
+    store.tables.register(B.table, ID, [A.table])
+
+    lake = Lake()
+
+    assert removed(store, lake).kept == (Kept(A.table, f"`{B.table}` was made from it, and may read its files"),)
+    assert lake.asked == []
+    store.tables.forget([B.table])
+    assert removed(store, lake).removed == (A.table,)
+
+
+def test_a_view_over_a_table_is_no_clone_of_it(store: StateStore) -> None:
+    shown(store, A, VIEW)
+    store.tables.register(VIEW.table, ID, [A.table])
+
+    assert removed(store, Lake()).removed == (A.table,)
+
+
+def test_a_clone_that_comes_between_the_decision_and_the_lease_is_seen(store: StateStore) -> None:
+    class Cloned(Lake):
+        def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
+            store.tables.register("s.clone", ID, [B.table])  # meanwhile
+            return super().expire(name, keep, now)
+
+    shown(store, A, B)
+    lake = Cloned()
+
+    assert (removed(store, lake).removed, [name for name, _ in lake.asked]) == ((A.table,), [A.table])
+
+
+def test_a_table_that_somebody_writes_waits_for_the_next_time(store: StateStore) -> None:
+    shown(store, A)
+    lake = Lake()
+
+    with store.leases.hold(table_lease(A.table), "a run"):
+        found = removed(store, lake)
+
+    assert (found.kept, lake.asked) == ((Kept(A.table, "it is being written"),), [])
+
+
+def test_what_spark_refuses_and_what_a_format_keeps_is_reported_and_stops_nothing(store: StateStore) -> None:
+    shown(store, A, B, delta("s.c"), delta("s.d"))
+    lake = Lake(a=QueryError("no space.\nat x.y.z"), b=Expiry(kept="its log says so"), c=Expiry())
+
+    found = removed(store, lake)
+
+    assert found.removed == (delta("s.d").table,)
+    assert found.kept == (Kept(A.table, "no space."), Kept(B.table, "its log says so"))
+
+
+def test_a_table_whose_versions_differ_in_what_they_are_counts_as_none_with_a_log() -> None:
+    known = {A.table: PhysicalTable(A.table, ID, (), False, NOW)}
+    plain = replace(A, model=replace(A.model, table_format=""))
+
+    assert judged([A], known, ()).removed == (A.table,)
+    assert judged([A, plain], known, ()) == OldVersions()
+    assert physical_views([VIEW, replace(A, stored=VIEW.table)]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "table", [None, PhysicalTable(A.table, ID, (), True, NOW), PhysicalTable(A.table, (), (), False, NOW)]
+)
+def test_what_the_state_does_not_have_as_a_table_is_left_alone(table: PhysicalTable | None) -> None:
+    known = {A.table: table} if table else {}
+
+    assert judged([A], known, ()).kept == (Kept(A.table, "it is not in the state, or about to be dropped"),)
+
+
+NAMES = [f"s.t{n}" for n in range(5)]
+TABLES = st.fixed_dictionaries(
+    {},
+    optional={
+        delta(name).table: st.tuples(
+            st.lists(st.sampled_from([*(delta(each).table for each in NAMES), "others.table"]), max_size=2),
+            st.booleans(),
+        )
+        for name in NAMES
+    },
+)
+SHOWN = st.lists(st.builds(delta, st.sampled_from(NAMES), st.sampled_from([Kind.FULL, Kind.VIEW])), max_size=6)
+
+
+@given(TABLES, SHOWN, st.sets(st.sampled_from([delta(each).table for each in NAMES])))
+def test_nothing_that_is_protected_is_ever_among_the_tables_to_clean(
+    tables: dict[str, tuple[list[str], bool]], listed: list[Snapshot], views: set[str]
+) -> None:
+    known = {name: PhysicalTable(name, ID, tuple(reads), garbage, NOW) for name, (reads, garbage) in tables.items()}
+    found = judged(listed, known, views)
+
+    cloned = {read for each in known.values() if each.name not in views for read in each.reads}
+    alive = {name for name, each in known.items() if not each.garbage}
+    stored = {each.table for each in listed if each.kind.is_stored}
+    assert set(found.removed) == (stored & alive) - cloned
+    assert {each.table for each in found.kept} == stored - set(found.removed)
