@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from planner.contract.base import Data
 from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
 from planner.contract.plan import ModelChange, PlanView, Remark
-from planner.contract.result import BackfillCounts, EnvironmentRow, PromotionRow, ResultLine
+from planner.contract.result import BackfillCounts, EnvironmentRow, KeptRow, PromotionRow, ResultLine
 from planner.contract.tables import DataDifference
 from planner.contract.wire import Line
 
@@ -61,6 +61,8 @@ class PlannerOutcome:
     pending: frozenset[str] = frozenset()  # environments whose views may be of two revisions
     warnings: tuple[Problem, ...] = ()  # of the linter: they stop nothing
     backfill: BackfillCounts | None = None  # what this run computed
+    cleaned: tuple[str, ...] = ()  # tables whose old versions the janitor removed
+    kept: tuple[KeptRow, ...] = ()  # those whose old versions it left, and why
     data_diff: tuple[DataDifference, ...] = ()  # what the changes do to rows, as far as that was asked for
 
     @property
@@ -141,6 +143,8 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         pending=frozenset(result.pending or ()),
         warnings=tuple(_warning(each) for each in lines if isinstance(each, LintLine) and each.severity == "warning"),
         backfill=result.backfill,
+        cleaned=result.cleaned or (),
+        kept=result.kept or (),
         data_diff=result.data_diff or (),
     )
 

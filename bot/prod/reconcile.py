@@ -421,7 +421,9 @@ class _ProdReconciliation:
         keep = tuple(each.environment for each in pulls if each.environment and each.is_kept(time.time()))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
-            self.log.info("janitor_ended", kept=len(keep))
+            for each in outcome.kept:
+                self.log.info("old_versions_kept", table=each.table, why=each.reason)
+            self.log.info("janitor_ended", kept=len(keep), cleaned=list(outcome.cleaned))
         else:
             self.log.warning("janitor_failed", why=reasons(outcome))
 

@@ -324,7 +324,8 @@ def main() -> None:
         save(state)
         say("result", ok=True, applied=True)
     elif verb == "janitor":
-        say("result", ok=True, applied=False, expired=[], tables=[], dropped=True)
+        kept = [{"table": "s.two", "reason": "it is being written"}]
+        say("result", ok=True, applied=False, expired=[], tables=[], dropped=True, cleaned=["s.one"], kept=kept)
     elif verb == "rollback":
         prod = state["environments"]["prod"]
         prod |= {"models": state["history"]["prod"][option("--to")], "revision": prod["revision"] + 1}

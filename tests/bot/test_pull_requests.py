@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from bot.child.processes import birth
 from bot.records import PullState
 from bot.service.worker import _is_past
@@ -296,7 +298,9 @@ def test_every_webhook_dropped_the_timer_still_brings_the_same_end(make_bench: C
     assert "1 breaking" in bench.plan(number) or "Breaking" in bench.plan(number)
 
 
-def test_the_janitor_comes_in_its_time_and_keeps_environments_of_open_pull_requests(bench: Bench) -> None:
+def test_the_janitor_comes_in_its_time_and_keeps_environments_of_open_pull_requests(
+    bench: Bench, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     open_one, merged = bench.open(COLUMN), bench.open(FILTER, branch="other")
     bench.idle()
     bench.github.merge(SHOP, merged, author="ann")
@@ -313,6 +317,10 @@ def test_the_janitor_comes_in_its_time_and_keeps_environments_of_open_pull_reque
     bench.idle()
 
     assert [call["argv"][:3] for call in bench.calls("janitor")] == [["janitor", "--keep", f"pr_{open_one}"]]
+    told = capsys.readouterr()
+    logged = told.out + told.err + caplog.text
+    assert "s.one" in logged
+    assert "it is being written" in logged
 
 
 def test_doubled_and_reordered_webhooks_end_in_the_same_state(bench: Bench) -> None:
