@@ -229,8 +229,8 @@ class Session(Opened):
         dry_run: bool = False,
         on_event: Emit = silent,
     ) -> Swept:
-        """Expired environments dropped, but for those to `keep`, and the tables that nothing refers to any more;
-        `dry_run` only names them."""
+        """Expired environments dropped, but for those to `keep`, the tables that nothing refers to any more, and old
+        versions of the others, where the project says how long they are kept; `dry_run` only names them."""
         with self._doing(on_event, only_looks=dry_run) as work:
             return janitor(work, retention, keep)
 
