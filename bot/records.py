@@ -12,7 +12,8 @@ from bot.approvals import Decision, PlanShown, promises
 from bot.inflight import Meeting, Move, Undoing
 from bot.results import PlannerOutcome, unpacked
 
-TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
+LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
+    "mergeplan / lint",
     "mergeplan / tests",
     "mergeplan / plan",
     "mergeplan / environment",
@@ -254,7 +255,7 @@ class PullRecord:
     @property
     def every_check(self) -> tuple[str, ...]:
         """The checks that stand on its head."""
-        return (*CHECKS[:3], APPROVAL, PROMOTION) if self.decision.ruled else CHECKS
+        return (*CHECKS[:-1], APPROVAL, PROMOTION) if self.decision.ruled else CHECKS
 
     @property
     def promises(self) -> tuple[str, ...]:

@@ -77,6 +77,11 @@ class PlannerOutcome:
         return blocked and all(each.kind == "Refused" for each in self.problems)
 
     @property
+    def broken_rules(self) -> tuple[Problem, ...]:
+        """What breaks a rule of the linter, and so stops the plan."""
+        return tuple(each for each in self.problems if each.kind == "RuleBroken")
+
+    @property
     def is_too_costly(self) -> bool:
         """True when the plan was made, and nothing is computed before somebody allows its cost."""
         return bool(self.plan) and any(each.kind == "TooCostly" for each in self.problems)

@@ -51,6 +51,10 @@ class ProjectError(MergeplanError):
     """A file of the project is wrong."""
 
 
+class RuleBroken(ProjectError):
+    """A model breaks a rule of the project's linter."""
+
+
 class ProjectErrors(ProjectError):
     """Several files of the project are wrong; all are reported at once."""
 

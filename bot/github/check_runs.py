@@ -94,7 +94,7 @@ class CheckRuns:
         """Makes a comment and checks say this in one call; None where that cannot be, or GitHub did not say it is done.
 
         The caller then writes them one by one, each check looked for first: some may stand already. GitHub counts calls
-        that write, and takes one a second: a comment and the four checks of a commit are one in place of five.
+        that write, and takes one a second: a comment and the five checks of a commit are one in place of six.
         """
         if time.monotonic() < self._apart_until or not all(map(_fits, requests)):
             return None

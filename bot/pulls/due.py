@@ -11,6 +11,7 @@ from bot.records import (
     AFTER_MERGE,
     APPROVAL,
     ENVIRONMENT,
+    LINT,
     PLAN,
     PROMOTION,
     TESTS,
@@ -22,7 +23,7 @@ from bot.report.checks import CheckView, checks, promotion_check, superseded
 from bot.report.comment import Shown, plan_comment
 from bot.report.deployments import DeploymentView, deployments
 
-ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS)  # what a reader waits for most
+ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS, LINT)  # what a reader waits for most
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The four checks of a pull request: what each shows in each state, with annotations at file and line. Pure."""
+"""The checks of a pull request: what each shows in each state, with annotations at file and line. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from bot.approvals import Decision
-from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, PLAN, PROMOTION, TESTS, PullRecord, PullState
+from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, PullRecord, PullState
 from bot.report.approval import approval_title, held_lines, missing_lines
 from bot.report.comment import Shown, blockers, plan_comment
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
@@ -67,7 +67,7 @@ class CheckView:
 
 
 def checks(shown: Shown) -> tuple[CheckView, ...]:
-    """The four checks as they should stand on the record's head now."""
+    """The checks as they should stand on the record's head now."""
     record = shown.record
     names = record.every_check
     match record.state:
@@ -89,7 +89,7 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             return tuple(CheckView(name, why, why, conclusion="cancelled") for name in names)
         case _:
             approval = (_approval(record),) if APPROVAL in names else ()
-            return (_tests(record), _plan(shown), _environment(record), *approval, _promotion(record))
+            return (_lint(record), _tests(record), _plan(shown), _environment(record), *approval, _promotion(record))
 
 
 def superseded(name: str, newer: str) -> CheckView:
@@ -110,6 +110,23 @@ def _building(record: PullRecord) -> CheckView:
 def _held(name: str, record: PullRecord) -> CheckView:
     text = f"A maintainer types `/ok-to-plan {record.head}` to let this commit of a fork be planned."
     return CheckView(name, "A maintainer must let this commit be planned", text, conclusion="action_required")
+
+
+def _lint(record: PullRecord) -> CheckView:
+    """The linter's rules: what breaks one is annotated here, and stops the plan; what is only a warning does not."""
+    outcome = record.outcome
+    if outcome is None:
+        return CheckView(LINT, "Nothing to do", "This pull request touches no models.")
+    broken, warned = outcome.broken_rules, outcome.warnings
+    if outcome.plan is None and not outcome.ok and not broken:
+        return CheckView(LINT, "Not run", f"{failure_title(outcome)}.", conclusion="skipped")
+    marks = remarks(broken) + remarks(warned, "warning")
+    found = [counted(len(broken), "error"), counted(len(warned), "warning")]
+    title = ", ".join(each for each in found if not each.startswith("0 ")) or "No rule is broken"
+    lines = [problem_line(each) for each in (*broken, *warned)] or ["Every model keeps the rules of the linter."]
+    return CheckView(
+        LINT, title, _fit("\n".join(lines)), conclusion="failure" if broken else "success", annotations=marks
+    )
 
 
 def _tests(record: PullRecord) -> CheckView:
@@ -149,16 +166,16 @@ def _plan(shown: Shown) -> CheckView:
             failure_title(outcome),
             _fit("\n".join(lines)),
             conclusion="failure",
-            annotations=remarks(outcome.problems) + remarks(outcome.warnings, "warning"),
+            annotations=remarks(tuple(each for each in outcome.problems if each not in outcome.broken_rules)),
         )
-    plan, warned = outcome.plan, remarks(outcome.warnings, "warning")
+    plan = outcome.plan
     cut = "".join(f"\n\n{words}" for words in (skipped_words(plan), open_words(plan), refused_words(plan)) if words)
     rows = model_table(plan.models, CHECK_LIMIT - 9_000)
     text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:
-        marks = remarks(problems_of(plan.blockers)) + warned
+        marks = remarks(problems_of(plan.blockers))
         return CheckView(PLAN, plan.blockers[0].message[:140], text, conclusion="failure", annotations=marks)
-    return CheckView(PLAN, f"{change_words(plan)}; to compute: {work_words(plan)}"[:140], text, annotations=warned)
+    return CheckView(PLAN, f"{change_words(plan)}; to compute: {work_words(plan)}"[:140], text)
 
 
 def _environment(record: PullRecord) -> CheckView:

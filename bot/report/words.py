@@ -47,6 +47,8 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
         return "It conflicts with the base branch"
     if outcome.plan is not None:
         return f"The environment {code(outcome.plan.environment)} could not be built"
+    if kinds == {"RuleBroken"}:
+        return "The project breaks rules of its linter"
     if "ProjectError" in kinds or any(each.path for each in outcome.problems):
         return "The project does not load"
     return "The plan could not be made"

@@ -18,11 +18,11 @@ from sqlglot import exp
 
 from planner.checks.names import ambiguous_column
 from planner.checks.query_places import output_places
-from planner.errors import Place, ProjectError
+from planner.errors import Place, ProjectError, RuleBroken
 from planner.intervals import Cron
 from planner.model.graph import graph_of
 from planner.model.model import Model
-from planner.parsing.files.lint_config import ALWAYS, applicable
+from planner.parsing.files.lint_config import ALWAYS, REFUSED, applicable
 from planner.parsing.files.model_file import line_of
 from planner.parsing.sql.tokens import did_you_mean
 from planner.project.lineage import UNKNOWN, Followed, follow
@@ -49,8 +49,9 @@ class Violation:
 
     @property
     def error(self) -> ProjectError:
-        """The violation as an error that ends a command."""
-        return ProjectError(f"{self.rule}: {self.message}", place=self.place)
+        """The violation as an error that ends a command; a model that cannot be opened is a file that is wrong."""
+        error = ProjectError if self.rule == REFUSED else RuleBroken
+        return error(f"{self.rule}: {self.message}", place=self.place)
 
 
 Found = Iterator[tuple[str, Place]]

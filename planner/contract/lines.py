@@ -230,7 +230,8 @@ class ErrorLine(Data):
     exit_code: int = Field(default=1, description="the process's own: [exit codes](commands.md#exit-codes)")
     kind: str = Field(
         default="",
-        description="`ProjectError`, `RequestError`, `QueryError`, `Refused`, `TooCostly`, `AuditFailed`, `PlanMoved`, "
+        description="`ProjectError`, `RuleBroken` (of the linter), `RequestError`, `QueryError`, `Refused`, "
+        "`TooCostly`, `AuditFailed`, `PlanMoved`, "
         "`LeaseHeld`, `CatalogBusy`, `SparkAway`, `Cancelled`, `MergeplanError`, `UsageError` or `Defect`",
     )
     retry: bool = Field(

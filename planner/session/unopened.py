@@ -9,14 +9,13 @@ from planner.checks.linter import Violation
 from planner.errors import Place, ProjectError, RequestError
 from planner.model.model import Model
 from planner.parsing.definitions.unit_tests import UnknownModel
+from planner.parsing.files.lint_config import REFUSED
 from planner.plan.build import Plan
 from planner.plan.refused import RefusedFile, Unopened, held_computed
 from planner.project.loader import Project
 from planner.project.refused import Refusal, RefusedModels, readers_of
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
-
-RULE = "refusedmodel"
 
 
 def with_held(
@@ -59,7 +58,8 @@ def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violatio
         edited = each.path in must_open or "*" in must_open
         names, blocks = " ".join(each.models), edited or _blocks(work.project, each, deployed)
         found += [
-            Violation(RULE, names, _sentence(error), error.place or Place(each.path), blocks) for error in each.errors
+            Violation(REFUSED, names, _sentence(error), error.place or Place(each.path), blocks)
+            for error in each.errors
         ]
     return tuple(found)
 
@@ -74,8 +74,8 @@ def _deployed(work: Workspace) -> Mapping[str, Model] | None:
 
 
 def _blocks(project: Project, refusal: Refusal, deployed: Mapping[str, Model] | None) -> bool:
-    if RULE in project.rules.every | project.rules.ignored:
-        return RULE in project.rules.errors
+    if REFUSED in project.rules.every | project.rules.ignored:
+        return REFUSED in project.rules.errors
     if deployed is None:
         return True
     gone = {name: model for name, model in deployed.items() if name not in project.models}

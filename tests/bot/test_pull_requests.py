@@ -13,7 +13,7 @@ from bot.records import PullState
 from bot.service.worker import _is_past
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
-GREEN = {"tests": "success", "plan": "success", "environment": "success", "promotion": "success"}
+GREEN = dict.fromkeys(("lint", "tests", "plan", "environment", "promotion"), "success")
 
 
 def test_a_pull_request_gets_one_plan_comment_and_four_green_checks(bench: Bench) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import mergeplan
 from mergeplan import RequestError, Session
 from planner.apply.janitor import sweep
+from planner.apply.old_versions import remove_old_versions
 from planner.session.events import silent
 from tests.planner.lakehouse import NO_JARS
 
@@ -84,11 +85,15 @@ def full_pass(folder: Path, kind: str) -> None:
 
 
 def swept(session: Session) -> None:
-    """The janitor, long after: what it drops, and what is left in the second catalog."""
-    work = session._work
-    line("dropped", sorted(sweep(work.store, work.engine, datetime(2036, 1, 1, tzinfo=UTC), emit=silent)))
+    """The janitor, long after: what it drops, what is left in the second catalog, and whose old versions go."""
+    work, later = session._work, datetime(2036, 1, 1, tzinfo=UTC)
+    line("dropped", sorted(sweep(work.store, work.engine, later, emit=silent)))
     left = session.fetch("SHOW TABLES IN lake.mergeplan__shop").rows
     line("left", sorted(str(row[1]) for row in left))
+    for table in (f"lake.mergeplan__shop.{row[1]}" for row in left):
+        session.fetch(f"DELETE FROM {table} WHERE v = 10")
+    line("cleaned", remove_old_versions(work.store, work.engine, timedelta(days=7), later).removed)
+    line("still", [len(session.fetch(f"SELECT v FROM lake.mergeplan__shop.{row[1]}").rows) for row in left])
 
 
 def line(name: str, found: object) -> None:

@@ -29,10 +29,11 @@ BY_NAME = {
     "nomissingdescription": "A model has a description.",
     "nomissingowner": "A model has an owner.",
 }
+REFUSED = "refusedmodel"
 # These also hold where nothing names them, and where the linter is not enabled.
 ALWAYS = {
     "misspelledtable": "No table that nobody defines is called almost like a model.",
-    "refusedmodel": "Every model can be opened.",
+    REFUSED: "Every model can be opened.",
 }
 BUILT_IN = {**RULES, **BY_NAME, **ALWAYS}
 ALL = "all"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from bot.pulls.due import what_is_due
-from bot.records import ENVIRONMENT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
+from bot.records import ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
 
 def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Bench) -> None:
-    """The environment's check, the promotion's, the plan's, the tests'; then those of older heads, and then nothing."""
+    """The environment's check, then the others of this head, then those of older heads, and then nothing."""
     number = bench.open(COLUMN)
     bench.idle()
     whole = bench.record(number)
@@ -20,7 +20,7 @@ def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Be
 
     assert due is not None
     assert due.comment == bench.plan(number)
-    assert [view.name for _, view in due.checks] == [ENVIRONMENT, PROMOTION, PLAN, TESTS, PLAN]
+    assert [view.name for _, view in due.checks] == [ENVIRONMENT, PROMOTION, PLAN, TESTS, LINT, PLAN]
     shown = {**whole.__dict__, "checks": (*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True))}
     assert what_is_due(PullRecord(**shown), bench.context.inbox.prods.get(SHOP)) is None
 
@@ -47,7 +47,7 @@ def test_the_checks_of_a_commit_are_looked_for_once(bench: Bench) -> None:
 
     looks = Counter(each.path for each in bench.github.calls if each.method == "GET" and "/check-runs" in each.path)
     assert set(looks.values()) == {1}
-    assert len(bench.checks(bench.head(number))) == 4
+    assert len(bench.checks(bench.head(number))) == 5
 
 
 def test_a_promotion_starts_one_planner(bench: Bench) -> None:

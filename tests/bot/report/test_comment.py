@@ -53,7 +53,7 @@ def balanced(text: str) -> bool:
 
 
 @pytest.mark.parametrize("state", list(PullState))
-def test_every_state_has_a_comment_and_four_checks(state: PullState) -> None:
+def test_every_state_has_a_comment_and_the_same_checks(state: PullState) -> None:
     """Behaviour 38: checks have stable names in every state."""
     view = shown(state, merge_sha="b" * 40)
     text = plan_comment(view)
@@ -61,7 +61,7 @@ def test_every_state_has_a_comment_and_four_checks(state: PullState) -> None:
     assert text is not None
     assert text.startswith("<!-- mergeplan:plan -->\n### ")
     assert [check.name for check in checks(view)] == [
-        f"mergeplan / {name}" for name in ("tests", "plan", "environment", "promotion")
+        f"mergeplan / {name}" for name in ("lint", "tests", "plan", "environment", "promotion")
     ]
 
 
@@ -216,12 +216,29 @@ def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
     view = shown(run_lines=ended([warning, result], 0))
 
-    text, marks = plan_comment(view) or "", checks(view)[1].annotations
+    text, lint = plan_comment(view) or "", checks(view)[0]
 
     assert "1 warning of the linter" in text
     assert "`models/orders.sql:4`" in text
-    assert [(mark.path, mark.line, mark.level) for mark in marks] == [("models/orders.sql", 4, "warning")]
-    assert checks(view)[1].conclusion == "success"
+    assert [(mark.path, mark.line, mark.level) for mark in lint.annotations] == [("models/orders.sql", 4, "warning")]
+    assert (lint.title, lint.conclusion) == ("1 warning", "success")
+
+
+def test_a_broken_rule_fails_the_check_of_the_linter_and_another_error_leaves_it_out() -> None:
+    place = {"path": "models/orders.sql", "line": 4}
+    broken = {"event": "error", "kind": "RuleBroken", "message": "noselectstar: no `*`.", **place}
+    wrong = {"event": "error", "kind": "ProjectError", "message": "There is no `x`.", **place}
+
+    def seen(*errors: dict[str, Any]) -> list[tuple[str, str, str, int]]:
+        view = shown(PullState.FAILED, run_lines=ended([*errors, {"event": "result", "ok": False}], 1))
+        by_name = {each.name.split()[-1]: each for each in checks(view)}
+        of_both = ((name, by_name[name]) for name in ("lint", "plan"))
+        return [(name, each.conclusion, each.title, len(each.annotations)) for name, each in of_both]
+
+    title = "The project breaks rules of its linter"
+    assert seen(broken) == [("lint", "failure", "1 error", 1), ("plan", "failure", title, 0)]
+    assert seen(wrong)[0] == ("lint", "skipped", "Not run", 0)
+    assert seen(broken, wrong)[1] == ("plan", "failure", "The project does not load", 1)
 
 
 def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:
