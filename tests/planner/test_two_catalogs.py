@@ -23,3 +23,5 @@ def test_models_in_two_catalogs_are_built_edited_promoted_rolled_back_and_swept(
     assert (steps["kept"], steps["rolled back"]) == (["hand", "hand"], [0, *old])
     assert {name.rpartition("__")[0] for name in steps["dropped"]} > {"lake.mergeplan__shop.shop__facts"}
     assert len(steps["left"]) == 2
+    assert [name.rpartition(".")[2] for name in steps["cleaned"]] == sorted(steps["left"])
+    assert sorted(steps["still"]) == [1, 2]
