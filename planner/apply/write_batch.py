@@ -16,7 +16,7 @@ from planner.model.kind import Fill
 from planner.model.model import Model
 from planner.project.seeds import read_seed
 from planner.tables.batch_ids import batch_id
-from planner.tables.merge.merge import merged
+from planner.tables.merge.merge import merged, merged_into
 from planner.tables.partitioning import BATCH
 from planner.tables.self_reference import before
 
@@ -121,7 +121,8 @@ def _merged(batch: Batch, query: str) -> Written:
 
     if not batch.held:
         return batch.engine.tables.replace(batch.table, rows(""))
-    return batch.engine.tables.merge(batch.table, rows, batch.id)
+    into = merged_into(batch.model, batch.query(query), batch.table.columns, batch.interval, batch.layout.now)
+    return batch.engine.tables.merge(batch.table, rows, batch.id, into)
 
 
 WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {

@@ -11,7 +11,17 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from planner.engine.protocol import Catalog, Engine, Expiry, Merge, ProjectConnection, Rows, TableStore, Written
+from planner.engine.protocol import (
+    Catalog,
+    Engine,
+    Expiry,
+    Merge,
+    MergeInto,
+    ProjectConnection,
+    Rows,
+    TableStore,
+    Written,
+)
 from planner.engine.table import Table
 from planner.intervals import Interval, Timeline
 from planner.model.model import Column
@@ -120,9 +130,9 @@ class RoutedTables:
         """Replace the rows of partitions, on the table's gateway."""
         return self._wrote(table, self._of(table).replace_partitions(table, sql, first=first, others=others))
 
-    def merge(self, table: Table, merge: Merge, batch_id: str) -> Written:
+    def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Merge a batch, on the table's gateway."""
-        return self._wrote(table, self._of(table).merge(table, merge, batch_id))
+        return self._wrote(table, self._of(table).merge(table, merge, batch_id, into))
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Take a batch back, on the table's gateway."""

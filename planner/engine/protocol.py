@@ -24,6 +24,19 @@ Merge = Callable[[str], str]  # from the name of a table or view to the SQL of a
 
 
 @dataclass(frozen=True)
+class MergeInto:
+    """A merge as a format may do it in one statement, with the table as `target` and the batch's rows as `source`.
+
+    `rows` (SQL) are those rows, no two of one key; `on` says which row meets which, `matched` are its WHENs: without
+    any, a row that is met takes all values.
+    """
+
+    rows: str
+    on: str
+    matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Connection:
     """Which Spark to use: none named means a local one with the embedded catalog.
 
@@ -181,8 +194,10 @@ class TableStore(Protocol):
         Other partitions of which `first` is the first value end empty; with `others` all of them do.
         """
 
-    def merge(self, table: Table, merge: Merge, batch_id: str) -> Written:
+    def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows: the merge is given the name of what the table held before.
+
+        A format with a statement for it runs `into` instead, which comes to the same.
 
         The first half of the `batch_id` (16 hex digits) is that of all batches which begin with what is recorded now:
         merged again under the id that the table bears, a batch starts from what the table held before the first of

@@ -17,6 +17,7 @@ from planner.engine.formats.committed_tables import CommittedTables
 from planner.engine.formats.conditions import ALL, within
 from planner.engine.formats.definition import create_table
 from planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention
+from planner.engine.formats.merge_into import NativeMerge
 from planner.engine.protocol import Expiry, Written
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
@@ -25,6 +26,8 @@ from planner.intervals import Timeline
 
 OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # how a statement is told what its commit says
+ONCE = {"spark.databricks.delta.merge.materializeSource": "all"}  # a merge goes through its rows twice
 RECENT = 20  # commits among which the last merge is looked for first
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers are told
 
@@ -69,12 +72,16 @@ class Delta(CommittedTables):
         if wanted != ALL:
             self._run(f"DELETE FROM {name} WHERE NOT coalesce({wanted}, false)")
 
-    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+    def merge(
+        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+    ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from the version that the table
         had before it was merged the first time."""
         last = self._last_merge(table.name)
         before = last.before if last.batch_id[:8] == batch_id[:8] else last.version
         mark = f"{OURS} batch {batch_id} after version {before}"
+        if last.batch_id != batch_id and native is not None:
+            return native.run(self._sessions, table, {METADATA: mark, **ONCE})
         if last.batch_id != batch_id:
             return self._replace(table, merged(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from planner.engine.formats.definition import create_table, in_order, partition_names
 from planner.engine.formats.hive_location import HiveLocation
+from planner.engine.formats.merge_into import NativeMerge
 from planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
 from planner.engine.formats.shared_files import let_go, share
 from planner.engine.protocol import Expiry, Written
@@ -75,7 +76,9 @@ class HiveFiles:
         rows, _ = self._replace_listed(table, frame, lambda spec: others or (first is not None and spec[0] == first))
         return Written(rows)
 
-    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+    def merge(
+        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+    ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from what the table held before
         it was merged the first time."""
         known = self._located(table.name)

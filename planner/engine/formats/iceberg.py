@@ -16,6 +16,7 @@ from uuid import uuid4
 from planner.engine.formats.committed_tables import CommittedTables
 from planner.engine.formats.conditions import ALL, within
 from planner.engine.formats.definition import create_table
+from planner.engine.formats.merge_into import NativeMerge
 from planner.engine.protocol import Expiry, Written
 from planner.engine.spark.quoting import literal, quoted
 from planner.engine.spark.session import Frame
@@ -26,6 +27,7 @@ from planner.naming import parts_of
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
 MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
+METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # how a statement is told what its snapshot says
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 NONE = 0  # the snapshot of a table that has none yet
@@ -62,12 +64,16 @@ class Iceberg(CommittedTables):
         sql = f"SELECT {', '.join(values)} FROM {quoted(old)} WHERE {within(table, rows)}"
         self._replace(table, self._run(sql), ALL)
 
-    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+    def merge(
+        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+    ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from the snapshot that the table
         had before it was merged the first time."""
         last = self._last_merge(table.name)
         before = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
         mark = f"batch {batch_id} after {before}"
+        if last.batch_id != batch_id and native is not None:
+            return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
             return self._replace(table, merged(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"

@@ -10,7 +10,8 @@ written aside, and then the table is pointed at them. A format that commits by i
 | ... if untouched   | appended to where the table lies   | overwrite                   | overwrite            |
 | replace_interval   | the locations of its partitions    | overwrite by filter         | overwrite by filter  |
 | replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
-| merge              | all rows, of those of before       | of `VERSION AS OF`          | the same             |
+| merge              | all rows, of those of before       | MERGE INTO                  | the same             |
+| ... repeated, SCD  | the same                           | all rows, `VERSION AS OF`   | the same             |
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
 | take_over          | the files of the other table       | SHALLOW CLONE, or a copy    | a copy               |
 | expire             | nothing                            | VACUUM                      | expire_snapshots     |
@@ -22,6 +23,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from planner.engine.formats.merge_into import NativeMerge
 from planner.engine.protocol import Expiry, Written
 from planner.engine.spark.session import Frame
 from planner.engine.table import Table
@@ -56,9 +58,11 @@ class TableFormat(Protocol):
         Other partitions of which `first` is the first value end empty; with `others` all of them do.
         """
 
-    def merge(self, table: Table, merged: Callable[[str], Frame], batch_id: str) -> Written:
+    def merge(
+        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+    ) -> Written:
         """Put the rows that are merged with those of a table or view (what the table held before the batch) in place
-        of all: see `TableStore.merge`."""
+        of all, or do what comes to the same: see `TableStore.merge`."""
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Let the table hold what it held before the first batch whose id begins so: see `TableStore.unmerge`."""

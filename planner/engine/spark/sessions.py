@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from planner.engine.spark.errors import WRAPPER, is_spark, translated
@@ -34,20 +34,43 @@ class Sessions:
         if not before and not after:
             yield
             return
+        with self._apart():
+            self._run_all(before)
+            yield
+            self._run_all(after)
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
         with self.statement():
             session = self.shared.apart()
         self._thread.session = session
         with self._lock:
             self._own.append(session)
         try:
-            self._run_all(before)
             yield
-            self._run_all(after)
         finally:
             del self._thread.session
             with self._lock:
                 self._own.remove(session)
             session.let_go()
+
+    @contextmanager
+    def having(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """A context in which this thread has a session of its own with these settings of Spark, or its own has them."""
+        if self.current is self.shared:
+            with self._apart(), self.having(settings):
+                yield
+            return
+        conf = self.current.spark.conf
+        try:
+            with self.statement():
+                for key, value in settings.items():
+                    conf.set(key, value)
+            yield
+        finally:
+            with suppress(Exception):  # of a Spark that is gone: what it ended with is told
+                for key in settings:
+                    conf.unset(key)
 
     def _run_all(self, statements: Sequence[str]) -> None:
         for text in statements:

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from planner.engine.formats.delta import Delta
 from planner.engine.formats.hive_files import HiveFiles
 from planner.engine.formats.iceberg import Iceberg
+from planner.engine.formats.merge_into import NativeMerge
 from planner.engine.formats.table_format import TableFormat
-from planner.engine.protocol import Expiry, Merge, Written
+from planner.engine.protocol import Expiry, Merge, MergeInto, Written
 from planner.engine.spark.content import question
 from planner.engine.spark.described import describe
 from planner.engine.spark.errors import is_spark
 from planner.engine.spark.quoting import literal, quoted
+from planner.engine.spark.session import Frame
 from planner.engine.spark.sessions import Sessions
 from planner.engine.spark.typed_rows import bad_cell, typed
 from planner.engine.table import Table
@@ -68,12 +70,15 @@ class SparkTables:
             frame = typed(table, self._sessions.query(sql))
             return self._format(table.format).replace_partitions(table, frame, first=first, others=others)
 
-    def merge(self, table: Table, merge: Merge, batch_id: str) -> Written:
+    def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
+
+        def rows(sql: str) -> Frame:
+            return typed(table, self._sessions.query(sql))
+
+        native = NativeMerge(into, lambda: rows(into.rows)) if into and _is_whole(table, into) else None
         with self._sessions.statement():
-            return self._format(table.format).merge(
-                table, lambda base: typed(table, self._sessions.query(merge(base))), batch_id
-            )
+            return self._format(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Let the table hold what it held before the first batch whose id begins as this one."""
@@ -131,3 +136,8 @@ class SparkTables:
     def _format(self, name: str) -> TableFormat:
         """The format of that name; files of any other format are pointed at as parquet's are."""
         return self._formats.get(name, self._files)
+
+
+def _is_whole(table: Table, into: MergeInto) -> bool:
+    """True when a merge sets all columns: WHENs of a model say nothing of one that only its table has."""
+    return not into.matched or not any(each.hidden for each in table.partition_columns)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from planner.engine.protocol import MergeInto
 from planner.intervals import Interval
 from planner.model.model import Column, Model
 from planner.parsing.macros.expand import dates
 from planner.tables.merge.relations import MergeBatch
 from planner.tables.merge.scd_type_2 import versions
-from planner.tables.merge.unique_key import upsert
+from planner.tables.merge.unique_key import upsert, upsert_into
 
 
 def merged(
@@ -20,9 +21,24 @@ def merged(
     `query` is the model's for the interval, `base` names what the table held before, '' for nothing; `execution` is
     the moment of the run, in UTC.
     """
-    kept = {column.name for column in model.kept_columns}
-    own = tuple(column for column in columns if column.name not in kept)
-    batch = MergeBatch(model.name, query, base, own, model.unique_key)
+    batch = _batch(model, query, base, columns)
     if model.history:
         return versions(batch, model.history, execution)
     return upsert(batch, model.when_matched, model.merge_filter, dates(interval, execution))
+
+
+def merged_into(
+    model: Model, query: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
+) -> MergeInto | None:
+    """What a batch of such a table does to it as one statement; None where only the SELECT says it: for a history, and
+    for a model that reads its own rows."""
+    if model.history or model.reads_itself:
+        return None
+    batch = _batch(model, query, "", columns)
+    return upsert_into(batch, model.when_matched, model.merge_filter, dates(interval, execution))
+
+
+def _batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
+    kept = {column.name for column in model.kept_columns}
+    own = tuple(column for column in columns if column.name not in kept)
+    return MergeBatch(model.name, query, base, own, model.unique_key)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from planner.engine.protocol import MergeInto
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import fill
+from planner.parsing.sql.spark_text import spark_text
 from planner.tables.merge.relations import PRESENT, MergeBatch, absent, expression, matched, of, source, target, text
 
 MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
@@ -31,6 +33,47 @@ def upsert(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapp
     if any(_deletes(when) for when in whens):
         rows = rows.where(exp.not_(_deleted(whens)))
     return text(batch, rows.with_("target", as_=target(batch)).with_("source", as_=source(batch)))
+
+
+def upsert_into(
+    batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]
+) -> MergeInto | None:
+    """The same as a MERGE INTO, whose rows are those of the batch; None where a key is more than columns of the model
+    and functions of them."""
+    keys = [_of_side(batch, key, side) for key in batch.keys for side in ("target", "source")]
+    known = [key for key in keys if key is not None]
+    if len(known) < len(keys):
+        return None
+    on: list[exp.Expr] = [one.eq(other) for one, other in zip(known[::2], known[1::2], strict=True)]
+    if merge_filter:
+        on.append(exp.paren(fill(expression(merge_filter), values)))
+    rows = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
+    rows = rows.where(exp.column(PRESENT)).with_("source", as_=source(batch))
+    whens = tuple(_when(batch, when) for when in _whens(when_matched, values)) if when_matched else ()
+    return MergeInto(text(batch, rows), spark_text(exp.and_(*on)), whens)
+
+
+def _of_side(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
+    """A key over the columns of one side; None where it names something else."""
+    tree = exp.paren(expression(key))
+    for column in tree.find_all(exp.Column):
+        if column.table or column.name.lower() not in batch.names:
+            return None
+        column.set("table", exp.to_identifier(side))
+    return tree
+
+
+def _when(batch: MergeBatch, when: exp.When) -> str:
+    condition = when.args.get("condition")
+    begin = "WHEN MATCHED" + (f" AND ({spark_text(condition)})" if condition is not None else "")
+    if _deletes(when):
+        return f"{begin} THEN DELETE"
+    given = when.args["then"].expressions
+    if any(isinstance(each, exp.Star) for each in given):
+        pairs = [(of("target", name).this, of("source", name)) for name in batch.names]
+    else:
+        pairs = [(each.this.this, each.expression) for each in given]
+    return f"{begin} THEN UPDATE SET {', '.join(f'{spark_text(name)} = {spark_text(value)}' for name, value in pairs)}"
 
 
 def _whens(when_matched: str, values: Mapping[str, exp.Expr]) -> list[exp.When]:

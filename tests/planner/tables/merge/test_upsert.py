@@ -9,7 +9,7 @@ from planner.errors import QueryError
 from planner.model.model import Column
 from planner.parsing.macros.expand import dates
 from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.unique_key import upsert
+from planner.tables.merge.unique_key import upsert, upsert_into
 from tests.planner.builders import days
 from tests.planner.shop import NOW
 
@@ -67,3 +67,22 @@ def test_two_rows_of_one_key_are_refused_and_not_chosen_from(shared_engine: Spar
         "The query of shop.t returns more than one row for the key (id = 1) in one batch. Keep one of them, for "
         "example with QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ...) = 1."
     )
+
+
+def test_a_merge_may_be_one_statement_over_columns_of_both_sides() -> None:
+    batch = MergeBatch("shop.t", "SELECT 1", "", COLUMNS, ("coalesce(ID, -1)", "name"))
+    when = "WHEN MATCHED AND source.n > target.n THEN UPDATE SET target.n = source.n + 1 WHEN MATCHED THEN DELETE"
+    found = upsert_into(batch, when, "target.n > 10", {})
+
+    assert found is not None
+    assert found.on == (
+        "(COALESCE(target.ID, -1)) = (COALESCE(source.ID, -1)) AND (target.name) = (source.name) AND (target.n > 10)"
+    )
+    first, second = found.matched
+    assert first == "WHEN MATCHED AND (source.n > target.n) THEN UPDATE SET n = source.n + 1"
+    assert second == "WHEN MATCHED THEN DELETE"
+
+
+@pytest.mark.parametrize("key", ["name.first", "t.id", "mergeplan_in"])
+def test_a_key_that_is_more_than_columns_of_the_model_is_merged_by_a_select_of_all_rows(key: str) -> None:
+    assert upsert_into(MergeBatch("shop.t", "SELECT 1", "", COLUMNS, (key,)), "", "", {}) is None

@@ -1,0 +1,49 @@
+"""A merge as one statement of a format that has it: only the files of rows that change are written again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from planner.engine.protocol import MergeInto, Written
+from planner.engine.spark.quoting import quoted
+from planner.engine.spark.session import Frame
+from planner.engine.spark.sessions import Sessions
+from planner.engine.table import Table
+
+
+@dataclass(frozen=True)
+class NativeMerge:
+    """A `MergeInto` whose rows become a frame in the table's types, in the session in which it is merged."""
+
+    into: MergeInto
+    rows: Callable[[], Frame]
+
+    def run(self, sessions: Sessions, table: Table, settings: Mapping[str, str]) -> Written:
+        """Merge the rows in one commit, in a session with these settings; the rows of the batch are counted."""
+        view = f"mergeplan_{uuid4().hex}"
+        with sessions.having(settings), sessions.statement():
+            frame, observed = sessions.current.observed(self.rows(), rows="count(1)")
+            frame.createOrReplaceTempView(view)
+            try:
+                sessions.check()
+                sessions.run(statement(table.name, view, frame.columns, self.into))
+            finally:
+                sessions.run(f"DROP VIEW IF EXISTS {view}")
+            return Written(observed().get("rows", 0))
+
+
+def statement(table: str, rows: str, columns: Sequence[str], into: MergeInto) -> str:
+    """MERGE INTO as Spark SQL; without WHENs of its own a row that is met takes all values of the batch's."""
+    names = [quoted(name) for name in columns]
+    values = [f"source.{name}" for name in names]
+    updated = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+    return "\n".join(
+        (
+            f"MERGE INTO {quoted(table)} AS target USING {quoted(rows)} AS source",
+            f"ON {into.on}",
+            *(into.matched or (f"WHEN MATCHED THEN UPDATE SET {updated}",)),
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(values)})",
+        )
+    )
