@@ -100,6 +100,19 @@ def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_benc
     assert bench.record(number).state is PullState.FAILED
 
 
+def test_a_broken_rule_of_the_linter_is_told_by_its_own_check_at_its_line(make_bench: Callable[..., Bench]) -> None:
+    """Behaviour 39."""
+    config = BARE["config.yaml"].replace("    - ambiguousorinvalidcolumn\n", "    - noselectstar\n")
+    bench = make_bench(project={**BARE, "config.yaml": config}, planner_command=(), patience=900.0)
+    number = bench.open({"models/star.sql": "MODEL (name shop.star, kind VIEW);\n\nSELECT *\nFROM shop.items\n"})
+    bench.idle()
+
+    lint = bench.github.checks(SHOP, bench.head(number))["mergeplan / lint"]
+    assert (lint.conclusion, lint.title) == ("failure", "1 error")
+    assert [(mark.path, mark.start_line) for mark in lint.annotations] == [("models/star.sql", 3)]
+    assert bench.plan(number).splitlines()[1] == "### ❌ The project breaks rules of its linter"
+
+
 def assert_a_forward_only_branch_keeps_the_rows(bench: Bench) -> None:
     """A branch of that name is planned with previews, and merges at no cost: old rows stay, without the new column."""
     edit = bench.github.read(SHOP, MODEL).replace("'z' AS new_column,", "'z' AS new_column, 'y' AS newer,")
