@@ -13,6 +13,7 @@ from typing import TypeVar
 from planner.errors import QueryError
 
 CONFLICT = "DELTA_CONCURRENT_"  # how Delta's conditions for it begin
+FOUND = "Found conflicting files"  # what Iceberg, which has no conditions, says of it
 TRIES = 3
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ def repeated(write: Callable[[], T], check: Callable[[], None]) -> T:
         try:
             return write()
         except QueryError as error:
-            if not (error.condition or "").startswith(CONFLICT):
+            if not (error.condition or "").startswith(CONFLICT) and FOUND not in error.message:
                 raise
             check()
     return write()

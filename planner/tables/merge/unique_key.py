@@ -10,7 +10,18 @@ from planner.engine.protocol import MergeInto
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import fill
 from planner.parsing.sql.spark_text import spark_text
-from planner.tables.merge.relations import PRESENT, MergeBatch, absent, expression, matched, of, source, target, text
+from planner.tables.merge.relations import (
+    PRESENT,
+    MergeBatch,
+    absent,
+    cast,
+    expression,
+    matched,
+    of,
+    source,
+    target,
+    text,
+)
 
 MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
 
@@ -46,11 +57,20 @@ def upsert_into(
         return None
     on: list[exp.Expr] = [one.eq(other) for one, other in zip(known[::2], known[1::2], strict=True)]
     if merge_filter:
-        on.append(exp.paren(fill(expression(merge_filter), values)))
+        on.append(exp.paren(exp.or_(fill(expression(merge_filter), values), _never(known[1]))))
     rows = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
     rows = rows.where(exp.column(PRESENT)).with_("source", as_=source(batch))
     whens = tuple(_when(batch, when) for when in _whens(when_matched, values)) if when_matched else ()
     return MergeInto(text(batch, rows), spark_text(exp.and_(*on)), whens)
+
+
+def _never(source_key: exp.Expr) -> exp.Expr:
+    """False, which no optimizer sees.
+
+    A condition on the target alone would be all of the table that a format says it has read: a killed run whose commit
+    comes late, and adds the same rows elsewhere, would then not conflict with the one that did its work.
+    """
+    return exp.Anonymous(this="crc32", expressions=[cast(source_key.copy(), "string")]) < 0
 
 
 def _of_side(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:

@@ -10,6 +10,7 @@ from planner.apply.conflicts import TRIES, repeated
 from planner.errors import LeaseHeld, QueryError
 
 CONFLICT = QueryError("Transaction conflict detected.", condition="DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
+ICEBERGS = QueryError("Found conflicting files that can contain records matching true: [a.parquet]")
 
 
 def failing(errors: list[Exception]) -> Callable[[], int]:
@@ -23,10 +24,11 @@ def failing(errors: list[Exception]) -> Callable[[], int]:
     return write
 
 
-def test_a_conflict_is_tried_again_a_few_times() -> None:
-    assert repeated(failing([CONFLICT] * (TRIES - 1)), lambda: None) == 7
+@pytest.mark.parametrize("conflict", [CONFLICT, ICEBERGS], ids=["delta", "iceberg"])
+def test_a_conflict_is_tried_again_a_few_times(conflict: QueryError) -> None:
+    assert repeated(failing([conflict] * (TRIES - 1)), lambda: None) == 7
     with pytest.raises(QueryError, match="conflict"):
-        repeated(failing([CONFLICT] * TRIES), lambda: None)
+        repeated(failing([conflict] * TRIES), lambda: None)
 
 
 def test_who_has_lost_the_lease_writes_no_more() -> None:
